@@ -1,0 +1,174 @@
+//! What the tool has to say about an input, as plain data.
+
+use serde::{Serialize, Serializer};
+use std::ops::Range;
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Something to know; nothing is missing.
+    Note,
+    /// A gap: something that may run for ever is not polled. An error under `--strict`.
+    Warning,
+    /// Nothing was written.
+    Error,
+}
+
+macro_rules! codes {
+    ($($variant:ident $id:literal $severity:ident $title:literal, $explain:literal;)*) => {
+        /// Stable codes. A code never changes its meaning, and a retired one is not used again.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $(#[doc = $title] $variant,)* }
+
+        impl Code {
+            /// All codes in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable name, such as `CI010`.
+            #[must_use]
+            pub fn id(self) -> &'static str { match self { $(Self::$variant => $id,)* } }
+
+            /// What it says, in a few words.
+            #[must_use]
+            pub fn title(self) -> &'static str { match self { $(Self::$variant => $title,)* } }
+
+            /// Severity outside `--strict`.
+            #[must_use]
+            pub fn severity(self) -> Severity { match self { $(Self::$variant => Severity::$severity,)* } }
+
+            /// What it means, why it matters and what to do; the text of `cuinstr explain`.
+            #[must_use]
+            pub fn explain(self) -> &'static str { match self { $(Self::$variant => $explain,)* } }
+        }
+    };
+}
+
+codes! {
+    NotUtf8 "CI001" Error "the source is not UTF-8",
+        "Outside comments, cuinstr reads CUDA source as UTF-8, as nvcc's front end does. A byte that is no UTF-8 stands in code or in a string.\n\nConvert the file, for example with\n\n    iconv -f latin1 -t utf-8 kernel.cu > kernel.utf8.cu\n\nIn comments other encodings are accepted; CI002 says so.";
+    OtherEncodingInComment "CI002" Note "a comment is not UTF-8",
+        "A comment holds bytes that are no UTF-8, Latin-1 for example. They are kept as they are.";
+    Empty "CI003" Error "the file is empty",
+        "There is nothing to rewrite: the file holds no token, only white space or comments at most.\n\nCheck the path, and that the file was generated before cuinstr ran.";
+    OwnOutput "CI004" Error "the source is already rewritten",
+        "The source holds names that only cuinstr inserts (they begin with `__cuinstr_` or are `cuinstr_control_v1` and `cuinstr_flag_v1`). Rewriting it again would double every poll, and source that brings these names itself could keep a kernel from being stopped.\n\nRun cuinstr on the original file. If the names are yours, rename them: they are reserved.";
+    Unbalanced "CI005" Error "brackets do not match",
+        "A bracket is not closed, or closed by one of another kind, whichever arms of `#if` are taken. nvcc would refuse the file too, and no rewrite of it could be trusted.\n\nIf nvcc accepts the file, a macro holds the other half of the pair: write the bracket out in the file.";
+    NotCuda "CI006" Error "no device code found",
+        "The file holds no function marked `__global__` or `__device__`, directly or by a macro that cuinstr knows, and no macro with a loop that device code could use. It may be a binary, PTX, or plain C++.\n\nIf its functions are marked by a macro that is defined elsewhere, name it in cuinstr.toml:\n\n    [device-macros]\n    MY_DEVICE = \"device\"        # or \"kernel\", \"host-device\"";
+    TooLarge "CI007" Error "the file is larger than 4 GiB",
+        "Offsets are 32 bits wide. Split the file.";
+    UnknownLoopMacro "CI010" Warning "an unknown macro stands where a loop may be",
+        "Inside device code a macro that this file does not define is followed by a block or a statement, as in\n\n    CUDA_KERNEL_LOOP(i, n) { ... }\n\nIf it opens a loop, its header is not in sight. In front of a block, a poll is put at the brace: harmless if there is no loop. In front of a bare statement nothing can be inserted.\n\nPut braces around the statement, and name the macro in cuinstr.toml:\n\n    loop-macros = [\"CUDA_KERNEL_LOOP\"]";
+    TokensOnly "CI011" Warning "a loop was found by its tokens alone",
+        "The parser could not make sense of the code around this loop, so only the lexer vouches for where it begins and ends. It is polled, by a form that needs no more than its keyword and header.\n\nThe usual cause is a macro that hides a bracket or a semicolon. Expand it, or accept the loop with\n\n    // cuinstr: allow(CI011) reason";
+    NotPolled "CI012" Warning "a loop is not polled",
+        "This loop keyword in device code got no poll: its shape leaves no place where text can be inserted safely, for example a range-`for` without braces around a macro, or a header that `#if` splits.\n\nPut braces around the loop's body, or move the `#if` out of its header.";
+    AsmLoop "CI013" Warning "inline assembly holds a loop",
+        "The text of an `asm` statement branches to a label of its own. Assembly is never edited, so this loop has no poll: if it hangs, only a trap from outside or a killed process ends it.\n\nWrite the loop in C++ around a single instruction, or accept it with\n\n    // cuinstr: allow(CI013) reason";
+    UnmarkedDeviceCode "CI014" Warning "a function looks like device code but is not marked",
+        "The function uses `threadIdx`, `__syncthreads` or the like and holds a loop, but no attribute or macro known to cuinstr marks it. It was left as it is.\n\nName the macro that marks it in cuinstr.toml:\n\n    [device-macros]\n    KERNEL = \"kernel\"           # or \"device\", \"host-device\"";
+    TileCode "CI015" Warning "tile code can't be polled",
+        "Functions of CUDA Tile C++ (`__tile__`, `__tile_global__`) have no threads that could leave. They are left as they are.";
+    LeaveUndefined "CI020" Note "threads do not leave here",
+        "The function uses hardware for which CUDA does not define what happens when a thread leaves in the middle: bulk or tensor copies, `wgmma`, `tcgen05`, `setmaxnreg`, cluster peers' shared memory. Its polls trap as everywhere; under `leave` they publish that the launch must stop and go on, and the launch falls to the next tier.";
+    BarrierNotChecked "CI021" Note "after this barrier the flag is not checked",
+        "A thread that others' leaving releases from this barrier runs on, with what the others have not written, until its next poll. After a plain `__syncthreads();` statement a check is inserted; after barriers inside expressions, macros and callees there is none.";
+    GateReturn "CI022" Error "a gate would wait for a barrier that waits for the gate",
+        "With `--at-exit gate` threads that are done wait for the rest of their block. A thread that returns early would so keep `__syncthreads` waiting: it counts threads that have left, not those that wait at the gate.\n\nUse `--at-exit check` for this file, or let the early threads reach the barrier.";
+    GateCluster "CI023" Error "a gate and a cluster do not go together",
+        "With `--at-exit gate` a block's threads wait for their block, while other blocks of its cluster may wait for them. Use `--at-exit check` for this file.";
+    StaleWaiver "CI030" Error "a waiver accepts nothing",
+        "No diagnostic of this code came up where the waiver stands. The code it spoke of has changed: remove the waiver.";
+    WaiverWithoutReason "CI031" Error "a waiver gives no reason",
+        "Write why the gap is harmless, after the code:\n\n    // cuinstr: allow(CI013) the peer always signals within a microsecond";
+    UnknownWaiver "CI032" Error "a waiver names no known code",
+        "`cuinstr explain` without an argument lists the codes. Errors can't be waived.";
+    CannotRead "CI040" Error "the input can't be read",
+        "The file is missing, is a directory, or may not be read.";
+    OutputIsInput "CI041" Error "the output would overwrite the input",
+        "cuinstr never writes over what it reads. Name another file, for example\n\n    cuinstr kernel.cu -o kernel.inst.cu";
+    CannotWrite "CI042" Error "the output can't be written",
+        "The output is written to a temporary file beside its place and then renamed, so a failure leaves what was there before.";
+    BadConfig "CI043" Error "the configuration can't be used",
+        "cuinstr.toml is no TOML, or holds a key or a value that cuinstr does not know.";
+}
+
+impl Code {
+    /// The code of that id.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.id() == id)
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// A place in the source and what to say about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// Bytes of the source.
+    pub span: Range<usize>,
+    /// What is there; may be empty.
+    pub message: String,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// Which.
+    pub code: Code,
+    /// How much it matters in this run.
+    pub severity: Severity,
+    /// What was found: lower case, no full stop.
+    pub message: String,
+    /// Function it lies in.
+    pub function: Option<String>,
+    /// Where; absent for what concerns the whole file.
+    pub primary: Option<Label>,
+    /// Other places that explain it.
+    pub secondary: Vec<Label>,
+    /// What to type.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A finding of the code's own severity.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, severity: code.severity(), message: message.into(), function: None, primary: None, secondary: Vec::new(), help: None }
+    }
+
+    /// Says where.
+    #[must_use]
+    pub fn at(mut self, span: Range<usize>) -> Self {
+        self.primary = Some(Label { span, message: String::new() });
+        self
+    }
+
+    /// Says in which function.
+    #[must_use]
+    pub fn in_function(mut self, name: impl Into<String>) -> Self {
+        self.function = Some(name.into());
+        self
+    }
+
+    /// Points to another place.
+    #[must_use]
+    pub fn with(mut self, span: Range<usize>, message: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Says what to type.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

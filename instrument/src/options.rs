@@ -1,0 +1,101 @@
+//! What a user can ask of a rewrite.
+
+use crate::diagnostic::Code;
+
+/// Where the polls of a loop stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Polls {
+    /// Whenever an allowance of iterations is used up; loops that provably end soon have none.
+    #[default]
+    Amortised,
+    /// In every iteration of every loop.
+    Each,
+}
+
+/// What a thread does at its kernel's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AtExit {
+    /// Asks once.
+    #[default]
+    Check,
+    /// Waits, asleep and polling, until its whole block is done (experimental).
+    Gate,
+}
+
+/// Limits compiled in for hosts that arm nothing. Each is absent by default: a host that knows nothing never gets truncated results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Nanoseconds of `%globaltimer` from the entry of a thread's block.
+    pub timeout_ns: Option<u64>,
+    /// Cycles of the multiprocessor from the entry of a thread's block.
+    pub budget_cycles: Option<u64>,
+    /// Iterations of a thread; at most 2^40 - 2.
+    pub fuel: Option<u64>,
+}
+
+impl Limits {
+    /// The largest fuel that a thread's word has room for.
+    pub const MAX_FUEL: u64 = (1 << 40) - 2;
+
+    /// Whether any limit is compiled in.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.timeout_ns.is_some() || self.budget_cycles.is_some() || self.fuel.is_some()
+    }
+}
+
+/// What a macro in front of a function's name makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// `__global__`.
+    Kernel,
+    /// `__device__`.
+    Device,
+    /// `__host__ __device__`.
+    HostDevice,
+}
+
+/// A macro that stands for function attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceMacro {
+    /// Its name.
+    pub name: String,
+    /// What it marks.
+    pub space: Space,
+}
+
+/// A gap that a person has looked at and accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiver {
+    /// Code of the diagnostic that it silences.
+    pub code: Code,
+    /// Function that it is limited to, or all of the file.
+    pub function: Option<String>,
+    /// Why the gap is harmless; listed in the site map.
+    pub reason: String,
+}
+
+/// Everything that decides a rewrite beside the source text. Same text and options, same output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Path as the user spelled it; compilers will name it (`#line`).
+    pub path: String,
+    /// Path relative to the project's root, for the ids of sites; `path` if empty.
+    pub site_path: String,
+    /// Where polls stand.
+    pub polls: Polls,
+    /// What a thread does at its end.
+    pub at_exit: AtExit,
+    /// Limits compiled in.
+    pub limits: Limits,
+    /// Macros that mark device functions, beside those the file defines and the known families.
+    pub device_macros: Vec<DeviceMacro>,
+    /// Macros that open a loop, beside those the file defines and the known families.
+    pub loop_macros: Vec<String>,
+    /// Functions that are left as they are.
+    pub leave_alone: Vec<String>,
+    /// Gaps that are accepted.
+    pub waivers: Vec<Waiver>,
+    /// Whether a gap is an error.
+    pub strict: bool,
+}
