@@ -1,40 +1,33 @@
 //! Makes CUDA kernels stoppable: rewrites source so that every loop and every exit asks "must I stop?".
 //!
-//! [`rewrite`] is the whole of it, a pure function from text to text. The way through it, in reading order:
-//! `token` (lexer) → `structure` (brackets, functions, statements) → `tree` (mask and second opinion by tree-sitter) →
-//! `plan` (what each site gets) → `apply` (insertions and site map).
+//! [`rewrite`] is the whole of it, a pure function from text to text. The way through it, each arrow one module:
+//!
+//! text → `token` (lexer) → `fragment` (brackets, `#if` arms) → `macros`, `function` (what is device code) → `statement` (loops, jumps,
+//! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `bound`, `calls`,
+//! `hardware`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
 
 #![forbid(unsafe_code)]
 
+mod apply;
+mod asm;
+mod bound;
+mod calls;
+mod census;
 pub mod diagnostic;
+mod fragment;
+mod function;
+mod hardware;
+mod macros;
 pub mod options;
+mod plan;
+mod poll;
+pub mod position;
+pub mod prelude;
+mod rewrite;
 pub mod site;
+mod statement;
+mod token;
+mod tree;
+mod waiver;
 
-use diagnostic::Diagnostic;
-use options::Options;
-use site::{SiteMap, Summary};
-
-/// What a rewrite gives back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub struct Rewrite {
-    /// The rewritten source; absent if any diagnostic is an error.
-    pub output: Option<Vec<u8>>,
-    /// Every site.
-    pub sites: SiteMap,
-    /// Everything there is to say, in order of offsets.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Numbers.
-    pub summary: Summary,
-}
-
-/// Rewrites one file.
-pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
-    let _ = source;
-    Rewrite {
-        output: None,
-        sites: SiteMap { version: SiteMap::VERSION, file: options.path.clone(), hash: String::new(), polls_each: false, sites: Vec::new() },
-        diagnostics: Vec::new(),
-        summary: Summary::default(),
-    }
-}
+pub use rewrite::{Rewrite, rewrite};

@@ -1,0 +1,222 @@
+//! What macros stand for: attributes of device functions, loops, whole functions. From the file's own definitions, the families that
+//! public CUDA code uses, and the configuration.
+
+use crate::fragment::Fragment;
+use crate::options::{Options, Space};
+use crate::token::{Kind, Lexed, Line};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a function runs, as a set: several attributes add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Spaces {
+    pub(crate) host: bool,
+    pub(crate) device: bool,
+    pub(crate) global: bool,
+}
+
+impl Spaces {
+    pub(crate) const HOST: Self = Self { host: true, device: false, global: false };
+    pub(crate) const DEVICE: Self = Self { host: false, device: true, global: false };
+    pub(crate) const GLOBAL: Self = Self { host: false, device: false, global: true };
+    pub(crate) const BOTH: Self = Self { host: true, device: true, global: false };
+
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self { host: self.host || other.host, device: self.device || other.device, global: self.global || other.global }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.host || self.device || self.global
+    }
+
+    /// Whether a GPU may run it.
+    pub(crate) fn on_device(self) -> bool {
+        self.device || self.global
+    }
+}
+
+/// A macro of this file whose body holds a loop, or uses a macro that does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Looping {
+    /// The body is a loop's header without its statement, so what follows the use is the loop's body.
+    pub(crate) opens: bool,
+}
+
+/// All that is known of macros.
+#[derive(Debug, Default)]
+pub(crate) struct Macros<'a> {
+    aliases: BTreeMap<&'a [u8], Spaces>,
+    /// Function-like aliases of this file: a list of arguments follows.
+    with_arguments: BTreeSet<&'a [u8]>,
+    looping: BTreeMap<&'a [u8], Looping>,
+    loop_openers: BTreeSet<&'a [u8]>,
+    /// Names defined in this file.
+    defined: BTreeMap<&'a [u8], Vec<usize>>,
+    /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
+    pub(crate) fragments: Vec<Fragment>,
+    bodies: Vec<Fragment>,
+}
+
+/// Families of public code bases, each name as it is spelled there.
+const DEVICE: &str = "CUTLASS_DEVICE CUTE_DEVICE _CCCL_DEVICE _CCCL_DEVICE_API _CCCL_VISIBILITY_HIDDEN_DEVICE C10_DEVICE AT_DEVICE \
+    RAFT_DEVICE_INLINE_FUNCTION KOKKOS_IMPL_DEVICE_FUNCTION AMREX_GPU_DEVICE RAJA_DEVICE MFEM_DEVICE CUDA_DEV CUDA_DEVICE GPU_DEVICE \
+    DEVICE_INLINE DEVICE_FUNCTION DEVICE_FUNC FORCEINLINE_DEVICE INLINE_DEVICE CUDF_DEVICE THRUST_DEVICE_FUNCTION THRUST_DEVICE \
+    _CUB_DEVICE __cuda_device__ DI TV_DEVICE_INLINE HIP_DEVICE QUALIFIERS_DEVICE";
+const HOST_DEVICE: &str = "CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_DEVICE_RTC _CCCL_HOST_DEVICE _CCCL_HOST_DEVICE_API _CCCL_API \
+    _CCCL_HIDE_FROM_ABI _CCCL_PUBLIC_API _CCCL_NODEBUG_API _CCCL_TRIVIAL_API _LIBCUDACXX_HIDE_FROM_ABI _LIBCUDACXX_INLINE_VISIBILITY \
+    C10_HOST_DEVICE C10_HOST_DEVICE_INLINE AT_HOST_DEVICE GPU_LAMBDA HDI RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION \
+    KOKKOS_INLINE_FUNCTION KOKKOS_FORCEINLINE_FUNCTION KOKKOS_LAMBDA KOKKOS_CLASS_LAMBDA AMREX_GPU_HOST_DEVICE RAJA_HOST_DEVICE \
+    MFEM_HOST_DEVICE CUDA_CALLABLE CUDA_HOSTDEV HOST_DEVICE HOSTDEVICE HOST_DEVICE_INLINE XGBOOST_DEVICE XGBOOST_HOST_DEV_INLINE \
+    XGBOOST_DEV_INLINE CUDF_HOST_DEVICE CUDF_KERNEL_HOST_DEVICE CUB_RUNTIME_FUNCTION THRUST_FUNCTION THRUST_RUNTIME_FUNCTION \
+    TV_HOST_DEVICE_INLINE TV_HOST_DEVICE GPU_CALLABLE HEMI_DEV_CALLABLE HEMI_DEV_CALLABLE_INLINE DEAL_II_HOST_DEVICE \
+    __hostdev__ __host_device__ SIM_HOST_DEVICE PXL_HD CELER_FUNCTION CELER_FORCEINLINE_FUNCTION ALPAKA_FN_ACC ALPAKA_FN_HOST_ACC \
+    OPENMC_HOST_DEVICE NVBENCH_HOST_DEVICE QUDA_HOST_DEVICE __device_host__ TORCH_HOST_DEVICE FBGEMM_HOST_DEVICE";
+const KERNEL: &str = "CUTLASS_GLOBAL CUDF_KERNEL RAFT_KERNEL CUVS_KERNEL _CCCL_KERNEL_ATTRIBUTES CUB_DETAIL_KERNEL_ATTRIBUTES \
+    THRUST_DETAIL_KERNEL_ATTRIBUTES CCCL_DETAIL_KERNEL_ATTRIBUTES AMREX_GPU_GLOBAL GPU_KERNEL CUDA_GLOBAL CUML_KERNEL RAJA_GLOBAL";
+/// Macros that open a loop over the elements that belong to this thread.
+const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNEL_LOOP CUDA_1D_KERNEL_LOOP_T CUDA_2D_KERNEL_LOOP \
+    CUDA_2D_KERNEL_BLOCK_LOOP GPU_KERNEL_LOOP GPU_1D_KERNEL_LOOP GPU_1D_KERNEL_LOOP_T KERNEL_LOOP KERNEL_LOOP_TYPE CUDA_1D_LOOP \
+    GRID_STRIDE_LOOP GRID_STRIDE_RANGE CUDA_GRID_STRIDE_LOOP CUDA_KERNEL_LOOP_X CUDA_KERNEL_LOOP_Y GPU_GRID_STRIDE_RANGE FOR_RANGE_LOOP \
+    MFEM_FOREACH_THREAD MFEM_FOREACH_THREAD_DIRECT FOREACH_THREAD CUDA_LOOP HIP_KERNEL_LOOP";
+
+impl<'a> Macros<'a> {
+    /// Reads the file's definitions.
+    pub(crate) fn read(source: &'a [u8], lexed: &Lexed, options: &'a Options) -> Self {
+        let mut macros = Self::default();
+        for (names, spaces) in [(DEVICE, Spaces::DEVICE), (HOST_DEVICE, Spaces::BOTH), (KERNEL, Spaces::GLOBAL)] {
+            macros.aliases.extend(names.split_ascii_whitespace().map(|name| (name.as_bytes(), spaces)));
+        }
+        macros.loop_openers.extend(LOOP_OPENERS.split_ascii_whitespace().map(str::as_bytes));
+        for device_macro in &options.device_macros {
+            let spaces = match device_macro.space {
+                Space::Kernel => Spaces::GLOBAL,
+                Space::Device => Spaces::DEVICE,
+                Space::HostDevice => Spaces::BOTH,
+            };
+            macros.aliases.insert(device_macro.name.as_bytes(), spaces);
+        }
+        macros.loop_openers.extend(options.loop_macros.iter().map(String::as_bytes));
+        macros.read_definitions(source, lexed);
+        macros
+    }
+
+    fn read_definitions(&mut self, source: &'a [u8], lexed: &Lexed) {
+        let mut bodies: Vec<(&'a [u8], bool, Fragment)> = Vec::new();
+        for directive in &lexed.directives {
+            let Line::Define(define) = &directive.line else { continue };
+            let fragment = Fragment::of_macro(source, define.name.clone(), define.body.clone());
+            let name = &source[define.name.clone()];
+            self.defined.entry(name).or_default().push(bodies.len());
+            bodies.push((name, define.function_like, fragment));
+        }
+        // A macro may stand for another, defined later; few rounds suffice, since chains are short and each round follows them all.
+        let mut from_file: BTreeMap<&'a [u8], Spaces> = BTreeMap::new();
+        loop {
+            let mut changed = false;
+            for (name, function_like, fragment) in &bodies {
+                if fragment.tokens.iter().any(|token| token.is(b'{')) {
+                    continue;
+                }
+                let mut spaces = Spaces::default();
+                for token in &fragment.tokens {
+                    spaces = spaces.union(self.spaces_of(token.kind, &source[token.range()]));
+                }
+                if !spaces.any() {
+                    continue;
+                }
+                let known = from_file.entry(name).or_default();
+                if known.union(spaces) != *known {
+                    *known = known.union(spaces);
+                    self.aliases.insert(name, *known);
+                    changed = true;
+                }
+                if *function_like {
+                    self.with_arguments.insert(name);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        loop {
+            let mut changed = false;
+            for (name, _, fragment) in &bodies {
+                if self.looping.contains_key(name) || from_file.contains_key(name) {
+                    continue;
+                }
+                let own = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do));
+                let used = fragment.tokens.iter().any(|token| token.kind == Kind::Ident && self.looping.contains_key(&source[token.range()]));
+                if own || used {
+                    self.looping.insert(name, Looping { opens: self.opens_a_loop(source, fragment) });
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for (name, _, fragment) in bodies {
+            let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
+                && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
+            let has_loop = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do | Kind::Goto));
+            if makes_function || (has_loop && self.looping.contains_key(name)) {
+                self.fragments.push(fragment.clone());
+            }
+            self.bodies.push(fragment);
+        }
+    }
+
+    /// Whether a body ends with a loop's header: `for (…)`, `while (…)`, or a use of a macro that does.
+    fn opens_a_loop(&self, source: &[u8], fragment: &Fragment) -> bool {
+        let Some(last) = fragment.len().checked_sub(1) else { return false };
+        if !fragment.is(last, b')') {
+            return false;
+        }
+        let Some(before) = fragment.mate(last).and_then(|open| fragment.before(open)) else { return false };
+        match fragment.tokens[before].kind {
+            Kind::For => true,
+            // The `while` of `do … while (…)` closes a loop, it opens none.
+            Kind::While => !fragment.tokens.iter().any(|token| token.kind == Kind::Do),
+            Kind::Ident => {
+                let name = fragment.text(source, before);
+                self.loop_openers.contains(name) || self.looping.get(name).is_some_and(|looping| looping.opens)
+            }
+            _ => false,
+        }
+    }
+
+    /// What a token in front of a function says of it.
+    pub(crate) fn spaces_of(&self, kind: Kind, text: &[u8]) -> Spaces {
+        match kind {
+            Kind::Host => Spaces::HOST,
+            Kind::Device => Spaces::DEVICE,
+            Kind::Global => Spaces::GLOBAL,
+            Kind::Ident => self.aliases.get(text).copied().unwrap_or_default(),
+            _ => Spaces::default(),
+        }
+    }
+
+    /// Whether an alias of this file takes arguments.
+    pub(crate) fn takes_arguments(&self, name: &[u8]) -> bool {
+        self.with_arguments.contains(name)
+    }
+
+    /// The macro of this file that brings a loop along.
+    pub(crate) fn looping(&self, name: &[u8]) -> Option<Looping> {
+        if self.looping.is_empty() { None } else { self.looping.get(name).copied() }
+    }
+
+    /// Whether this file defines the name.
+    pub(crate) fn is_defined(&self, name: &[u8]) -> bool {
+        self.defined.contains_key(name)
+    }
+
+    /// Whether the name is known to open a loop, from elsewhere.
+    pub(crate) fn is_loop_opener(&self, name: &[u8]) -> bool {
+        self.loop_openers.contains(name)
+    }
+
+    /// Bodies of the macro of that name in this file.
+    pub(crate) fn bodies_of(&self, name: &[u8]) -> impl Iterator<Item = &Fragment> {
+        self.defined.get(name).into_iter().flatten().map(|index| &self.bodies[*index])
+    }
+}

@@ -1,0 +1,605 @@
+//! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is changed here.
+
+use crate::apply::Edit;
+use crate::bound;
+use crate::calls::CallGraph;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::fragment::Fragment;
+use crate::function::{self, Function};
+use crate::macros::Macros;
+use crate::options::{AtExit, Options, Polls};
+use crate::poll::{Opening, Spelling};
+use crate::position::LineIndex;
+use crate::site::{Form, Kind as SiteKind, Site, Summary};
+use crate::statement::{self, Body, Loop, LoopKind};
+use crate::token::{Kind, Lexed};
+use crate::tree::Grammar;
+use crate::{asm, census, hardware};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything decided about one file.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) edits: Vec<Edit>,
+    /// Sites with their offsets.
+    pub(crate) sites: Vec<(usize, Site)>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) summary: Summary,
+}
+
+/// What a plan is made from.
+pub(crate) struct Input<'a> {
+    pub(crate) source: &'a [u8],
+    pub(crate) lexed: &'a Lexed,
+    pub(crate) macros: &'a Macros<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) lines: &'a LineIndex,
+    /// Hash of path and text, which site ids are made from.
+    pub(crate) hash: u64,
+}
+
+/// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
+const LEFT_ALONE: u64 = 8192;
+
+/// Plans the file and the bodies of its macros.
+pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
+    let mut planner = Planner { input, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
+    planner.fragment(file);
+    for fragment in &input.macros.fragments {
+        planner.fragment(fragment);
+    }
+    let mut plan = planner.plan;
+    census::unmarked(input, file, &mut plan.diagnostics);
+    plan.sites.sort_by_key(|(offset, site)| (*offset, site.kind as u8));
+    plan
+}
+
+struct Planner<'a> {
+    input: &'a Input<'a>,
+    plan: Plan,
+    ids: BTreeSet<u64>,
+    grammar: Grammar,
+}
+
+/// A fragment with what is known of its functions.
+struct Known<'a> {
+    fragment: &'a Fragment,
+    functions: Vec<&'a Function>,
+    recursive: BTreeSet<usize>,
+    /// Functions whose threads can't leave.
+    held: BTreeSet<usize>,
+    /// Functions that hold loops, by name: a call costs the caller's allowance.
+    names: BTreeSet<&'a [u8]>,
+}
+
+/// Where a scope belongs.
+#[derive(Clone)]
+struct Owner {
+    function: Option<usize>,
+    name: String,
+    spelling: Spelling,
+    /// Why nothing is inserted.
+    untouched: Option<&'static str>,
+    held: bool,
+}
+
+impl Planner<'_> {
+    fn fragment(&mut self, fragment: &Fragment) {
+        let source = self.input.source;
+        let functions = function::find(source, fragment, self.input.macros);
+        let list: Vec<&Function> = functions.values().collect();
+        let calls = CallGraph::new(source, fragment, &list);
+        let suspects = list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function)).map(|(index, _)| index);
+        let suspects: BTreeSet<usize> = suspects.collect();
+        let mut held = suspects.clone();
+        if !suspects.is_empty() {
+            // Whoever calls such a function has its hardware in flight, and so has whatever that caller calls.
+            let callers = (0..list.len()).filter(|index| calls.reachable([*index]).intersection(&suspects).next().is_some());
+            held = calls.reachable(callers.collect::<Vec<_>>());
+        }
+        let names = list.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
+        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names };
+        for index in suspects {
+            let name = self.name_of(&known, index);
+            let at = fragment.tokens[known.functions[index].name.unwrap_or(known.functions[index].open)].range();
+            let message = format!("threads of `{name}` do not leave under `leave`: the launch falls to the next tier");
+            self.plan.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at).in_function(name));
+        }
+        self.plan.summary.functions += known.functions.len();
+        self.plan.summary.kernels += known.functions.iter().filter(|function| function.spaces.global).count();
+        if fragment.of_macro.is_some() {
+            let body = statement::read(source, fragment, &functions, (0, fragment.len()), false);
+            self.body(&known, &functions, &body, (0, fragment.len()));
+        } else {
+            let mut behind = 0;
+            for function in &known.functions {
+                self.loops_in_head(&known, function);
+                if function.open < behind {
+                    continue;
+                }
+                behind = function.close;
+                let body = statement::read(source, fragment, &functions, (function.open, function.close), true);
+                self.body(&known, &functions, &body, (function.open, function.close));
+            }
+        }
+        if self.input.options.at_exit == AtExit::Gate {
+            for (index, function) in known.functions.iter().enumerate().filter(|(_, function)| function.spaces.global) {
+                let name = self.name_of(&known, index);
+                self.plan.diagnostics.extend(hardware::gate(source, fragment, function, &name, &known.functions));
+            }
+        }
+    }
+
+    fn name_of(&self, known: &Known, index: usize) -> String {
+        known.functions[index].name.map_or("lambda".to_owned(), |name| {
+            let text = String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned();
+            if text == "operator" {
+                // The signs that make an operator's name follow it.
+                let mut sign = String::new();
+                for at in name + 1..(name + 4).min(known.fragment.len()) {
+                    if known.fragment.is(at, b'(') && !(sign.is_empty() && known.fragment.is(at + 1, b')')) {
+                        break;
+                    }
+                    sign.push_str(&String::from_utf8_lossy(known.fragment.text(self.input.source, at)));
+                    if sign == "()" {
+                        break;
+                    }
+                }
+                return text + &sign;
+            }
+            text
+        })
+    }
+
+    fn owners(&self, known: &Known, body: &Body) -> Vec<Owner> {
+        let options = self.input.options;
+        let mut owners: Vec<Owner> = Vec::with_capacity(body.scopes.len());
+        for scope in &body.scopes {
+            let function = known.functions.iter().position(|function| function.open == scope.open);
+            let owner = match (function, scope.outer) {
+                (Some(index), _) => {
+                    let function = known.functions[index];
+                    let name = self.name_of(known, index);
+                    let untouched = if function.tile {
+                        Some("tile code has no threads that could leave")
+                    } else if options.leave_alone.contains(&name) {
+                        Some("left alone by the configuration")
+                    } else {
+                        None
+                    };
+                    let host_too = function.spaces.host || function.constexpr;
+                    Owner { function: Some(index), name, spelling: Spelling { polls: options.polls, host_too }, untouched, held: known.held.contains(&index) }
+                }
+                (None, Some(outer)) => owners[outer].clone(),
+                (None, None) => {
+                    let name = known.fragment.of_macro.clone().map_or(String::new(), |name| {
+                        format!("#define {}", String::from_utf8_lossy(&self.input.source[name]))
+                    });
+                    let held = !known.held.is_empty();
+                    Owner { function: None, name, spelling: Spelling { polls: options.polls, host_too: true }, untouched: None, held }
+                }
+            };
+            owners.push(owner);
+        }
+        owners
+    }
+
+    /// Plans one body with everything nested in it.
+    fn body(&mut self, known: &Known, functions: &BTreeMap<usize, Function>, body: &Body, range: (usize, usize)) {
+        let fragment = known.fragment;
+        let owners = self.owners(known, body);
+        let mut allowance = vec![false; body.scopes.len()];
+        let costs = self.costs(known, body);
+        if fragment.of_macro.is_none() {
+            self.compare(known, &owners, body, range);
+        }
+        for (loop_, cost) in body.loops.iter().zip(&costs) {
+            self.repeat(known, &owners[loop_.scope], body, loop_, *cost, &mut allowance[loop_.scope]);
+        }
+        for lost in census::lost(fragment, body, range) {
+            let owner = &owners[innermost_scope(fragment, body, lost)];
+            self.plan.summary.loops += 1;
+            self.gap(Code::NotPolled, "this loop's extent can't be told: it is not polled", fragment, lost, owner, census::loop_kind(fragment, lost));
+        }
+        for goto in &body.gotos {
+            self.goto(known, &owners[goto.scope], body, goto, &mut allowance[goto.scope]);
+        }
+        for use_ in &body.macro_uses {
+            self.macro_use(known, &owners[use_.scope], body, use_, &mut allowance[use_.scope]);
+        }
+        for barrier in &body.barriers {
+            let owner = &owners[barrier.scope];
+            if owner.untouched.is_some() || owner.held {
+                continue;
+            }
+            let first = fragment.tokens[barrier.token].start as usize;
+            let last = fragment.tokens[barrier.token + 3].end as usize;
+            let site = self.site(SiteKind::Barrier, first, owner, Form::Flag, None);
+            self.insert(first, false, "{ ".to_owned());
+            self.insert(last, true, format!(" {}; }}", owner.spelling.barrier(site)));
+        }
+        for found in asm::loops(self.input.source, fragment, body) {
+            let owner = &owners[found.scope];
+            self.gap(Code::AsmLoop, "this loop lies inside inline assembly: it is not polled", fragment, found.token, owner, SiteKind::AsmLoop);
+        }
+        self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
+        // A use of a macro that brings a loop along needs the allowance of the activation it lands in.
+        for at in range.0..range.1.min(fragment.len()) {
+            if fragment.kind(at) == Some(Kind::Ident) && self.input.macros.looping(fragment.text(self.input.source, at)).is_some() {
+                allowance[innermost_scope(fragment, body, at)] = true;
+            }
+        }
+        for (index, scope) in body.scopes.iter().enumerate() {
+            let is_function = functions.contains_key(&scope.open);
+            let has_brace = index > 0 || fragment.of_macro.is_none() || is_function;
+            if has_brace {
+                self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
+            }
+        }
+    }
+
+    /// What follows the brace that opens a function or lambda.
+    fn opening(&mut self, known: &Known, owner: &Owner, open: usize, is_function: bool, allowance: bool) {
+        if owner.untouched.is_some() {
+            if let (true, Some(index)) = (is_function, owner.function)
+                && known.functions[index].tile
+            {
+                let at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
+                let message = format!("`{}` is tile code: it is left as it is", owner.name);
+                self.plan.diagnostics.push(Diagnostic::new(Code::TileCode, message).at(at).in_function(owner.name.clone()));
+            }
+            return;
+        }
+        let at = known.fragment.tokens[open].end as usize;
+        let mut opening = Opening { allowance: allowance && self.input.options.polls == Polls::Amortised, ..Opening::default() };
+        if is_function && let Some(index) = owner.function {
+            let name_at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].start as usize;
+            if known.functions[index].spaces.global {
+                let entry = self.site(SiteKind::Entry, name_at, owner, Form::Flag, None);
+                let close = known.fragment.tokens[known.functions[index].close].start as usize;
+                let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
+                opening.kernel = Some((entry, exit));
+            } else if known.recursive.contains(&index) {
+                if known.functions[index].constexpr && self.is_one_return(known, index) {
+                    let why = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
+                    self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));
+                } else {
+                    opening.recursion = Some(self.site(SiteKind::Recursion, name_at, owner, Form::Each, None));
+                }
+            }
+        }
+        let text = owner.spelling.opening(&opening);
+        if !text.is_empty() {
+            self.insert(at, false, text);
+        }
+    }
+
+    fn is_one_return(&self, known: &Known, index: usize) -> bool {
+        let function = known.functions[index];
+        known.fragment.kind(function.open + 1) == Some(Kind::Return)
+            && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
+    }
+
+    /// A loop by keyword: left alone, or polled where its shape allows.
+    fn repeat(&mut self, known: &Known, owner: &Owner, body: &Body, loop_: &Loop, cost: Cost, allowance: &mut bool) {
+        let fragment = known.fragment;
+        if census::never_repeats(self.input.source, fragment, loop_) {
+            return;
+        }
+        self.plan.summary.loops += 1;
+        let at = fragment.tokens[loop_.keyword].start as usize;
+        let kind = match loop_.kind {
+            LoopKind::For => SiteKind::For,
+            LoopKind::RangeFor => SiteKind::RangeFor,
+            LoopKind::While => SiteKind::While,
+            LoopKind::Do => SiteKind::Do,
+        };
+        if let Some(why) = owner.untouched {
+            self.site(kind, at, owner, Form::None, Some(why.to_owned()));
+            return;
+        }
+        if let Some(trips) = cost.left_alone {
+            self.plan.summary.bounded += 1;
+            self.site(kind, at, owner, Form::None, Some(format!("runs at most {trips} times")));
+            return;
+        }
+        let Some(place) = self.place(fragment, body, loop_) else {
+            return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
+        };
+        let site = self.site(kind, at, owner, owner.spelling.form(), None);
+        self.plan.summary.polled += 1;
+        *allowance = true;
+        let poll = owner.spelling.repeat(site, cost.weight());
+        match place {
+            Place::Step { at, empty } => self.insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
+            Place::Brace { at } => self.insert(at, false, format!(" {poll};")),
+            Place::Condition { open, close } => {
+                self.insert(open, false, format!("({poll}, true) && ("));
+                self.insert(close, true, ")".to_owned());
+            }
+            Place::Wrap { open, close } => {
+                self.insert(open, false, format!(" {{ {poll};"));
+                self.insert(close, true, " }".to_owned());
+            }
+        }
+    }
+
+    /// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
+    fn place(&self, fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
+        let (open, close) = loop_.header?;
+        if loop_.kind == LoopKind::For
+            && let Some((_, second)) = bound::semicolons(fragment, open, close)
+        {
+            return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
+        }
+        let is_prefix = |at: usize| body.prefixes.iter().find(|(from, to)| (*from..=*to).contains(&at)).map(|(_, to)| to + 1);
+        let mut first = loop_.body;
+        while let Some(behind) = is_prefix(first) {
+            first = behind;
+        }
+        if fragment.is(first, b'{') {
+            return Some(Place::Brace { at: fragment.tokens[first].end as usize });
+        }
+        match loop_.kind {
+            LoopKind::While | LoopKind::Do if loop_.kind == LoopKind::Do || !self.declares(fragment, open, close) => {
+                Some(Place::Condition { open: fragment.tokens[open].end as usize, close: fragment.tokens[close].start as usize })
+            }
+            LoopKind::RangeFor | LoopKind::For if self.is_plain_statement(fragment, body, loop_.body, loop_.body_end) => {
+                let end = loop_.body_end?;
+                Some(Place::Wrap { open: fragment.tokens[close].end as usize, close: fragment.tokens[end].end as usize })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.
+    fn declares(&self, fragment: &Fragment, open: usize, close: usize) -> bool {
+        let mut at = open + 1;
+        let mut words = 0;
+        while at < close {
+            match fragment.tokens[at].kind {
+                Kind::Ident | Kind::Keyword => words += 1,
+                Kind::Assign | Kind::Punct(b'{') => return words > 1,
+                Kind::Scope | Kind::Punct(b'*' | b'&' | b'<' | b'>' | b',') => {}
+                Kind::Punct(b'(' | b'[') => at = fragment.mate(at).unwrap_or(at),
+                _ => return false,
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// One statement that ends with its own semicolon, so that braces can be put around it: nothing in it may be a macro that brings the
+    /// semicolon along.
+    fn is_plain_statement(&self, fragment: &Fragment, body: &Body, from: usize, to: Option<usize>) -> bool {
+        let Some(to) = to else { return false };
+        let arms = (from..=to).any(|at| matches!(fragment.kind(at), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)));
+        let uses_macro = body.macro_uses.iter().any(|use_| (from..=to).contains(&use_.name));
+        !arms && !uses_macro && (fragment.is(to, b';') || fragment.is(to, b'}'))
+    }
+
+    fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, goto: &statement::Simple, allowance: &mut bool) {
+        let fragment = known.fragment;
+        let label = fragment.text(self.input.source, goto.token + 1);
+        let back = body.labels.iter().any(|found| found.scope == goto.scope && found.token < goto.token && fragment.text(self.input.source, found.token) == label);
+        if !back || owner.untouched.is_some() || !fragment.is(goto.token + 2, b';') {
+            return;
+        }
+        let at = fragment.tokens[goto.token].start as usize;
+        let site = self.site(SiteKind::Goto, at, owner, owner.spelling.form(), None);
+        *allowance = true;
+        self.plan.summary.loops += 1;
+        self.plan.summary.polled += 1;
+        self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, 1)));
+        self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
+    }
+
+    fn macro_use(&mut self, known: &Known, owner: &Owner, body: &Body, use_: &statement::MacroUse, allowance: &mut bool) {
+        let fragment = known.fragment;
+        let macros = self.input.macros;
+        let name = fragment.text(self.input.source, use_.name);
+        if owner.untouched.is_some() || macros.is_defined(name) {
+            return;
+        }
+        let opener = macros.is_loop_opener(name);
+        let capital = !name.iter().any(u8::is_ascii_lowercase);
+        let like = |words: &[&str]| words.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())));
+        let behind = use_.arguments.map_or(use_.name, |(_, close)| close);
+        let next = fragment.skip_arms(behind + 1);
+        let before_keyword = !matches!(fragment.kind(next), Some(Kind::Ident | Kind::Punct(b'{')));
+        let suspicious = if use_.block.is_some() {
+            capital || like(&["loop", "for", "while", "repeat"])
+        } else if before_keyword {
+            !like(&["unroll", "pragma", "likely", "assert", "check"])
+        } else {
+            like(&["loop", "for_each", "foreach", "while", "repeat"])
+        };
+        if !opener && !suspicious {
+            return;
+        }
+        let at = fragment.tokens[use_.name].start as usize;
+        let text = String::from_utf8_lossy(name).into_owned();
+        let report = |planner: &mut Self, message: String| {
+            let help = format!("if it opens a loop, name it in cuinstr.toml: loop-macros = [\"{text}\"]");
+            planner.plan.summary.gaps += 1;
+            planner.plan.diagnostics.push(
+                Diagnostic::new(Code::UnknownLoopMacro, message).at(fragment.tokens[use_.name].range()).in_function(owner.name.clone()).help(help),
+            );
+        };
+        if opener {
+            self.plan.summary.loops += 1;
+        }
+        let place = match use_.block {
+            Some(block) => Some(Place::Brace { at: fragment.tokens[block].end as usize }),
+            None if opener && self.is_plain_statement(fragment, &Body { macro_uses: Vec::new(), ..body.clone() }, behind + 1, use_.end) => {
+                use_.end.map(|end| Place::Wrap { open: fragment.tokens[behind].end as usize, close: fragment.tokens[end].end as usize })
+            }
+            None => None,
+        };
+        let Some(place) = place else {
+            if opener {
+                return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, use_.name, owner, SiteKind::MacroLoop);
+            }
+            self.site(SiteKind::MacroLoop, at, owner, Form::None, Some("the macro is not known".to_owned()));
+            return report(self, format!("`{text}` is not defined here: if it opens a loop, that loop is not polled"));
+        };
+        let site = self.site(SiteKind::MacroLoop, at, owner, owner.spelling.form(), None);
+        *allowance = true;
+        let poll = owner.spelling.repeat(site, 1);
+        match place {
+            Place::Wrap { open, close } => {
+                self.insert(open, false, format!(" {{ {poll};"));
+                self.insert(close, true, " }".to_owned());
+            }
+            Place::Brace { at } | Place::Step { at, .. } | Place::Condition { open: at, .. } => self.insert(at, false, format!(" {poll};")),
+        }
+        if opener {
+            self.plan.summary.polled += 1;
+        } else {
+            report(self, format!("`{text}` is not defined here: polled at its brace in case it opens a loop"));
+        }
+    }
+
+    /// Loops in the initialisers between a constructor's parameters and its body.
+    fn loops_in_head(&mut self, known: &Known, function: &Function) {
+        for at in function.head..function.open {
+            if matches!(known.fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do)) {
+                let owner = Owner {
+                    function: None,
+                    name: function.name.map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
+                    spelling: Spelling { polls: self.input.options.polls, host_too: false },
+                    untouched: None,
+                    held: false,
+                };
+                self.plan.summary.loops += 1;
+                let kind = census::loop_kind(known.fragment, at);
+                self.gap(Code::NotPolled, "a loop in an initialiser is not polled", known.fragment, at, &owner, kind);
+            }
+        }
+    }
+
+    /// Each loop of the tokens must be a loop of the tree, with the same keyword and end.
+    fn compare(&mut self, known: &Known, owners: &[Owner], body: &Body, range: (usize, usize)) {
+        let fragment = known.fragment;
+        for index in census::unseen_by_tree(self.input, fragment, body, range, &mut self.grammar) {
+            let loop_ = &body.loops[index];
+            let owner = &owners[loop_.scope];
+            if owner.untouched.is_some() || census::never_repeats(self.input.source, fragment, loop_) {
+                continue;
+            }
+            let message = format!("the parser does not see this loop of `{}`; its tokens do", owner.name);
+            self.plan.diagnostics.push(
+                Diagnostic::new(Code::TokensOnly, message).at(fragment.tokens[loop_.keyword].range()).in_function(owner.name.clone()),
+            );
+        }
+    }
+
+    fn costs(&self, known: &Known, body: &Body) -> Vec<Cost> {
+        let source = self.input.source;
+        let fragment = known.fragment;
+        let leave = self.input.options.polls == Polls::Amortised && self.input.options.limits.fuel.is_none();
+        let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
+        // Inner loops were found after outer ones.
+        for (index, loop_) in body.loops.iter().enumerate().rev() {
+            let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
+            let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(256).collect();
+            let mut tokens = 0_u64;
+            let mut at = loop_.keyword;
+            while at <= end {
+                if let Some(&nested) = inner.iter().find(|nested| body.loops[**nested].keyword == at)
+                    && let Some(nested_end) = body.loops[nested].end
+                {
+                    tokens += costs[nested].left_alone.map_or(16, |trips| trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE));
+                    at = nested_end.max(at) + 1;
+                    continue;
+                }
+                tokens += match fragment.tokens[at].kind {
+                    Kind::Punct(b'[') => 24,
+                    Kind::Ident if fragment.is(at + 1, b'(') && known.names.contains(fragment.text(source, at)) => 1024,
+                    _ => 1,
+                };
+                at += 1;
+            }
+            costs[index].tokens = tokens;
+            if leave && let Some(trips) = bound::trips(source, fragment, self.input.macros, loop_) {
+                let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
+                costs[index].left_alone = fits.then_some(trips);
+            }
+        }
+        costs
+    }
+
+    fn gap(&mut self, code: Code, message: &str, fragment: &Fragment, token: usize, owner: &Owner, kind: SiteKind) {
+        let range = fragment.tokens[token].range();
+        self.site(kind, range.start, owner, Form::None, Some(message.to_owned()));
+        self.plan.summary.gaps += 1;
+        self.plan.diagnostics.push(Diagnostic::new(code, message).at(range).in_function(owner.name.clone()));
+    }
+
+    fn insert(&mut self, at: usize, closes: bool, text: String) {
+        debug_assert!(!text.contains(['\n', '#', '"', '\'']), "inserted text may land in a macro's body or argument");
+        self.plan.edits.push(Edit { at, closes, text });
+    }
+
+    /// Registers a site; returns its id.
+    fn site(&mut self, kind: SiteKind, offset: usize, owner: &Owner, form: Form, why: Option<String>) -> u64 {
+        let mut id = hash(self.input.hash, &[&offset.to_le_bytes()[..], &[kind as u8]].concat()) & !1;
+        // Two sites of one file never share an id, nor is any zero.
+        while id == 0 || !self.ids.insert(id) {
+            id = id.wrapping_add(2);
+        }
+        let held = owner.held && !matches!(kind, SiteKind::Entry);
+        id |= u64::from(held);
+        if form != Form::None {
+            self.plan.summary.polls += 1;
+        }
+        let (line, column) = self.input.lines.position(offset);
+        let site = Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), line, column, form, why, waiver: None };
+        self.plan.sites.push((offset, site));
+        id
+    }
+}
+
+/// What an iteration of a loop costs, and whether it is left alone.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Tokens, where those that may take long count more.
+    tokens: u64,
+    /// At most so many trips, if it is.
+    left_alone: Option<u64>,
+}
+
+impl Cost {
+    /// What an iteration takes from the allowance.
+    fn weight(self) -> u32 {
+        (self.tokens / 16).clamp(1, 1024) as u32
+    }
+}
+
+/// A place for a loop's poll, as offsets.
+enum Place {
+    /// In front of the step of a `for`.
+    Step { at: usize, empty: bool },
+    /// Behind the brace of the body.
+    Brace { at: usize },
+    /// Around the condition.
+    Condition { open: usize, close: usize },
+    /// Around the body.
+    Wrap { open: usize, close: usize },
+}
+
+/// The innermost scope that holds a token.
+pub(crate) fn innermost_scope(fragment: &Fragment, body: &Body, token: usize) -> usize {
+    body.scopes
+        .iter()
+        .enumerate()
+        .skip(1)
+        .rev()
+        .find(|(_, scope)| scope.open <= token && fragment.mate(scope.open).is_some_and(|close| token <= close))
+        .map_or(0, |(index, _)| index)
+}
+
+/// FNV-1a, 64 bits: stable over versions and machines.
+pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

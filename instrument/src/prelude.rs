@@ -1,0 +1,61 @@
+//! The text in front of a rewritten file: the device side of `docs/ABI.md`, the site map as a record in the module, and the line that
+//! lets compilers name the user's file.
+
+use crate::options::{AtExit, Options};
+use crate::poll;
+use crate::site::SiteMap;
+use cuinstr_runtime::control;
+use std::fmt::Write as _;
+
+const TEMPLATE: &str = include_str!("prelude.cuh");
+
+/// What the record of a site map begins with, followed by the length of its JSON text in eight hexadecimal digits and a space.
+pub const SITES_MAGIC: &str = "CUINSTR-SITES/1 ";
+
+/// Bytes of the record in one string literal.
+const PIECE: usize = 1000;
+
+/// The whole prelude.
+pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
+    let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
+    let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
+    let mut text = TEMPLATE
+        .replace("@CONTROL_BLOCK@", control::c_text().trim_end())
+        .replace("@TIMEOUT_NS@", &limit(options.limits.timeout_ns))
+        .replace("@BUDGET_CYCLES@", &limit(options.limits.budget_cycles))
+        .replace("@FUEL@", &limit(options.limits.fuel))
+        .replace("@GATE@", gate)
+        .replace("@CHUNK@", &poll::CHUNK.to_string());
+    text.push_str(&record(sites));
+    let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
+    text
+}
+
+/// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.
+fn record(sites: &SiteMap) -> String {
+    let json = sites.to_json();
+    let bytes = format!("{SITES_MAGIC}{:08x} {json}", json.len());
+    let mut text = format!("static __device__ __attribute__((used)) const char __cuinstr_sites_{}[] =", sites.hash);
+    for piece in bytes.as_bytes().chunks(PIECE) {
+        text.push_str("\n    \"");
+        for byte in piece {
+            match byte {
+                b'"' | b'\\' | b'?' => {
+                    text.push('\\');
+                    text.push(char::from(*byte));
+                }
+                0x20..0x7f => text.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(text, "\\{byte:03o}");
+                }
+            }
+        }
+        text.push('"');
+    }
+    text.push_str(";\n");
+    text
+}
+
+fn escape_path(path: &str) -> String {
+    path.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], "?")
+}
