@@ -40,7 +40,7 @@ impl Fragment {
     pub(crate) fn of_macro(source: &[u8], name: Range<usize>, body: Range<usize>) -> Self {
         let tokens = lex(source, body, true).tokens;
         let (mates, _) = match_brackets(&tokens, false);
-        Self { tokens, mates, of_macro: Some(name), span: body }
+        Self { tokens, mates, of_macro: Some(name) }
     }
 
     pub(crate) fn len(&self) -> usize {
