@@ -4,7 +4,7 @@
 //! for its bound, a counter that the body may change in any way it can't see through, and the loop is not bounded.
 
 use crate::fragment::Fragment;
-use crate::macros::Macros;
+use crate::macros::{Macros, integer};
 use crate::statement::{Loop, LoopKind};
 use crate::token::Kind;
 
@@ -26,7 +26,7 @@ pub(crate) fn trips(source: &[u8], fragment: &Fragment, macros: &Macros, loop_: 
         return None;
     }
     let signed = is_wide_integer(source, fragment, open + 1, assign - 1)?;
-    let start = literal(source, fragment, assign + 1, first)?;
+    let start = literal(source, fragment, macros, assign + 1, first)?;
     // `i < 32`
     if text(first + 1) != counter {
         return None;
@@ -40,8 +40,8 @@ pub(crate) fn trips(source: &[u8], fragment: &Fragment, macros: &Macros, loop_: 
         (b"!=", _) => (Relation::Not, first + 3),
         _ => return None,
     };
-    let bound = literal(source, fragment, bound_at, second)?;
-    let step = step(source, fragment, counter, second + 1, close)?;
+    let bound = literal(source, fragment, macros, bound_at, second)?;
+    let step = step(source, fragment, macros, counter, second + 1, close)?;
     let trips = count(start, bound, step, relation, signed)?;
     (leaves_alone(source, fragment, macros, counter, loop_)).then_some(trips)
 }
@@ -111,24 +111,23 @@ fn is_wide_integer(source: &[u8], fragment: &Fragment, from: usize, to: usize) -
     wide.then_some(signed)
 }
 
-/// A decimal integer, with a sign and a suffix perhaps, small enough to be of interest. A bare name is looked up nowhere: `-D` may give
-/// it any value.
-fn literal(source: &[u8], fragment: &Fragment, from: usize, to: usize) -> Option<i64> {
+/// An integer: a literal with a sign perhaps, or a macro of this file that stands for one. Any other name is looked up nowhere.
+fn literal(source: &[u8], fragment: &Fragment, macros: &Macros, from: usize, to: usize) -> Option<i64> {
     let (negative, at) = if fragment.is(from, b'-') { (true, from + 1) } else { (false, from) };
-    if to != at + 1 || fragment.kind(at) != Some(Kind::Number) {
+    if to != at + 1 {
         return None;
     }
-    let text = std::str::from_utf8(fragment.text(source, at)).ok()?.replace('\'', "");
-    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    if digits.len() > 1 && digits.starts_with('0') {
-        return None;
-    }
-    let value: i64 = digits.parse().ok().filter(|value| *value <= 1 << 30)?;
+    let text = fragment.text(source, at);
+    let value = match fragment.kind(at)? {
+        Kind::Number => integer(std::str::from_utf8(text).ok()?)?,
+        Kind::Ident => macros.constant(text)?,
+        _ => return None,
+    };
     Some(if negative { -value } else { value })
 }
 
 /// `++i`, `i++`, `i += 4` and their mirror images.
-fn step(source: &[u8], fragment: &Fragment, counter: &[u8], from: usize, to: usize) -> Option<i64> {
+fn step(source: &[u8], fragment: &Fragment, macros: &Macros, counter: &[u8], from: usize, to: usize) -> Option<i64> {
     let text = |index: usize| fragment.text(source, index);
     let step = match to.checked_sub(from)? {
         2 => match (text(from), text(from + 1)) {
@@ -137,7 +136,7 @@ fn step(source: &[u8], fragment: &Fragment, counter: &[u8], from: usize, to: usi
             _ => return None,
         },
         3 if text(from) == counter => {
-            let amount = literal(source, fragment, from + 2, to)?;
+            let amount = literal(source, fragment, macros, from + 2, to)?;
             match text(from + 1) {
                 b"+=" => amount,
                 b"-=" => -amount,

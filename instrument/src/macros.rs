@@ -51,6 +51,8 @@ pub(crate) struct Macros<'a> {
     loop_openers: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
+    /// Names that stand for one integer in the whole file: defined once, under no condition, undefined nowhere.
+    constants: BTreeMap<&'a [u8], i64>,
     /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
@@ -96,7 +98,39 @@ impl<'a> Macros<'a> {
         }
         macros.loop_openers.extend(options.loop_macros.iter().map(String::as_bytes));
         macros.read_definitions(source, lexed);
+        macros.read_constants(source, lexed);
         macros
+    }
+
+    /// The integer that a name stands for in this file, whatever `-D` says: a definition in the text comes after it.
+    pub(crate) fn constant(&self, name: &[u8]) -> Option<i64> {
+        self.constants.get(name).copied()
+    }
+
+    fn read_constants(&mut self, source: &'a [u8], lexed: &Lexed) {
+        let mut depth = 0_usize;
+        let mut undefined = BTreeSet::new();
+        for directive in &lexed.directives {
+            match &directive.line {
+                Line::If(_) => depth += 1,
+                Line::Endif => depth = depth.saturating_sub(1),
+                Line::Define(define) if depth == 0 && !define.function_like => {
+                    let name = &source[define.name.clone()];
+                    if let Some(value) = std::str::from_utf8(&source[define.body.clone()]).ok().and_then(integer) {
+                        self.constants.insert(name, value);
+                    }
+                }
+                Line::Other => {
+                    let text = source[directive.span.clone()].trim_ascii_start();
+                    if let Some(rest) = text.strip_prefix(b"#").map(<[u8]>::trim_ascii_start).and_then(|text| text.strip_prefix(b"undef")) {
+                        undefined.insert(rest.trim_ascii());
+                    }
+                }
+                _ => {}
+            }
+        }
+        let defined = &self.defined;
+        self.constants.retain(|name, _| !undefined.contains(name) && defined.get(name).is_some_and(|definitions| definitions.len() == 1));
     }
 
     fn read_definitions(&mut self, source: &'a [u8], lexed: &Lexed) {
@@ -219,4 +253,16 @@ impl<'a> Macros<'a> {
     pub(crate) fn bodies_of(&self, name: &[u8]) -> impl Iterator<Item = &Fragment> {
         self.defined.get(name).into_iter().flatten().map(|index| &self.bodies[*index])
     }
+}
+
+/// A decimal integer, in parentheses or with a suffix perhaps, and nothing else.
+pub(crate) fn integer(text: &str) -> Option<i64> {
+    let mut text = text.trim();
+    while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+        text = inner.trim();
+    }
+    let text = text.replace('\'', "");
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+    if is_decimal { digits.parse().ok().filter(|value| *value <= 1 << 30) } else { None }
 }

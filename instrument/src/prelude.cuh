@@ -19,7 +19,13 @@ extern "C++" {
 #define __cuinstr_budget_cycles @BUDGET_CYCLES@ull
 #define __cuinstr_fuel @FUEL@ull
 #define __cuinstr_gate @GATE@
-#define __cuinstr_block_words (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0 || @GATE@)
+// Whether threads check at barriers if others of their block have left. Another translation unit's barriers are not in sight.
+#if defined(__CUDACC_RDC__)
+#define __cuinstr_barriers 1
+#else
+#define __cuinstr_barriers @BARRIERS@
+#endif
+#define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
 // Iterations, by weight, between two polls of one function activation. Debug builds poll at each.
 #ifdef __CUDACC_DEBUG__
 #define __cuinstr_chunk 1u
@@ -45,12 +51,22 @@ __cuinstr_shared_definition __device__ unsigned int cuinstr_flag_v1 = 0u;
 __cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
     1u, 0u, &cuinstr_flag_v1, 1u, 0u, 0ull, 0ull, 0ull, 0ull, nullptr, {}};
 
-// Words that a host or another thread may change while the kernel runs are read past the caches, at system scope: the flag may
-// lie in host memory.
+// Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
+// loops, since it may lie in host memory. At a kernel's two ends, where every thread passes once, the narrower scope is half the price,
+// and what it could miss there the clocks and loops do not. All other words were written before the launch, in the order of its stream, and are read as any data.
 __cuinstr_device unsigned int __cuinstr_load(const unsigned int* word) {
   unsigned int value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
   asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#else
+  asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#endif
+  return value;
+}
+__cuinstr_device unsigned int __cuinstr_load_near(const unsigned int* word) {
+  unsigned int value;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #else
   asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #endif
@@ -87,17 +103,28 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
   const unsigned long long mixed = (grid * 0x9e3779b97f4a7c15ull) ^ ((block + 1ull) * 0xd1342543de82ef95ull);
   return mixed ^ (mixed >> 29) ^ 0x63756e7374727631ull;
 }
-#if __cuinstr_block_words
+// What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
+// from ours by its value.
+#if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
 struct __cuinstr_block {
+#if __cuinstr_clocks
   unsigned long long tag;
   unsigned long long start_ns;
   unsigned long long start_cycles;
+#endif
+#if __cuinstr_gate
   unsigned int ended;
+#endif
+#if __cuinstr_barriers
+  unsigned long long left;
+#endif
 };
 __cuinstr_shared_definition __device__ __attribute__((unused)) volatile __cuinstr_block* __cuinstr_this_block() {
   __shared__ __cuinstr_block block;
   return &block;
 }
+#endif
+#if __cuinstr_clocks
 // Threads that do this at once write times that differ by less than the compiled-in limits can tell.
 __cuinstr_device void __cuinstr_enter_block(volatile __cuinstr_block* block) {
   block->start_ns = __cuinstr_now();
@@ -113,12 +140,17 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
   return block;
 }
 #endif
+#if __cuinstr_barriers
+// What a thread that leaves writes for its block. A block of the same launch may have left it there before: then the launch is being
+// stopped all the same.
+__cuinstr_device unsigned long long __cuinstr_left_word() { return 0x63756e7374720000ull + cuinstr_control_v1.launch; }
+#endif
 
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
 // the record is out: device memory can't be read afterwards.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
   __cuinstr_control* control = &cuinstr_control_v1;
-  const unsigned int launch = __cuinstr_load(&control->launch);
+  const unsigned int launch = control->launch;
   const bool trap = control->action == 0u;
   if (__cuinstr_load(control->flag) != launch) *(volatile unsigned int*)control->flag = launch;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
@@ -188,7 +220,8 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
   }
 }
 
-__cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == __cuinstr_load(&cuinstr_control_v1.launch); }
+__cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
+__cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
 // The launch begins at the first look at its clock; whoever is first sets it for all.
 __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
@@ -197,8 +230,8 @@ __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   return first == 0ull ? now : first;
 }
 // The reason to stop, or 0. Two clocks of one launch may differ by a tick, so a start that lies ahead is no deadline passed.
-__cuinstr_device unsigned int __cuinstr_due() {
-  unsigned int why = __cuinstr_asked() ? 1u : 0u;
+__cuinstr_device unsigned int __cuinstr_due(bool asked) {
+  unsigned int why = asked ? 1u : 0u;
   const unsigned long long timeout = cuinstr_control_v1.timeout_ns;
   if (timeout != 0ull) {
     const unsigned long long now = __cuinstr_now();
@@ -222,6 +255,10 @@ __cuinstr_device unsigned int __cuinstr_due() {
 // A site with an odd id stands where leaving is not defined: its threads say that they should stop, and go on.
 __cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
   if ((site & 1ull) == 0ull) {
+#if __cuinstr_barriers
+    __cuinstr_this_block()->left = __cuinstr_left_word();
+    __threadfence_block();
+#endif
     __cuinstr_stop(site, why);
     __cuinstr_leave();
   } else if (why != 1u || cuinstr_control_v1.action == 0u) {
@@ -257,7 +294,7 @@ __cuinstr_device void __cuinstr_burn(unsigned long long site) {
 }
 
 __cuinstr_device void __cuinstr_look(unsigned long long site) {
-  const unsigned int why = __cuinstr_due();
+  const unsigned int why = __cuinstr_due(__cuinstr_asked());
   if (why != 0u) __cuinstr_end_thread(site, why);
 }
 // A poll at each iteration.
@@ -276,9 +313,14 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
     __cuinstr_look(site);
   }
 }
-// After a barrier: a thread released by others that left must leave too, before it reads what they have not written.
+// After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
+// so in shared memory, which is asked at a fraction of the flag's price.
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
-  if ((site & 1ull) == 0ull && __cuinstr_asked()) __cuinstr_end_thread(site, 1u);
+#if __cuinstr_barriers
+  if ((site & 1ull) == 0ull && __cuinstr_this_block()->left == __cuinstr_left_word()) __cuinstr_end_thread(site, 1u);
+#else
+  (void)site;
+#endif
 }
 // A call of a recursive function.
 __cuinstr_device void __cuinstr_call(unsigned long long site) {
@@ -325,7 +367,7 @@ __cuinstr_everywhere void __cuinstr_tick_hd(const __cuinstr_no_allowance&, unsig
 struct __cuinstr_kernel {
   unsigned long long exit_site;
   __device__ __forceinline__ __cuinstr_kernel(unsigned long long entry_site, unsigned long long exit) : exit_site(exit) {
-#if __cuinstr_block_words
+#if __cuinstr_clocks
     __cuinstr_enter_block(__cuinstr_this_block());
 #endif
 #if __cuinstr_gate
@@ -337,7 +379,7 @@ struct __cuinstr_kernel {
     *__cuinstr_tank() = __cuinstr_full_tank();
 #endif
     if (cuinstr_control_v1.timeout_ns != 0ull && __cuinstr_thread() == 0u) __cuinstr_start(__cuinstr_now());
-    if (__cuinstr_asked()) __cuinstr_end_thread(entry_site & ~1ull, 1u);
+    if (__cuinstr_asked_near()) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
   __device__ __forceinline__ ~__cuinstr_kernel() {
 #if __cuinstr_gate
@@ -345,7 +387,7 @@ struct __cuinstr_kernel {
     const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
     atomicAdd((unsigned int*)&__cuinstr_this_block()->ended, 1u);
     while (__cuinstr_this_block()->ended < threads) {
-      const unsigned int reason = __cuinstr_due();
+      const unsigned int reason = __cuinstr_due(__cuinstr_asked());
       if (reason != 0u) {
         // Its own work is done, so under `leave` it just goes: the host sees that the launch was asked to stop.
         if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, reason);
@@ -356,7 +398,7 @@ struct __cuinstr_kernel {
 #endif
     }
 #endif
-    const unsigned int why = __cuinstr_due();
+    const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
     if (why == 0u) return;
     if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
     *(volatile unsigned int*)&cuinstr_control_v1.record.late = 1u;

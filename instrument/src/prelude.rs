@@ -3,7 +3,7 @@
 
 use crate::options::{AtExit, Options};
 use crate::poll;
-use crate::site::SiteMap;
+use crate::site::{Kind, SiteMap};
 use cuinstr_runtime::control;
 use std::fmt::Write as _;
 
@@ -18,6 +18,7 @@ const PIECE: usize = 1000;
 /// The whole prelude.
 pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
+    let has_barriers = sites.sites.iter().any(|site| site.kind == Kind::Barrier);
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
     let mut text = TEMPLATE
         .replace("@CONTROL_BLOCK@", control::c_text().trim_end())
@@ -25,6 +26,7 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
         .replace("@BUDGET_CYCLES@", &limit(options.limits.budget_cycles))
         .replace("@FUEL@", &limit(options.limits.fuel))
         .replace("@GATE@", gate)
+        .replace("@BARRIERS@", if has_barriers { "1" } else { "0" })
         .replace("@CHUNK@", &poll::CHUNK.to_string());
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
