@@ -8,6 +8,7 @@
 
 pub mod diagnostic;
 pub mod options;
+pub mod render;
 pub mod site;
 
 use diagnostic::Diagnostic;
