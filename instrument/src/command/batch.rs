@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
         to_stderr(&style.render(&path.to_string_lossy(), b"", &[diagnostic]));
         return Ok(status.max(Status::Refused));
     }
-    if let Some(folder) = args.output.as_ref().filter(|_| inputs.len() > 1)
+    if let Some(folder) = args.output.as_ref().filter(|path| inputs.len() > 1 || is_spelled_as_folder(path))
         && let Err(diagnostic) = output::make_folder(folder)
     {
         to_stderr(&style.render(&folder.to_string_lossy(), b"", &[*diagnostic]));
@@ -120,9 +120,8 @@ struct Spoiled {
 /// If two outputs would be the same file, or one would have no name.
 fn destinations(args: &RewriteArgs, inputs: &[Input]) -> Result<Vec<Option<PathBuf>>, clap::Error> {
     let Some(output) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else { return Ok(vec![None; inputs.len()]) };
-    let spelled_as_folder = output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let mut paths = Vec::new();
-    if inputs.len() == 1 && !spelled_as_folder && !output.is_dir() {
+    if inputs.len() == 1 && !is_spelled_as_folder(output) && !output.is_dir() {
         paths.push(output.clone());
     } else {
         for input in inputs {
@@ -144,6 +143,10 @@ fn destinations(args: &RewriteArgs, inputs: &[Input]) -> Result<Vec<Option<PathB
         }
     }
     Ok(paths.into_iter().map(Some).collect())
+}
+
+fn is_spelled_as_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 /// The path without links and detours, as far as it exists.

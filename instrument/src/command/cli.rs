@@ -66,7 +66,7 @@ pub(crate) struct RewriteArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Write the rewritten source there; `-` is standard output, a folder keeps the file's name and is made if several files need it.
+    /// Write the rewritten source there; `-` is standard output, in a folder the file keeps its name; for several files, or with a `/` at its end, the folder is made.
     #[arg(short, long, value_name = "FILE|DIR")]
     pub(crate) output: Option<PathBuf>,
 
