@@ -7,12 +7,16 @@ use cuinstr::diagnostic::Code;
 use cuinstr::options::{AtExit, DeviceMacro, Limits, Polls, Space};
 use std::path::PathBuf;
 
+const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
+       cuinstr [OPTIONS] <FILE>... <--list|--diff>
+       cuinstr explain [CODE]";
+
 const EXAMPLES: &str = "\
 Examples:
-  cuinstr kernel.cu -o kernel.inst.cu --timeout 2s   rewrite; no launch runs longer than two seconds
+  cuinstr kernel.cu -o kernel.inst.cu --timeout 2s   rewrite; threads stop after two seconds
   cuinstr a.cu b.cu -o build/                        rewrite several files into a folder
   cuinstr - -o - < kernel.cu > kernel.inst.cu        as a filter
-  cuinstr kernel.cu --list                           show every place that gets a poll, and why others do not
+  cuinstr kernel.cu --list                           show what is polled, and how
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
   cuinstr explain CI012                              what a code means and what to do
@@ -39,7 +43,7 @@ Configuration: cuinstr.toml, looked for in each input's folder and upward:
 
 /// Makes CUDA kernels stoppable: rewrites source so that every loop and every exit asks "must I stop?".
 #[derive(Debug, Parser)]
-#[command(name = "cuinstr", version, about, after_help = EXAMPLES)]
+#[command(name = "cuinstr", version, after_help = EXAMPLES, override_usage = USAGE)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -82,7 +86,11 @@ pub(crate) struct RewriteArgs {
     #[arg(long, conflicts_with_all = ["output", "sites"])]
     pub(crate) diff: bool,
 
-    /// Stop threads that run longer than this, whoever launches them: a number and ns, us, ms, s or m, such as 2s; counted for each thread from its own entry.
+    /// Stop threads that run longer than this, whoever launches them: a number and ns, us, ms, s or m, such as 2s.
+    ///
+    /// The time counts for each thread from its own entry, since a host that knows nothing resets no clock: of a launch with more blocks than
+    /// fit on the GPU at once, each wave has the whole time. A thread that runs out of it traps (error 719), unless the host asked it to leave.
+    /// For a deadline of the whole launch, launch with cuinstr-runtime.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) timeout: Option<u64>,
 
