@@ -23,6 +23,7 @@ mod plan;
 mod poll;
 pub mod position;
 pub mod prelude;
+pub mod render;
 mod rewrite;
 pub mod site;
 mod statement;

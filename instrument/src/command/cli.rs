@@ -1,0 +1,262 @@
+//! The command line.
+
+use super::duration;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use cuinstr::diagnostic::Code;
+use cuinstr::options::{AtExit, DeviceMacro, Limits, Polls, Space};
+use std::path::PathBuf;
+
+const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
+       cuinstr [OPTIONS] <FILE>... <--list|--diff>
+       cuinstr explain [CODE]";
+
+const EXAMPLES: &str = "\
+Examples:
+  cuinstr kernel.cu -o kernel.inst.cu --timeout 2s   rewrite; threads stop after two seconds
+  cuinstr a.cu b.cu -o build/                        rewrite several files into a folder
+  cuinstr - -o - < kernel.cu > kernel.inst.cu        as a filter
+  cuinstr kernel.cu --list                           show what is polled, and how
+  cuinstr kernel.cu --diff                           show what would be inserted
+  cuinstr kernel.cu -o out.cu --strict --format short
+  cuinstr explain CI012                              what a code means and what to do
+  cuinstr ./explain -o out.cu                        a file called `explain`
+
+Exit codes:
+  0  everything asked for was done; there may be warnings
+  1  an input was refused: a diagnostic is an error, gaps under --strict included
+  2  the command line makes no sense
+  3  something could not be read or written
+If several apply, the largest. With several inputs, those that are sound are written all the same.
+
+Configuration: cuinstr.toml, looked for in each input's folder and upward:
+  leave-alone = [\"trusted_kernel\"]        functions that are left as they are
+  exclude = [\"third_party/**\"]            files that are copied unchanged
+  loop-macros = [\"CUDA_KERNEL_LOOP\"]      macros that open a loop
+  [device-macros]
+  MY_DEVICE = \"device\"                    or \"kernel\", \"host-device\"
+  [[waiver]]                              a gap that someone has looked at
+  code = \"CI013\"
+  function = \"wait_for_peer\"              optional
+  path = \"src/peer.cu\"                    optional, with * and **
+  reason = \"the peer signals within a microsecond\"";
+
+/// Makes CUDA kernels stoppable: rewrites source so that every loop and every exit asks "must I stop?".
+#[derive(Debug, Parser)]
+#[command(name = "cuinstr", version, after_help = EXAMPLES, override_usage = USAGE)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(crate) rewrite: RewriteArgs,
+}
+
+/// Words that, as the first argument, are no file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Print what a diagnostic code means and what to do; without a code, list them all.
+    Explain {
+        /// Code to explain, such as CI012.
+        #[arg(value_parser = code)]
+        code: Option<Code>,
+    },
+}
+
+/// What to rewrite, how, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct RewriteArgs {
+    /// CUDA sources to rewrite; `-` is standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Write the rewritten source there; `-` is standard output, in a folder the file keeps its name; for several files, or with a `/` at its end, the folder is made.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write the site map there, one line of JSON for each input; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sites: Option<PathBuf>,
+
+    /// Print the sites as a table, or as JSON with --format json, and write nothing.
+    #[arg(long, conflicts_with_all = ["output", "sites", "diff"])]
+    pub(crate) list: bool,
+
+    /// Print what would be inserted as a unified diff and write nothing.
+    #[arg(long, conflicts_with_all = ["output", "sites"])]
+    pub(crate) diff: bool,
+
+    /// Stop threads that run longer than this, whoever launches them: a number and ns, us, ms, s or m, such as 2s.
+    ///
+    /// The time counts for each thread from its own entry, since a host that knows nothing resets no clock: of a launch with more blocks than
+    /// fit on the GPU at once, each wave has the whole time. A thread that runs out of it traps (error 719), unless the host asked it to leave.
+    /// For a deadline of the whole launch, launch with cuinstr-runtime.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) timeout: Option<u64>,
+
+    /// Stop threads that take more than this many clock cycles of their multiprocessor, counted from their own entry.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) budget_cycles: Option<u64>,
+
+    /// Stop each thread after this many iterations, the same on every run; at most 2^40 - 2.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Limits::MAX_FUEL))]
+    pub(crate) fuel: Option<u64>,
+
+    /// Where polls stand: in each iteration of every loop, or amortised over many.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = PollsArg::Amortised)]
+    pub(crate) polls: PollsArg,
+
+    /// What threads do at a kernel's end: check once, or wait for the rest of their block at a gate (experimental).
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = AtExitArg::Check)]
+    pub(crate) at_exit: AtExitArg,
+
+    /// Treat a macro in front of a function's name as `device`, `kernel` or `host-device`; may be repeated, and wins over cuinstr.toml.
+    #[arg(long, value_name = "NAME=SPACE", value_parser = device_macro)]
+    pub(crate) device_macro: Vec<DeviceMacro>,
+
+    /// Use this file instead of the cuinstr.toml found upward from each input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Refuse inputs that have a gap: a loop that is not polled is an error, not a warning.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
+    #[arg(long, value_enum, default_value_t = Format::Full)]
+    pub(crate) format: Format,
+
+    /// Print diagnostics only: no summary, no progress bar.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How diagnostics look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Several lines each, with the source.
+    Full,
+    /// `path:line:column: warning[CI010]: message`.
+    Short,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `--polls`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PollsArg {
+    /// Whenever an allowance of iterations is used up.
+    Amortised,
+    /// In each iteration of every loop.
+    Each,
+}
+
+/// `--at-exit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AtExitArg {
+    /// Ask once.
+    Check,
+    /// Wait, asleep and polling, until the whole block is done.
+    Gate,
+}
+
+impl Cli {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// If it makes no sense, and also for `--help` and `--version`: the error then holds their text.
+    pub(crate) fn read(arguments: impl Iterator<Item = std::ffi::OsString>) -> Result<Self, clap::Error> {
+        let cli = Self::try_parse_from(arguments)?;
+        if cli.verb.is_none() {
+            cli.rewrite.check()?;
+        }
+        Ok(cli)
+    }
+}
+
+/// An error of the kind that clap reports itself.
+pub(crate) fn usage_error(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(kind, message)
+}
+
+impl RewriteArgs {
+    /// Limits that get compiled in.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { timeout_ns: self.timeout, budget_cycles: self.budget_cycles, fuel: self.fuel }
+    }
+
+    /// `--polls` in the library's words.
+    pub(crate) fn polls(&self) -> Polls {
+        match self.polls {
+            PollsArg::Amortised => Polls::Amortised,
+            PollsArg::Each => Polls::Each,
+        }
+    }
+
+    /// `--at-exit` in the library's words.
+    pub(crate) fn at_exit(&self) -> AtExit {
+        match self.at_exit {
+            AtExitArg::Check => AtExit::Check,
+            AtExitArg::Gate => AtExit::Gate,
+        }
+    }
+
+    /// What no attribute above can say.
+    fn check(&self) -> Result<(), clap::Error> {
+        if !self.list && !self.diff && self.output.is_none() && self.sites.is_none() {
+            return Err(usage_error(
+                ErrorKind::MissingRequiredArgument,
+                "nothing to do: add `-o FILE` (`-o -` for standard output), --sites, --list or --diff",
+            ));
+        }
+        let is_dash = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        if is_dash(&self.output) && is_dash(&self.sites) {
+            return Err(usage_error(ErrorKind::ArgumentConflict, "the source and the site map can't both go to standard output"));
+        }
+        if is_dash(&self.output) && self.files.len() > 1 {
+            return Err(usage_error(ErrorKind::ArgumentConflict, "several files can't go to one output: name a folder with `-o DIR`"));
+        }
+        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(usage_error(ErrorKind::ArgumentConflict, "standard input can be read only once"));
+        }
+        Ok(())
+    }
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    Code::from_id(&text.to_ascii_uppercase()).ok_or_else(|| "no such code; `cuinstr explain` lists them".to_owned())
+}
+
+fn device_macro(text: &str) -> Result<DeviceMacro, String> {
+    let (name, space) = text.split_once('=').ok_or("write NAME=device, NAME=kernel or NAME=host-device")?;
+    if !is_identifier(name) {
+        return Err(format!("`{name}` is no name of a macro"));
+    }
+    let space = space_of(space).ok_or_else(|| format!("`{space}` is none of device, kernel, host-device"))?;
+    Ok(DeviceMacro { name: name.to_owned(), space })
+}
+
+/// The space that `device`, `kernel` or `host-device` names.
+pub(crate) fn space_of(word: &str) -> Option<Space> {
+    match word {
+        "device" => Some(Space::Device),
+        "kernel" => Some(Space::Kernel),
+        "host-device" => Some(Space::HostDevice),
+        _ => None,
+    }
+}
+
+/// Whether the text could name a macro.
+pub(crate) fn is_identifier(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(|c| c == '_' || c == '$' || c.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

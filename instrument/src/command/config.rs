@@ -1,0 +1,256 @@
+//! `cuinstr.toml`: what a project says once instead of on each command line.
+
+use super::cli::{is_identifier, space_of};
+use super::glob;
+use super::input::{Input, cannot_read};
+use cuinstr::diagnostic::{Code, Diagnostic, Severity};
+use cuinstr::options::{DeviceMacro, Waiver};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// Name of the file that is looked for.
+const NAME: &str = "cuinstr.toml";
+
+/// A configuration file that holds.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// Path for messages.
+    pub(crate) name: String,
+    /// Folder of the file, absolute and without links: the root of the project.
+    pub(crate) folder: PathBuf,
+    /// Macros that mark device functions.
+    pub(crate) device_macros: Vec<DeviceMacro>,
+    /// Macros that open a loop.
+    pub(crate) loop_macros: Vec<String>,
+    /// Functions that are left as they are.
+    pub(crate) leave_alone: Vec<String>,
+    exclude: Vec<String>,
+    waivers: Vec<(Option<String>, Waiver)>,
+}
+
+/// A configuration file that does not.
+#[derive(Debug)]
+pub(crate) struct BadConfig {
+    /// Path for messages.
+    pub(crate) name: String,
+    /// What it holds, as far as it could be read.
+    pub(crate) bytes: Vec<u8>,
+    /// What is wrong with it: at least one error.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// The nearest `cuinstr.toml`, in this folder or above it.
+pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+}
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(crate) fn load(path: &Path) -> Result<Config, BadConfig> {
+    let name = shown(path);
+    let bad = |bytes: &[u8], diagnostics| BadConfig { name: shown(path), bytes: bytes.to_vec(), diagnostics };
+    let bytes = std::fs::read(path).map_err(|error| bad(b"", vec![*cannot_read(&error)]))?;
+    let folder = path.canonicalize().map_err(|error| bad(b"", vec![*cannot_read(&error)]))?;
+    let folder = folder.parent().unwrap_or(&folder).to_owned();
+    parse(&bytes, name, folder).map_err(|diagnostics| bad(&bytes, diagnostics))
+}
+
+impl Config {
+    /// The input's path relative to the project, with forward slashes; as spelled if it is not in the project.
+    pub(crate) fn relative(&self, input: &Input) -> String {
+        let within = || {
+            let path = input.folder()?.join(input.path.file_name()?);
+            let relative = path.strip_prefix(&self.folder).ok()?;
+            Some(relative.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/"))
+        };
+        if input.is_stdin() { input.name.clone() } else { within().unwrap_or_else(|| slashes(&input.name)) }
+    }
+
+    /// Whether the input is to be copied unchanged.
+    pub(crate) fn excludes(&self, site_path: &str) -> bool {
+        self.exclude.iter().any(|pattern| glob::matches(pattern, site_path))
+    }
+
+    /// Waivers that name this very file. One that accepts nothing there is stale.
+    pub(crate) fn own_waivers(&self, site_path: &str) -> Vec<Waiver> {
+        self.select(|path| path.is_some_and(|path| !glob::is_pattern(path) && glob::matches(path, site_path)))
+    }
+
+    /// Waivers that hold in this file as in others. It is no fault if one has nothing to accept in this file.
+    pub(crate) fn shared_waivers(&self, site_path: &str) -> Vec<Waiver> {
+        self.select(|path| path.is_none_or(|path| glob::is_pattern(path) && glob::matches(path, site_path)))
+    }
+
+    fn select(&self, wanted: impl Fn(Option<&str>) -> bool) -> Vec<Waiver> {
+        self.waivers.iter().filter(|(path, _)| wanted(path.as_deref())).map(|(_, waiver)| waiver.clone()).collect()
+    }
+}
+
+/// The path with forward slashes on every system.
+pub(crate) fn slashes(path: &str) -> String {
+    if std::path::MAIN_SEPARATOR == '/' { path.to_owned() } else { path.replace(std::path::MAIN_SEPARATOR, "/") }
+}
+
+/// The path as seen from the current folder, if it lies there.
+fn shown(path: &Path) -> String {
+    let current = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
+    let relative = path.strip_prefix(&current).ok().filter(|path| !current.as_os_str().is_empty() && !path.as_os_str().is_empty());
+    relative.unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Tables {
+    #[serde(default)]
+    device_macros: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    loop_macros: Vec<Spanned<String>>,
+    #[serde(default)]
+    leave_alone: Vec<Spanned<String>>,
+    #[serde(default)]
+    exclude: Vec<Spanned<String>>,
+    #[serde(default)]
+    waiver: Vec<Spanned<WaiverTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaiverTable {
+    code: Spanned<String>,
+    function: Option<Spanned<String>>,
+    path: Option<Spanned<String>>,
+    reason: Option<Spanned<String>>,
+}
+
+fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diagnostic>> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        vec![Diagnostic::new(Code::BadConfig, "the configuration is not UTF-8").at(at..at + 1).help("save it as UTF-8")]
+    })?;
+    // A byte-order mark is no part of TOML; a space of the same width in its place keeps the spans true.
+    let unmarked = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
+    let tables: Tables = toml::from_str(unmarked.as_deref().unwrap_or(text)).map_err(|error| {
+        let message = cuinstr::render::one_line(error.message());
+        let diagnostic = Diagnostic::new(Code::BadConfig, message).help("`cuinstr --help` shows what the file can hold");
+        vec![if let Some(span) = error.span() { diagnostic.at(span) } else { diagnostic }]
+    })?;
+
+    let mut problems = Vec::new();
+    let mut names = |list: Vec<Spanned<String>>, what: &str, sound: fn(&str) -> bool| {
+        list.into_iter()
+            .map(|item| {
+                if !sound(item.get_ref()) {
+                    let message = format!("`{}` is no {what}", cuinstr::render::one_line(item.get_ref()));
+                    problems.push(Diagnostic::new(Code::BadConfig, message).at(item.span()));
+                }
+                item.into_inner()
+            })
+            .collect::<Vec<_>>()
+    };
+    let loop_macros = names(tables.loop_macros, "name of a macro", is_identifier);
+    let leave_alone = names(tables.leave_alone, "name of a function", |text| !text.trim().is_empty());
+    let exclude = names(tables.exclude, "path", |text| !text.trim().is_empty());
+    let device_macros = tables.device_macros.into_iter().filter_map(|(name, space)| {
+        if !is_identifier(name.get_ref()) {
+            problems.push(Diagnostic::new(Code::BadConfig, format!("`{}` is no name of a macro", name.get_ref())).at(name.span()));
+        }
+        let Some(known) = space_of(space.get_ref()) else {
+            let message = format!("`{}` is no space of a function", cuinstr::render::one_line(space.get_ref()));
+            problems
+                .push(Diagnostic::new(Code::BadConfig, message).at(space.span()).help("write \"device\", \"kernel\" or \"host-device\""));
+            return None;
+        };
+        Some(DeviceMacro { name: name.into_inner(), space: known })
+    });
+    let device_macros = device_macros.collect();
+    let waivers = tables.waiver.into_iter().filter_map(|table| waiver(table, &mut problems)).collect();
+
+    if problems.is_empty() {
+        Ok(Config { name, folder, device_macros, loop_macros, leave_alone, exclude, waivers })
+    } else {
+        problems.sort_by_key(|problem| problem.primary.as_ref().map(|label| label.span.start));
+        Err(problems)
+    }
+}
+
+/// The waiver and the file or pattern that it is limited to; or what is wrong with it.
+fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option<(Option<String>, Waiver)> {
+    let whole = table.span();
+    let WaiverTable { code, function, path, reason } = table.into_inner();
+    let known = Code::from_id(code.get_ref());
+    if known.is_none_or(|known| known.severity() == Severity::Error) {
+        let text = cuinstr::render::one_line(code.get_ref());
+        let message = if known.is_some() { format!("`{text}` is an error and can't be waived") } else { format!("`{text}` is no code") };
+        problems.push(Diagnostic::new(Code::UnknownWaiver, message).at(code.span()).help("`cuinstr explain` lists the codes"));
+    }
+    for text in [&function, &path].into_iter().flatten().filter(|text| text.get_ref().trim().is_empty()) {
+        problems
+            .push(Diagnostic::new(Code::BadConfig, "this matches nothing").at(text.span()).help("leave the key out to match everything"));
+    }
+    let reason_span = reason.as_ref().map_or(whole, Spanned::span);
+    let reason = reason.map(|reason| reason.into_inner().trim().to_owned()).filter(|reason| !reason.is_empty());
+    if reason.is_none() {
+        let help = "add `reason = \"why the gap is harmless\"`";
+        problems.push(Diagnostic::new(Code::WaiverWithoutReason, "the waiver gives no reason").at(reason_span).help(help));
+    }
+    let path = path.map(Spanned::into_inner);
+    Some((path, Waiver { code: known?, function: function.map(Spanned::into_inner), reason: reason? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuinstr::options::Space;
+
+    fn read(text: &str) -> Result<Config, Vec<(Code, std::ops::Range<usize>)>> {
+        parse(text.as_bytes(), NAME.to_owned(), PathBuf::from("/project"))
+            .map_err(|list| list.into_iter().map(|d| (d.code, d.primary.expect("has a place").span)).collect())
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            "\u{feff}loop-macros = ['LOOP']\nleave-alone = ['f']\nexclude = ['third_party']\n[device-macros]\nDEV = 'device'\nHD = 'host-device'\n\
+             [[waiver]]\ncode = 'CI013'\npath = 'a.cu'\nreason = 'ok'\n[[waiver]]\ncode = 'CI012'\nfunction = 'g'\nreason = 'fine'",
+        )
+        .expect("it is sound");
+        assert_eq!(config.device_macros[0], DeviceMacro { name: "DEV".to_owned(), space: Space::Device });
+        assert_eq!(config.device_macros[1].space, Space::HostDevice);
+        assert_eq!((config.loop_macros.as_slice(), config.leave_alone.as_slice()), (&["LOOP".to_owned()][..], &["f".to_owned()][..]));
+        assert!(config.excludes("third_party/x.cu") && !config.excludes("x.cu"));
+        assert_eq!(config.own_waivers("a.cu")[0].code, Code::AsmLoop);
+        assert!(config.own_waivers("b.cu").is_empty());
+        assert_eq!(config.shared_waivers("b.cu")[0].function.as_deref(), Some("g"));
+    }
+
+    #[test]
+    fn every_fault_has_its_place() {
+        for (text, code, at) in [
+            ("loop-macro = []", Code::BadConfig, "loop-macro"),
+            ("exclude = 3", Code::BadConfig, "3"),
+            ("exclude = ['']", Code::BadConfig, "''"),
+            ("loop-macros = ['A B']", Code::BadConfig, "'A B'"),
+            ("[device-macros]\nA = 'gpu'", Code::BadConfig, "'gpu'"),
+            ("[device-macros]\n'a b' = 'device'", Code::BadConfig, "'a b'"),
+            ("[[waiver]]\ncode = 'CI999'\nreason = 'x'", Code::UnknownWaiver, "'CI999'"),
+            ("[[waiver]]\ncode = 'CI003'\nreason = 'x'", Code::UnknownWaiver, "'CI003'"),
+            ("[[waiver]]\ncode = 'CI013'\nreason = ' '", Code::WaiverWithoutReason, "' '"),
+            ("[[waiver]]\ncode = 'CI013'\nreason = 'x'\nwhy = 1", Code::BadConfig, "why"),
+        ] {
+            let faults = read(text).expect_err(text);
+            let start = text.find(at).expect("it is in the text");
+            assert_eq!(faults, [(code, start..start + at.len())], "{text}");
+        }
+        assert_eq!(read("[[waiver]]\ncode = 'CI013'").expect_err("no reason")[0].0, Code::WaiverWithoutReason);
+        assert!(read("= 1").is_err());
+    }
+
+    #[test]
+    fn all_faults_come_at_once() {
+        assert_eq!(read("loop-macros = ['1', '2']\nexclude = ['']").expect_err("three faults").len(), 3);
+    }
+}

@@ -1,0 +1,197 @@
+//! One input: read, rewrite, write. Jobs of a run share nothing and may run side by side.
+
+use super::Status;
+use super::cli::{Format, RewriteArgs};
+use super::config::{Config, slashes};
+use super::input::Input;
+use super::report::{Style, status_of};
+use super::{listing, output};
+use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::options::{Options, Waiver};
+use cuinstr::render::one_line;
+use cuinstr::site::{SiteMap, Summary};
+use cuinstr::{Rewrite, rewrite};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// What is to be done with one input.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// The source.
+    pub(crate) input: Input,
+    /// The file to write; absent where nothing is written, or to standard output.
+    pub(crate) destination: Option<PathBuf>,
+    /// Configuration that holds for it.
+    pub(crate) config: Option<&'a Config>,
+    /// The command line.
+    pub(crate) args: &'a RewriteArgs,
+    /// How diagnostics look.
+    pub(crate) style: Style,
+}
+
+/// What came of it; nothing is printed yet.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// For standard output.
+    pub(crate) stdout: Vec<u8>,
+    /// For standard error.
+    pub(crate) stderr: String,
+    /// For `--sites`.
+    pub(crate) site_map: Option<SiteMap>,
+    /// For the exit code.
+    pub(crate) status: Status,
+    /// For the summary.
+    pub(crate) outcome: Outcome,
+}
+
+/// What happened to the input.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It was rewritten.
+    Rewritten {
+        /// Numbers.
+        summary: Summary,
+        /// Code of each diagnostic.
+        codes: Vec<Code>,
+    },
+    /// The configuration excludes it: it was copied as it is.
+    Copied,
+    /// It was refused, or could not be read or written.
+    Failed,
+}
+
+impl Job<'_> {
+    /// Does it.
+    pub(crate) fn run(&self) -> Done {
+        let bytes = match self.input.read() {
+            Ok(bytes) => bytes,
+            Err(diagnostic) => return self.failed(b"", &[*diagnostic]),
+        };
+        let site_path = self.config.map_or_else(|| slashes(&self.input.name), |config| config.relative(&self.input));
+        if let Some(config) = self.config
+            && config.excludes(&site_path)
+        {
+            return self.copied(bytes, config);
+        }
+        let shared_waivers = self.config.map(|config| config.shared_waivers(&site_path)).unwrap_or_default();
+        let Rewrite { output, sites, diagnostics, summary } = rewritten(&bytes, self.options(site_path), &shared_waivers);
+
+        let Some(output) = output else {
+            let mut done = self.failed(&bytes, &diagnostics);
+            if self.args.list && !sites.sites.is_empty() {
+                done.stdout = self.listing(&sites);
+            }
+            return done;
+        };
+        if let Some(destination) = &self.destination
+            && let Err(diagnostic) = output::write(destination, &output)
+        {
+            let mut done = self.failed(&bytes, &diagnostics);
+            done.stderr += &self.style.render(&destination.to_string_lossy(), b"", &[*diagnostic]);
+            done.status = Status::Io;
+            return done;
+        }
+        let stdout = if self.args.list {
+            self.listing(&sites)
+        } else if self.args.diff {
+            self.diff(&bytes, &output)
+        } else if self.to_stdout() {
+            output
+        } else {
+            Vec::new()
+        };
+        Done {
+            stdout,
+            stderr: self.style.render(&self.input.name, &bytes, &diagnostics),
+            site_map: Some(sites),
+            status: status_of(&diagnostics),
+            outcome: Outcome::Rewritten { summary, codes: diagnostics.iter().map(|diagnostic| diagnostic.code).collect() },
+        }
+    }
+
+    /// The result for an input that gets no output.
+    pub(crate) fn failed(&self, bytes: &[u8], diagnostics: &[Diagnostic]) -> Done {
+        let mut stderr = self.style.render(&self.input.name, bytes, diagnostics);
+        // A build that goes on would take the output of an earlier run for this one's.
+        if let Some(old) = self.destination.as_ref().filter(|path| !self.args.quiet && self.style.format != Format::Json && path.is_file())
+            && diagnostics.iter().all(|diagnostic| diagnostic.code != Code::OutputIsInput)
+        {
+            let _ = writeln!(stderr, "{} was there before and is unchanged", one_line(&old.to_string_lossy()));
+        }
+        let status = status_of(diagnostics).max(Status::Refused);
+        Done { stdout: Vec::new(), stderr, site_map: None, status, outcome: Outcome::Failed }
+    }
+
+    fn copied(&self, bytes: Vec<u8>, config: &Config) -> Done {
+        let mut status = Status::Done;
+        let mut stderr = String::new();
+        if !self.args.quiet && self.style.format != Format::Json {
+            let done = if self.destination.is_some() || self.to_stdout() { "copied unchanged" } else { "left alone" };
+            stderr = format!("{}: {done}, because {} excludes it\n", one_line(&self.input.name), one_line(&config.name));
+        }
+        if let Some(destination) = &self.destination
+            && let Err(diagnostic) = output::write(destination, &bytes)
+        {
+            stderr = self.style.render(&destination.to_string_lossy(), b"", &[*diagnostic]);
+            status = Status::Io;
+        }
+        let outcome = if status == Status::Done { Outcome::Copied } else { Outcome::Failed };
+        Done { stdout: if self.to_stdout() { bytes } else { Vec::new() }, stderr, site_map: None, status, outcome }
+    }
+
+    fn options(&self, site_path: String) -> Options {
+        let mut options = Options {
+            path: self.input.name.clone(),
+            polls: self.args.polls(),
+            at_exit: self.args.at_exit(),
+            limits: self.args.limits(),
+            device_macros: self.args.device_macro.clone(),
+            strict: self.args.strict,
+            ..Options::default()
+        };
+        if let Some(config) = self.config {
+            let own = config.device_macros.iter().filter(|own| self.args.device_macro.iter().all(|other| other.name != own.name));
+            options.device_macros.extend(own.cloned());
+            options.loop_macros.clone_from(&config.loop_macros);
+            options.leave_alone.clone_from(&config.leave_alone);
+            options.waivers = config.own_waivers(&site_path);
+        }
+        options.site_path = site_path;
+        options
+    }
+
+    fn to_stdout(&self) -> bool {
+        self.args.output.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    fn listing(&self, site_map: &SiteMap) -> Vec<u8> {
+        match self.style.format {
+            Format::Json => site_map.to_json() + "\n",
+            Format::Full | Format::Short => listing::table(&self.input.name, site_map),
+        }
+        .into_bytes()
+    }
+
+    fn diff(&self, old: &[u8], new: &[u8]) -> Vec<u8> {
+        let name = one_line(&self.input.name);
+        let diff = similar::TextDiff::from_lines(old, new);
+        let mut bytes = Vec::new();
+        // `patch` takes what follows a tab for a time stamp and ignores it.
+        let written = diff.unified_diff().header(&name, &format!("{name}\trewritten")).to_writer(&mut bytes);
+        written.expect("a vector takes all that is written to it");
+        bytes
+    }
+}
+
+/// Rewrites with those shared waivers that have something to accept in this file. The library calls the others stale, and they are not: what
+/// they speak of may be in another file of the project. So the first of two passes finds out what there is to accept.
+fn rewritten(bytes: &[u8], mut options: Options, shared_waivers: &[Waiver]) -> Rewrite {
+    let found = rewrite(bytes, &options);
+    let accepts = |waiver: &Waiver, diagnostic: &Diagnostic| {
+        diagnostic.code == waiver.code && waiver.function.as_ref().is_none_or(|function| diagnostic.function.as_ref() == Some(function))
+    };
+    let useful = shared_waivers.iter().filter(|waiver| found.diagnostics.iter().any(|diagnostic| accepts(waiver, diagnostic)));
+    let before = options.waivers.len();
+    options.waivers.extend(useful.cloned());
+    if options.waivers.len() == before { found } else { rewrite(bytes, &options) }
+}

@@ -1,0 +1,8 @@
+//! The command as its users see it: files, streams and exit codes.
+
+mod arguments;
+mod config;
+mod diagnostics;
+mod files;
+mod project;
+mod rewriting;

@@ -1,0 +1,132 @@
+//! A file in, a file out; listing, diff, site map.
+
+use crate::project::{COPY_ALL, Project, Run, SPIN};
+use std::path::Path;
+
+#[test]
+fn a_kernel_is_rewritten_into_another_file() {
+    let project = Project::new(&[("k.cu", SPIN)]);
+    project.run("k.cu -o k.inst.cu").exits(0);
+    assert!(project.read("k.inst.cu").contains("__cuinstr_"));
+    assert!(project.read("k.inst.cu").contains("#line 1 \"k.cu\""), "compilers name the file as the user spelled it");
+    assert_eq!(project.read("k.cu"), SPIN);
+    assert_eq!(project.names("."), ["k.cu", "k.inst.cu"], "nothing else is left behind");
+}
+
+#[test]
+fn dashes_are_standard_input_and_output() {
+    let project = Project::new(&[("k.cu", SPIN)]);
+    let piped = project.run_with("- -o -", SPIN.as_bytes()).exits(0);
+    assert!(piped.stdout.contains("__cuinstr_") && piped.stdout.contains("#line 1 \"<stdin>\""), "{piped:?}");
+    let printed = project.run("k.cu -o -").exits(0);
+    assert!(printed.stdout.contains("#line 1 \"k.cu\""));
+    project.run_with("- -o out.cu", SPIN.as_bytes()).exits(0);
+    assert_eq!(project.read("out.cu"), piped.stdout);
+    assert_eq!(project.names("."), ["k.cu", "out.cu"]);
+}
+
+#[test]
+fn several_files_go_into_a_folder() {
+    let project = Project::new(&[("a.cu", SPIN), ("sub/b.cu", SPIN)]);
+    let run = project.run("a.cu sub/b.cu -o build/inst").exits(0).says("2 files rewritten");
+    assert_eq!(project.names("build/inst"), ["a.cu", "b.cu"]);
+    assert!(!run.stderr.contains('\r') && !run.stderr.contains('\u{1b}'), "plain when piped: {run:?}");
+}
+
+#[test]
+fn one_file_goes_into_a_folder_that_is_there_or_spelled_as_one() {
+    let project = Project::new(&[("k.cu", SPIN), ("build/keep", ""), ("cuinstr.toml", COPY_ALL)]);
+    project.run("k.cu -o build").exits(0);
+    project.run("k.cu -o fresh/").exits(0);
+    assert!(project.has("build/k.cu") && project.has("fresh/k.cu"));
+}
+
+#[test]
+fn many_files_are_reported_in_the_order_they_were_named() {
+    let project = Project::new(&[]);
+    let names = (0..40).map(|number| format!("{}{number}.cu", if number % 3 == 0 { "missing" } else { "k" })).collect::<Vec<_>>();
+    for name in names.iter().filter(|name| name.starts_with('k')) {
+        project.write(name, "".as_bytes());
+    }
+    let run = project.run(&format!("{} -o out --format short -q", names.join(" "))).exits(3);
+    let said = run.stderr.lines().map(|line| line.split(':').next().expect("a line has a first word")).collect::<Vec<_>>();
+    assert_eq!(said, names);
+}
+
+#[test]
+fn the_others_are_written_when_one_fails() {
+    let project = Project::new(&[("a.cu", SPIN), ("b.cu", ""), ("c.cu", SPIN)]);
+    project.run("a.cu b.cu c.cu -o out").exits(1).says("CI003").says("nothing written for 1 input");
+    assert_eq!(project.names("out"), ["a.cu", "c.cu"]);
+    project.run("a.cu missing.cu c.cu -o out").exits(3).says("CI040");
+}
+
+#[test]
+fn outputs_that_would_collide_are_refused_before_anything_is_written() {
+    let project = Project::new(&[("a/k.cu", SPIN), ("b/k.cu", SPIN), ("c.cu", SPIN), ("cuinstr.toml", COPY_ALL)]);
+    project.run("c.cu a/k.cu b/k.cu -o out").exits(2).says("a/k.cu and b/k.cu would both be written");
+    project.run("c.cu -o out.cu --sites ./out.cu").exits(2).says("both be written");
+    assert!(!project.has("out") && !project.has("out.cu"));
+}
+
+#[test]
+fn a_path_that_is_no_text_is_a_path_all_the_same() {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let project = Project::new(&[("cuinstr.toml", COPY_ALL)]);
+        let name = std::ffi::OsStr::from_bytes(b"k\xff.cu");
+        project.write(Path::new(name), SPIN.as_bytes());
+        let output = project.command("-o out.cu").arg(name).output().expect("the command starts");
+        Run::new(&output).exits(0).says("k\u{fffd}.cu");
+        assert_eq!(project.read("out.cu"), SPIN);
+    }
+}
+
+#[test]
+fn list_prints_a_table_and_writes_nothing() {
+    let project = Project::new(&[("k.cu", SPIN)]);
+    let run = project.run("k.cu --list").exits(0).silent();
+    let row = run.stdout.lines().find(|line| line.contains("while")).unwrap_or_else(|| panic!("{run:?}"));
+    assert!(row.trim_start().starts_with("2:5 ") && row.contains("spin"), "{row}");
+    assert_eq!(project.names("."), ["k.cu"]);
+}
+
+#[test]
+fn list_prints_json_when_asked_to() {
+    let project = Project::new(&[("k.cu", SPIN), ("l.cu", SPIN)]);
+    let run = project.run("k.cu l.cu --list --format json").exits(0).silent();
+    let maps =
+        run.stdout.lines().map(|line| serde_json::from_str::<cuinstr::site::SiteMap>(line).expect("it is a site map")).collect::<Vec<_>>();
+    assert_eq!(maps.iter().map(|map| map.file.as_str()).collect::<Vec<_>>(), ["k.cu", "l.cu"]);
+    assert!(maps[0].sites.iter().any(|site| (site.line, site.column) == (2, 5)), "{run:?}");
+}
+
+#[test]
+fn diff_prints_a_patch_and_writes_nothing() {
+    let project = Project::new(&[("k.cu", SPIN)]);
+    let run = project.run("k.cu --diff").exits(0).silent();
+    assert!(run.stdout.starts_with("--- k.cu\n+++ k.cu\trewritten\n@@ "), "{run:?}");
+    assert!(run.stdout.contains("\n-    while (*p == 0) {\n"), "{run:?}");
+    assert_eq!(project.names("."), ["k.cu"]);
+}
+
+#[test]
+fn a_diff_keeps_bytes_that_are_no_utf8() {
+    let project = Project::new(&[]);
+    project.write("k.cu", &[b"// gr\xfc\xdfe\n".as_slice(), SPIN.as_bytes()].concat());
+    let output = project.command("k.cu --diff").output().expect("the command starts");
+    assert!(output.stdout.windows(6).any(|bytes| bytes == b"gr\xfc\xdfe\n"), "{output:?}");
+}
+
+#[test]
+fn the_site_map_is_written_beside_the_source() {
+    let project = Project::new(&[("k.cu", SPIN), ("l.cu", SPIN)]);
+    project.run("k.cu -o out.cu --sites sites.json").exits(0);
+    let map: cuinstr::site::SiteMap = serde_json::from_str(&project.read("sites.json")).expect("it is a site map");
+    assert_eq!(map.file, "k.cu");
+    project.run("k.cu l.cu -o out --sites sites.json").exits(0);
+    assert_eq!(project.read("sites.json").lines().count(), 2, "a line for each input");
+    let alone = project.run("k.cu --sites -").exits(0);
+    assert!(alone.stdout.starts_with('{'), "{alone:?}");
+}
