@@ -73,6 +73,8 @@ pub struct Waiver {
     pub function: Option<String>,
     /// Why the gap is harmless; listed in the site map.
     pub reason: String,
+    /// Whether it speaks of other files too, so that nothing to accept in this one does not make it stale.
+    pub shared: bool,
 }
 
 /// Everything that decides a rewrite beside the source text. Same text and options, same output.

@@ -11,7 +11,6 @@ use crate::prelude;
 use crate::site::{SiteMap, Summary};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -28,8 +27,6 @@ pub struct Rewrite {
     pub diagnostics: Vec<Diagnostic>,
     /// Numbers.
     pub summary: Summary,
-    /// Indices of [`Options::waivers`] that accepted something in this file.
-    pub used_waivers: BTreeSet<usize>,
 }
 
 impl Rewrite {
@@ -120,14 +117,13 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
     if has_error(&applied.diagnostics) {
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
-        rewrite.used_waivers = applied.used;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites) });
     let (output, inserted) = apply::apply(source, edits);
-    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary, used_waivers: applied.used }
+    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -146,7 +142,6 @@ fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Di
         sites: site_map(options, sites, hash),
         diagnostics,
         summary: Summary::default(),
-        used_waivers: BTreeSet::new(),
     }
 }
 

@@ -23,13 +23,12 @@ pub(crate) struct Applied {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Offset and reason of each that was waived.
     pub(crate) waived: Vec<(usize, String)>,
-    /// Indices of the options' waivers that accepted something.
-    pub(crate) used: BTreeSet<usize>,
 }
 
 /// Takes away what is waived, and adds what is wrong with the waivers.
 pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &Options, diagnostics: Vec<Diagnostic>) -> Applied {
-    let mut applied = Applied { diagnostics: Vec::new(), waived: Vec::new(), used: BTreeSet::new() };
+    let mut applied = Applied { diagnostics: Vec::new(), waived: Vec::new() };
+    let mut used = BTreeSet::new();
     let mut remarks = read(source, lexed, lines, &mut applied.diagnostics);
     for diagnostic in diagnostics {
         let offset = diagnostic.primary.as_ref().map(|label| label.span.start);
@@ -48,7 +47,7 @@ pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &O
             waiver.code == diagnostic.code && (waiver.function.is_none() || waiver.function == diagnostic.function)
         });
         if let Some(index) = waiver {
-            applied.used.insert(index);
+            used.insert(index);
             applied.waived.push((offset.unwrap_or(0), options.waivers[index].reason.clone()));
             continue;
         }
@@ -57,6 +56,12 @@ pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &O
     for remark in remarks.iter().filter(|remark| !remark.used) {
         let message = format!("this waiver of {} accepts nothing", remark.code.id());
         applied.diagnostics.push(Diagnostic::new(Code::StaleWaiver, message).at(remark.span.clone()).help("remove the comment"));
+    }
+    for (index, waiver) in options.waivers.iter().enumerate() {
+        if !waiver.shared && !used.contains(&index) {
+            let message = format!("the configuration's waiver of {} for this file accepts nothing", waiver.code.id());
+            applied.diagnostics.push(Diagnostic::new(Code::StaleWaiver, message).help("remove it from cuinstr.toml"));
+        }
     }
     applied
 }

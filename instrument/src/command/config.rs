@@ -75,18 +75,11 @@ impl Config {
         self.exclude.iter().any(|pattern| glob::matches(pattern, site_path))
     }
 
-    /// Waivers that name this very file. One that accepts nothing there is stale.
-    pub(crate) fn own_waivers(&self, site_path: &str) -> Vec<Waiver> {
-        self.select(|path| path.is_some_and(|path| !glob::is_pattern(path) && glob::matches(path, site_path)))
-    }
-
-    /// Waivers that hold in this file as in others. It is no fault if one has nothing to accept in this file.
-    pub(crate) fn shared_waivers(&self, site_path: &str) -> Vec<Waiver> {
-        self.select(|path| path.is_none_or(|path| glob::is_pattern(path) && glob::matches(path, site_path)))
-    }
-
-    fn select(&self, wanted: impl Fn(Option<&str>) -> bool) -> Vec<Waiver> {
-        self.waivers.iter().filter(|(path, _)| wanted(path.as_deref())).map(|(_, waiver)| waiver.clone()).collect()
+    /// Waivers that hold in this file. One that names this very file is stale if it accepts nothing there; the others speak of further
+    /// files.
+    pub(crate) fn waivers(&self, site_path: &str) -> Vec<Waiver> {
+        let holds = |path: Option<&str>| path.is_none_or(|path| glob::matches(path, site_path));
+        self.waivers.iter().filter(|(path, _)| holds(path.as_deref())).map(|(_, waiver)| waiver.clone()).collect()
     }
 }
 
@@ -198,7 +191,8 @@ fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option
         problems.push(Diagnostic::new(Code::WaiverWithoutReason, "the waiver gives no reason").at(reason_span).help(help));
     }
     let path = path.map(Spanned::into_inner);
-    Some((path, Waiver { code: known?, function: function.map(Spanned::into_inner), reason: reason? }))
+    let shared = path.as_deref().is_none_or(glob::is_pattern);
+    Some((path, Waiver { code: known?, function: function.map(Spanned::into_inner), reason: reason?, shared }))
 }
 
 #[cfg(test)]
@@ -222,9 +216,8 @@ mod tests {
         assert_eq!(config.device_macros[1].space, Space::HostDevice);
         assert_eq!((config.loop_macros.as_slice(), config.leave_alone.as_slice()), (&["LOOP".to_owned()][..], &["f".to_owned()][..]));
         assert!(config.excludes("third_party/x.cu") && !config.excludes("x.cu"));
-        assert_eq!(config.own_waivers("a.cu")[0].code, Code::AsmLoop);
-        assert!(config.own_waivers("b.cu").is_empty());
-        assert_eq!(config.shared_waivers("b.cu")[0].function.as_deref(), Some("g"));
+        assert_eq!(config.waivers("a.cu")[0].code, Code::AsmLoop);
+        assert_eq!(config.waivers("b.cu")[0].function.as_deref(), Some("g"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::input::Input;
 use super::report::{Style, status_of};
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic};
-use cuinstr::options::{Options, Waiver};
+use cuinstr::options::Options;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
 use cuinstr::{Rewrite, rewrite};
@@ -73,8 +73,7 @@ impl Job<'_> {
         {
             return self.copied(bytes, config);
         }
-        let shared_waivers = self.config.map(|config| config.shared_waivers(&site_path)).unwrap_or_default();
-        let Rewrite { output, sites, diagnostics, summary } = rewritten(&bytes, self.options(site_path), &shared_waivers);
+        let Rewrite { output, sites, diagnostics, summary, .. } = rewrite(&bytes, &self.options(site_path));
 
         let Some(output) = output else {
             let mut done = self.failed(&bytes, &diagnostics);
@@ -154,7 +153,7 @@ impl Job<'_> {
             options.device_macros.extend(own.cloned());
             options.loop_macros.clone_from(&config.loop_macros);
             options.leave_alone.clone_from(&config.leave_alone);
-            options.waivers = config.own_waivers(&site_path);
+            options.waivers = config.waivers(&site_path);
         }
         options.site_path = site_path;
         options
@@ -181,17 +180,4 @@ impl Job<'_> {
         written.expect("a vector takes all that is written to it");
         bytes
     }
-}
-
-/// Rewrites with those shared waivers that have something to accept in this file. The library calls the others stale, and they are not: what
-/// they speak of may be in another file of the project. So the first of two passes finds out what there is to accept.
-fn rewritten(bytes: &[u8], mut options: Options, shared_waivers: &[Waiver]) -> Rewrite {
-    let found = rewrite(bytes, &options);
-    let accepts = |waiver: &Waiver, diagnostic: &Diagnostic| {
-        diagnostic.code == waiver.code && waiver.function.as_ref().is_none_or(|function| diagnostic.function.as_ref() == Some(function))
-    };
-    let useful = shared_waivers.iter().filter(|waiver| found.diagnostics.iter().any(|diagnostic| accepts(waiver, diagnostic)));
-    let before = options.waivers.len();
-    options.waivers.extend(useful.cloned());
-    if options.waivers.len() == before { found } else { rewrite(bytes, &options) }
 }
