@@ -114,7 +114,9 @@ impl Planner<'_> {
             let mut behind = 0;
             for function in &known.functions {
                 self.loops_in_head(&known, function);
-                if function.open < behind {
+                // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
+                let is_twin = known.functions.iter().any(|other| other.close == function.close && other.open > function.open);
+                if is_twin || function.open < behind {
                     continue;
                 }
                 behind = function.close;
@@ -232,8 +234,16 @@ impl Planner<'_> {
         for (index, scope) in body.scopes.iter().enumerate() {
             let is_function = functions.contains_key(&scope.open);
             let has_brace = index > 0 || fragment.of_macro.is_none() || is_function;
-            if has_brace {
-                self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
+            if !has_brace {
+                continue;
+            }
+            self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
+            let close = fragment.mate(scope.open);
+            for (twin, function) in known.functions.iter().enumerate() {
+                if is_function && function.open != scope.open && Some(function.close) == close {
+                    let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
+                    self.opening(known, &owner, function.open, true, allowance[index]);
+                }
             }
         }
     }
@@ -327,6 +337,9 @@ impl Planner<'_> {
     /// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
     fn place(&self, fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
         let (open, close) = loop_.header?;
+        if splits_arms(fragment, open, close) {
+            return None;
+        }
         if loop_.kind == LoopKind::For
             && let Some((_, second)) = bound::semicolons(fragment, open, close)
         {
@@ -430,11 +443,12 @@ impl Planner<'_> {
             self.plan.summary.loops += 1;
         }
         let place = match use_.block {
-            Some(block) => Some(Place::Brace { at: fragment.tokens[block].end as usize }),
+            // Only where no arm of an `#if` lies between: another may hold another brace.
+            Some(block) if block == behind + 1 => Some(Place::Brace { at: fragment.tokens[block].end as usize }),
             None if opener && self.is_plain_statement(fragment, &Body { macro_uses: Vec::new(), ..body.clone() }, behind + 1, use_.end) => {
                 use_.end.map(|end| Place::Wrap { open: fragment.tokens[behind].end as usize, close: fragment.tokens[end].end as usize })
             }
-            None => None,
+            _ => None,
         };
         let Some(place) = place else {
             if opener {
@@ -586,6 +600,21 @@ enum Place {
     Condition { open: usize, close: usize },
     /// Around the body.
     Wrap { open: usize, close: usize },
+}
+
+/// Whether an arm of an `#if` begins between the tokens and ends outside, so that the text holds several headers in one.
+fn splits_arms(fragment: &Fragment, from: usize, to: usize) -> bool {
+    let mut depth = 0_usize;
+    for token in &fragment.tokens[from..=to] {
+        match token.kind {
+            Kind::ArmIf => depth += 1,
+            Kind::ArmElse if depth == 0 => return true,
+            Kind::ArmEnd if depth == 0 => return true,
+            Kind::ArmEnd => depth -= 1,
+            _ => {}
+        }
+    }
+    depth != 0
 }
 
 /// The innermost scope that holds a token.

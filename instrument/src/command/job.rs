@@ -12,6 +12,7 @@ use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
 use cuinstr::{Rewrite, rewrite};
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// What is to be done with one input.
@@ -73,7 +74,7 @@ impl Job<'_> {
         {
             return self.copied(bytes, config);
         }
-        let Rewrite { output, sites, diagnostics, summary, .. } = rewrite(&bytes, &self.options(site_path));
+        let Rewrite { output, inserted, sites, diagnostics, summary } = rewrite(&bytes, &self.options(site_path));
 
         let Some(output) = output else {
             let mut done = self.failed(&bytes, &diagnostics);
@@ -93,7 +94,7 @@ impl Job<'_> {
         let stdout = if self.args.list {
             self.listing(&sites)
         } else if self.args.diff {
-            self.diff(&bytes, &output)
+            self.diff(&bytes, &output, inserted.first())
         } else if self.to_stdout() {
             output
         } else {
@@ -171,13 +172,24 @@ impl Job<'_> {
         .into_bytes()
     }
 
-    fn diff(&self, old: &[u8], new: &[u8]) -> Vec<u8> {
+    /// What was inserted into the user's own lines: the prelude, which is the same in front of every file, is left out.
+    fn diff(&self, old: &[u8], output: &[u8], prelude: Option<&Range<usize>>) -> Vec<u8> {
         let name = one_line(&self.input.name);
-        let diff = similar::TextDiff::from_lines(old, new);
-        let mut bytes = Vec::new();
-        // `patch` takes what follows a tab for a time stamp and ignores it.
-        let written = diff.unified_diff().header(&name, &format!("{name}\trewritten")).to_writer(&mut bytes);
-        written.expect("a vector takes all that is written to it");
+        let mut new = output.to_vec();
+        new.drain(prelude.cloned().unwrap_or(0..0));
+        let diff = similar::TextDiff::from_lines(old, &new[..]);
+        let mut bytes = format!("--- {name}\n+++ {name}\trewritten, without the prelude\n").into_bytes();
+        for hunk in diff.unified_diff().iter_hunks() {
+            bytes.extend_from_slice(format!("{}\n", hunk.header()).as_bytes());
+            for change in hunk.iter_changes() {
+                // The library's own writer would replace bytes that are no UTF-8.
+                bytes.extend_from_slice(change.tag().to_string().as_bytes());
+                bytes.extend_from_slice(change.value());
+                if change.missing_newline() {
+                    bytes.extend_from_slice(b"\n\\ No newline at end of file\n");
+                }
+            }
+        }
         bytes
     }
 }
