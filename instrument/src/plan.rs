@@ -270,8 +270,14 @@ impl Planner<'_> {
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
                 opening.kernel = Some((entry, exit));
             } else if known.recursive.contains(&index) {
-                if known.functions[index].constexpr && self.is_one_return(known, index) {
-                    let why = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
+                let why = if known.functions[index].constexpr && self.is_one_return(known, index) {
+                    Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
+                } else if self.deduces_from_one_return(known, index) {
+                    Some("its type is deduced from its one return: any cycle of calls passes through another function, which polls")
+                } else {
+                    None
+                };
+                if let Some(why) = why {
                     self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));
                 } else {
                     opening.recursion = Some(self.site(SiteKind::Recursion, name_at, owner, Form::Each, None));
@@ -288,6 +294,17 @@ impl Planner<'_> {
         let function = known.functions[index];
         known.fragment.kind(function.open + 1) == Some(Kind::Return)
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
+    }
+
+    /// Whether the return type is deduced and there is one `return`. Such a function can't be called before that statement is compiled, so
+    /// no cycle of calls is made of such functions alone: what looks like one calls overloads or other instances.
+    fn deduces_from_one_return(&self, known: &Known, index: usize) -> bool {
+        let function = known.functions[index];
+        let fragment = known.fragment;
+        let Some(name) = function.name else { return false };
+        let is_auto = (function.head..name).any(|at| fragment.text(self.input.source, at) == b"auto");
+        let has_type = (name..function.open).any(|at| fragment.kind(at) == Some(Kind::Arrow));
+        is_auto && !has_type && (function.open..function.close).filter(|at| fragment.kind(*at) == Some(Kind::Return)).count() == 1
     }
 
     /// A loop by keyword: left alone, or polled where its shape allows.
