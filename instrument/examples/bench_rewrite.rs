@@ -4,6 +4,8 @@
 //! so that a change of clock hits both; a cell is the median and, in brackets, the range. Memory is taken in a fresh process per cell:
 //! the peak of its resident set (`VmHWM`) less what was resident before the input was read, so the input itself counts.
 
+#![expect(clippy::cast_precision_loss, reason = "byte counts far below 2^52")]
+
 use cuinstr::options::Options;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
