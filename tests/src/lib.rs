@@ -1,1 +1,20 @@
-//! Fixtures.
+//! Fixtures, and the harness that runs them: on the build machine [`prepare`] compiles every kernel, on the machine with the GPU
+//! [`supervise`] runs the cases of [`case`] in child processes.
+
+pub mod buffer;
+pub mod case;
+pub mod checks;
+pub mod cubin;
+pub mod digest;
+pub mod fixtures;
+pub mod header;
+pub mod launcher;
+pub mod manifest;
+pub mod nvcc;
+pub mod prepare;
+pub mod process;
+pub mod require;
+pub mod results;
+pub mod session;
+pub mod supervise;
+pub mod variant;

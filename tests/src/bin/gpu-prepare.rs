@@ -1,0 +1,57 @@
+//! Builds all kernels, plain and rewritten, into `.gpu/`, which then travels to a machine with a GPU.
+
+use clap::Parser;
+use cuinstr_tests::fixtures::workspace;
+use cuinstr_tests::manifest::Manifest;
+use cuinstr_tests::nvcc::Nvcc;
+use cuinstr_tests::prepare::{self, Plan};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Builds all kernels, plain and rewritten, into a folder that travels to a machine with a GPU.
+#[derive(Parser)]
+struct Arguments {
+    /// Folder to fill [default: .gpu in the workspace].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Compilations at a time.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Only kernels whose name contains this; the manifest then holds no others.
+    #[arg(long)]
+    only: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let folder = arguments.out.unwrap_or_else(|| workspace().join(".gpu"));
+    let plan = Plan { folder: folder.clone(), jobs: arguments.jobs, only: arguments.only, verbose: true };
+    match Nvcc::find().and_then(|nvcc| prepare::prepare(&nvcc, &plan)) {
+        Ok(prepared) => {
+            report_failures(&folder);
+            let megabytes = prepared.bytes.div_ceil(1 << 20);
+            println!(
+                "{} builds in {} ({} compiled now, {megabytes} MB), {} failed",
+                prepared.builds,
+                folder.display(),
+                prepared.compiled,
+                prepared.failed
+            );
+            if prepared.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("gpu-prepare: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// One paragraph a kernel: the first reason, and the builds that it keeps away.
+fn report_failures(folder: &std::path::Path) {
+    let Ok(manifest) = Manifest::read(folder) else { return };
+    for subject in manifest.subjects.iter().filter(|subject| !subject.failures.is_empty()) {
+        let names: Vec<&str> = subject.failures.keys().map(String::as_str).collect();
+        let why = subject.failures.values().next().map_or("", String::as_str);
+        eprintln!("{}: no build {}\n  {}", subject.fixture.name, names.join(", "), why.replace('\n', "\n  "));
+    }
+}

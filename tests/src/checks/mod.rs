@@ -1,0 +1,9 @@
+//! What the cases check, each a function on a session.
+
+pub mod exit;
+pub mod limits;
+pub mod same;
+pub mod stop;
+pub mod timing;
+
+pub use exit::Overrun;

@@ -1,0 +1,68 @@
+//! The cases of the GPU harness as tests. Without nvcc or a GPU each shows as ignored with the reason, or fails where
+//! `CUINSTR_REQUIRE` names what is missing.
+
+use cuinstr_tests::case::{self, Case};
+use cuinstr_tests::fixtures::{self, workspace};
+use cuinstr_tests::launcher;
+use cuinstr_tests::nvcc::Nvcc;
+use cuinstr_tests::prepare::{self, Plan};
+use cuinstr_tests::require::required;
+use cuinstr_tests::results::Status;
+use cuinstr_tests::supervise::Supervisor;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // Cases measure times, and a context takes a third of a second of the one GPU.
+    arguments.test_threads = Some(1);
+    let fixtures = match fixtures::all() {
+        Ok(fixtures) => fixtures,
+        Err(errors) => {
+            eprintln!("{errors}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let missing = missing();
+    let trials = case::all(&fixtures).into_iter().map(|case| {
+        let missing = missing.clone();
+        Trial::ignorable_test(case.name.clone(), move || match missing {
+            Some((what, reason)) if required(what) => Err(format!("CUINSTR_REQUIRE names {what}, but {reason}").into()),
+            Some((_, reason)) => Ok(Completion::ignored_with(reason)),
+            None => run(&case),
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// What this machine lacks, and why.
+fn missing() -> Option<(&'static str, String)> {
+    let nvcc = Nvcc::find().err().map(|why| ("nvcc", why));
+    nvcc.or_else(|| launcher::present().err().map(|why| ("gpu", why)))
+}
+
+fn run(case: &Case) -> Result<Completion, Failed> {
+    static PREPARED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let folder = PREPARED.get_or_init(|| {
+        let folder = workspace().join(".gpu");
+        let jobs = std::thread::available_parallelism().map_or(2, usize::from);
+        let plan = Plan { folder: folder.clone(), jobs, only: None, verbose: false };
+        prepare::prepare(&Nvcc::find()?, &plan).map(|_| folder)
+    });
+    let supervisor = Supervisor {
+        program: env!("CARGO_BIN_EXE_gpu-run").into(),
+        folder: folder.clone()?,
+        jobs: 1,
+        deadline: Instant::now() + Duration::from_secs(3600),
+        verbose: false,
+    };
+    let results = supervisor.run(std::slice::from_ref(case));
+    match results.first() {
+        Some(result) if result.status == Status::Pass => Ok(Completion::Completed),
+        Some(result) => Err(result.notes.join("\n").into()),
+        None => Err("the case was not run".into()),
+    }
+}
