@@ -245,3 +245,51 @@ fn watch_over(limit: Duration) {
         std::process::abort();
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Check;
+
+    fn run(names: &[&str], time: Duration) -> Vec<(String, Status, String)> {
+        let case = |name: &&str| Case {
+            name: (*name).to_owned(),
+            check: Check::Entry,
+            process: "one".into(),
+            alone: false,
+            limit: Duration::from_millis(300),
+        };
+        let cases: Vec<Case> = names.iter().map(case).collect();
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/gpu-child");
+        let deadline = Instant::now() + time;
+        let supervisor = Supervisor { program, folder: PathBuf::from("."), jobs: 1, deadline, verbose: false };
+        let results = supervisor.run(&cases).into_iter();
+        results.map(|result| (result.name, result.status, result.notes.join("\n"))).collect()
+    }
+
+    const ENOUGH: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn cases_of_one_process_come_back_in_their_order_and_its_end_is_not_awaited() {
+        let since = Instant::now();
+        let results = run(&["a", "b", "c"], ENOUGH);
+        let names: Vec<&str> = results.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(results.iter().all(|(_, status, _)| *status == Status::Pass));
+        assert!(since.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_process_that_dies_or_falls_silent_fails_one_case_and_another_takes_the_rest() {
+        let results = run(&["a", "dies", "falls silent", "spoils it", "b"], ENOUGH);
+        let statuses: Vec<Status> = results.iter().map(|(_, status, _)| *status).collect();
+        assert_eq!(statuses, [Status::Pass, Status::Fail, Status::Fail, Status::Pass, Status::Pass]);
+        assert_eq!(results[1].2, "the process died\nthe reason why");
+        assert_eq!(results[2].2, "no answer within 300ms; the process was killed");
+    }
+
+    #[test]
+    fn no_case_begins_when_the_time_is_used_up() {
+        assert!(run(&["a"], Duration::ZERO).iter().all(|(_, status, _)| *status == Status::NotRun));
+    }
+}

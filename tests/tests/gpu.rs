@@ -30,7 +30,8 @@ fn main() -> ExitCode {
     let trials = case::all(&fixtures).into_iter().map(|case| {
         let missing = missing.clone();
         Trial::ignorable_test(case.name.clone(), move || match missing {
-            Some((what, reason)) if required(what) => Err(format!("CUINSTR_REQUIRE names {what}, but {reason}").into()),
+            // A GPU without a compiler runs no test either.
+            Some((what, reason)) if required(what) || required("gpu") => Err(format!("CUINSTR_REQUIRE asks for it, but {reason}").into()),
             Some((_, reason)) => Ok(Completion::ignored_with(reason)),
             None => run(&case),
         })

@@ -51,7 +51,8 @@ pub fn latency(session: &Session, polls: Polls) -> Checked {
     latencies.sort_by(f64::total_cmp);
     let (median, most) = (latencies[CANCELS / 2], latencies[CANCELS - 1]);
     let note = format!("median {median:.0} us, worst {most:.0} us of {CANCELS}");
-    Ok(Report::of(json!({ "latencies_us": latencies, "median_us": median, "max_us": most })).note(note))
+    let device = (&session.gpu.name, session.gpu.driver);
+    Ok(Report::of(json!({ "device": device, "latencies_us": latencies, "median_us": median, "max_us": most })).note(note))
 }
 
 /// Sizes at which a kernel runs for a good part of a millisecond: the grid, and the arguments in order.
@@ -127,6 +128,7 @@ pub fn overhead(session: &Session, name: &str) -> Checked {
         "default": default / plain,
         "each": each / plain,
         "spread": spread,
+        "device": (&session.gpu.name, session.gpu.driver),
         "clocks": clocks(),
     });
     let note = format!("default {:.3}, each {:.2} of {plain:.0} us", default / plain, each / plain);
