@@ -152,7 +152,6 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
   __cuinstr_control* control = &cuinstr_control_v1;
   const unsigned int launch = control->launch;
   const bool trap = control->action == 0u;
-  if (__cuinstr_load(control->flag) != launch) *(volatile unsigned int*)control->flag = launch;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
   const unsigned int mask = __match_any_sync(__activemask(), site);
 #else
@@ -210,6 +209,9 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
       slot = (slot + 1u) % 64u;
     }
   }
+  // The flag comes after the claim: whoever sees it finds the reason taken.
+  __threadfence_system();
+  if (__cuinstr_load(control->flag) != launch) *(volatile unsigned int*)control->flag = launch;
   __threadfence_system();
   if (trap) {
     // A record that another thread has claimed is waited for, but not for longer than a millisecond.

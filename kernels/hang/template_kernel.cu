@@ -16,7 +16,7 @@ struct Ray
     {
         while (at < end) {  // HANG
 #pragma unroll
-            for (int k = 0; k < Unroll; ++k)
+            for (int k = 0; k < Unroll; ++k)  // IN HANG
                 at += step;
             *trace = at;
         }

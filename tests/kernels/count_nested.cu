@@ -1,9 +1,7 @@
-//@ about: every thread counts the iterations of three loops, one in another, with trip counts of its own
+//@ about: counts the iterations of three loops, one in another
 //@ entry: count_nested
-//@ grid: 4
-//@ block: 64
 //@ arg: u32[256] zero
-//@ arg: u32[256] mod 13
+//@ arg: u32[256] const 9
 //@ arg: i32 2000
 
 extern "C" __global__ void count_nested(volatile unsigned *steps, const unsigned *widths, int rounds)

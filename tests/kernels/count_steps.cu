@@ -1,7 +1,5 @@
-//@ about: every thread counts the iterations of one endless loop; fuel says how many there are
+//@ about: counts the iterations of one long loop; fuel says how many there are
 //@ entry: count_steps
-//@ grid: 8
-//@ block: 128
 //@ arg: u32[1024] zero
 //@ arg: u32 1000000
 

@@ -11,6 +11,8 @@ pub struct HangLine {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
+    /// Lines marked `// IN HANG`: loops inside it, in which threads may be found just as well.
+    pub inside: Vec<u32>,
     /// What stands there.
     pub text: String,
 }
@@ -107,8 +109,9 @@ fn text(path: &Path) -> Result<String, String> {
 
 fn hang_line(path: &Path, text: &str) -> Option<HangLine> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| line.contains("// HANG"))?;
+    let inside = text.lines().enumerate().filter(|(_, line)| line.contains("// IN HANG")).map(|(index, _)| index as u32 + 1).collect();
     let file = path.file_name()?.to_string_lossy().into_owned();
-    Some(HangLine { file, line: index as u32 + 1, text: line.trim().to_owned() })
+    Some(HangLine { file, line: index as u32 + 1, inside, text: line.trim().to_owned() })
 }
 
 fn relative(path: &Path) -> String {

@@ -119,7 +119,7 @@ impl Found<'_> {
     /// Whether the site is the hang that the source marks. A loop in a macro's body stands for every use of the macro.
     #[must_use]
     pub fn is(&self, hang: &HangLine) -> bool {
-        let there = self.site.line == hang.line && Path::new(self.file).file_name().is_some_and(|file| *file == *hang.file);
+        let there = (self.site.line == hang.line || hang.inside.contains(&self.site.line)) && Path::new(self.file).file_name().is_some_and(|file| *file == *hang.file);
         let within_macro = self.site.function.strip_prefix("#define ").is_some_and(|name| hang.text.contains(name.trim()));
         there || within_macro
     }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_site_is_found_by_its_number_and_compared_with_the_marked_line() {
-        let hang = |line, text: &str| HangLine { file: "a.cu".into(), line, text: text.into() };
+        let hang = |line, text: &str| HangLine { file: "a.cu".into(), line, inside: vec![9], text: text.into() };
         let build = build();
         let found = build.site(0xa2).expect("the map holds it");
         assert!(found.is(&hang(7, "while (x) // HANG")));

@@ -84,8 +84,8 @@ pub fn late_cancel_of_a_sound_kernel(session: &Session) -> Checked {
     Ok(Report::default())
 }
 
-/// Every thread counts its iterations. With the same fuel each thread stops at the same count under both poll forms, and a single
-/// loop at exactly the fuel.
+/// One thread counts its iterations. With the same fuel it stops at the same count under both poll forms, and in a single loop at exactly
+/// the fuel. One thread, since the first to run dry stops the launch for all others, wherever they are.
 ///
 /// # Errors
 /// What went otherwise.
@@ -101,9 +101,10 @@ pub fn fuel_is_exact(session: &Session, name: &str) -> Checked {
     if default != each {
         return Err(format!("the poll forms do not agree: {data}"));
     }
-    let exact = Some(FUEL);
-    if range(&each) != (exact, exact) {
-        return Err(format!("not every thread ran exactly {FUEL} iterations: {data}"));
+    // In a nest the iterations that have begun and not ended come on top: one for each loop around.
+    let most = each[0];
+    if most < FUEL || most > FUEL + 3 || (name == "count_steps" && most != FUEL) {
+        return Err(format!("the thread did not run {FUEL} iterations: {data}"));
     }
     session.next_launch_is_right()?;
     Ok(Report::of(data))
