@@ -42,7 +42,7 @@ pub(crate) fn trips(source: &[u8], fragment: &Fragment, macros: &Macros, loop_: 
     };
     let bound = literal(source, fragment, macros, bound_at, second)?;
     let step = step(source, fragment, macros, counter, second + 1, close)?;
-    let trips = count(start, bound, step, relation, signed)?;
+    let trips = count(start, bound, step, &relation, signed)?;
     (leaves_alone(source, fragment, macros, counter, loop_)).then_some(trips)
 }
 
@@ -74,7 +74,7 @@ enum Relation {
     Not,
 }
 
-fn count(start: i64, bound: i64, step: i64, relation: Relation, signed: bool) -> Option<u64> {
+fn count(start: i64, bound: i64, step: i64, relation: &Relation, signed: bool) -> Option<u64> {
     // An unsigned counter below zero is a huge one.
     let lowest = if signed { -MOST_TRIPS } else { 0 };
     if start < lowest || bound < lowest {
@@ -101,8 +101,7 @@ fn is_wide_integer(source: &[u8], fragment: &Fragment, from: usize, to: usize) -
     while at < to {
         match fragment.text(source, at) {
             b"int" | b"long" | b"int32_t" | b"int64_t" | b"ptrdiff_t" => wide = true,
-            b"unsigned" => (wide, signed) = (true, false),
-            b"uint" | b"uint32_t" | b"uint64_t" | b"size_t" => (wide, signed) = (true, false),
+            b"unsigned" | b"uint" | b"uint32_t" | b"uint64_t" | b"size_t" => (wide, signed) = (true, false),
             b"std" | b"::" | b"signed" | b"register" | b"const" => {}
             _ => return None,
         }
@@ -174,9 +173,12 @@ fn leaves_alone(source: &[u8], fragment: &Fragment, macros: &Macros, counter: &[
             Kind::Ident => {
                 // A macro may name the counter where we do not see it.
                 let mentions = macros.bodies_of(text).any(|body| {
-                    body.tokens.iter().any(|inner| &source[inner.range()] == counter || matches!(inner.kind, Kind::For | Kind::While | Kind::Goto))
+                    body.tokens
+                        .iter()
+                        .any(|inner| &source[inner.range()] == counter || matches!(inner.kind, Kind::For | Kind::While | Kind::Goto))
                 });
-                let is_unknown_macro = fragment.is(at + 1, b'(') && !macros.is_defined(text) && text.len() > 2 && !text.iter().any(u8::is_ascii_lowercase);
+                let is_unknown_macro =
+                    fragment.is(at + 1, b'(') && !macros.is_defined(text) && text.len() > 2 && !text.iter().any(u8::is_ascii_lowercase);
                 if mentions || is_unknown_macro {
                     return false;
                 }

@@ -37,9 +37,8 @@ impl CallGraph {
                     let Some(candidates) = by_name.get(fragment.text(source, at)) else { continue };
                     let gives = match fragment.kind(at + 1) {
                         Some(Kind::Punct(b'(')) => fragment.mate(at + 1).map_or((0, usize::MAX), |close| arity(fragment, at + 1, close)),
-                        Some(Kind::Punct(b'<')) => (0, usize::MAX),
-                        // A name alone may be a function that is passed on.
-                        Some(Kind::Punct(b',' | b')' | b';')) => (0, usize::MAX),
+                        // Explicit template arguments; or a name alone, a function that is passed on.
+                        Some(Kind::Punct(b'<' | b',' | b')' | b';')) => (0, usize::MAX),
                         _ => continue,
                     };
                     callees.extend(candidates.iter().filter(|callee| gives.0 <= takes[**callee].1 && gives.1 >= takes[**callee].0));

@@ -41,7 +41,10 @@ pub(crate) fn lost(fragment: &Fragment, body: &Body, range: (usize, usize)) -> V
     }
     let mut lost: BTreeSet<usize> = body.lost.iter().copied().collect();
     lost.retain(|keyword| body.loops.iter().all(|loop_| loop_.keyword != *keyword));
-    lost.extend((range.0..range.1.min(fragment.len())).filter(|at| matches!(fragment.tokens[*at].kind, Kind::For | Kind::While | Kind::Do) && !placed.contains(at)));
+    lost.extend(
+        (range.0..range.1.min(fragment.len()))
+            .filter(|at| matches!(fragment.tokens[*at].kind, Kind::For | Kind::While | Kind::Do) && !placed.contains(at)),
+    );
     lost.into_iter().collect()
 }
 
@@ -69,10 +72,10 @@ pub(crate) fn unseen_by_tree(input: &Input, fragment: &Fragment, body: &Body, ra
         if let Some(arm) = arm {
             blank.extend(other_arms(fragment, range, arm));
         }
-        let loops = grammar.loops(&tree::mask(input.source, span.clone(), &blank), span.start);
+        let seen = grammar.loops(&tree::mask(input.source, span.clone(), &blank), span.start);
         unseen.retain(|index| {
             let loop_ = &body.loops[*index];
-            let found = loops.get(&(fragment.tokens[loop_.keyword].start as usize));
+            let found = seen.get(&(fragment.tokens[loop_.keyword].start as usize));
             let kind = match loop_.kind {
                 LoopKind::For => TreeKind::For,
                 LoopKind::RangeFor => TreeKind::RangeFor,
@@ -104,7 +107,12 @@ fn ends_there(fragment: &Fragment, loop_: &Loop, offset: usize) -> bool {
 fn blanks(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize), span: &Range<usize>) -> Vec<Range<usize>> {
     let mut blank: Vec<Range<usize>> = Vec::new();
     let first = input.lexed.directives.partition_point(|directive| directive.span.end < span.start);
-    blank.extend(input.lexed.directives[first..].iter().take_while(|directive| directive.span.start < span.end).map(|directive| directive.span.clone()));
+    blank.extend(
+        input.lexed.directives[first..]
+            .iter()
+            .take_while(|directive| directive.span.start < span.end)
+            .map(|directive| directive.span.clone()),
+    );
     let bytes = |from: usize, to: usize| fragment.tokens[from].start as usize..fragment.tokens[to].end as usize;
     blank.extend(body.prefixes.iter().map(|(from, to)| bytes(*from, *to)));
     blank.extend(body.macro_uses.iter().map(|use_| bytes(use_.name, use_.arguments.map_or(use_.name, |(_, close)| close))));
@@ -114,7 +122,9 @@ fn blanks(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize)
         match token.kind {
             Kind::Host | Kind::Device | Kind::Global => blank.push(token.range()),
             Kind::Ident if input.macros.spaces_of(Kind::Ident, text).any() => blank.push(token.range()),
-            Kind::Keyword if matches!(text, b"__align__" | b"__launch_bounds__" | b"__attribute__" | b"alignas") && fragment.is(at + 1, b'(') => {
+            Kind::Keyword
+                if matches!(text, b"__align__" | b"__launch_bounds__" | b"__attribute__" | b"alignas") && fragment.is(at + 1, b'(') =>
+            {
                 if let Some(close) = fragment.mate(at + 1) {
                     blank.push(bytes(at, close));
                 }
@@ -185,13 +195,21 @@ fn other_arms(fragment: &Fragment, range: (usize, usize), keep: usize) -> Vec<Ra
 }
 
 /// Block barriers that no check follows.
-pub(crate) fn barriers(source: &[u8], fragment: &Fragment, body: &Body, range: (usize, usize), name: impl Fn(usize) -> String) -> Vec<Diagnostic> {
+pub(crate) fn barriers(
+    source: &[u8],
+    fragment: &Fragment,
+    body: &Body,
+    range: (usize, usize),
+    name: impl Fn(usize) -> String,
+) -> Vec<Diagnostic> {
     let checked: BTreeSet<usize> = body.barriers.iter().map(|barrier| barrier.token).collect();
     (range.0..range.1.min(fragment.len()))
         .filter(|at| fragment.kind(*at) == Some(Kind::Ident) && fragment.is(at + 1, b'(') && !checked.contains(at))
         .filter(|at| {
             let text = fragment.text(source, *at);
-            text.starts_with(b"__syncthreads") || matches!(text, b"arrive_and_wait" | b"barrier_sync") || is_group_sync(source, fragment, *at)
+            text.starts_with(b"__syncthreads")
+                || matches!(text, b"arrive_and_wait" | b"barrier_sync")
+                || is_group_sync(source, fragment, *at)
         })
         .map(|at| {
             Diagnostic::new(Code::BarrierNotChecked, "after this barrier the flag is not checked")
@@ -204,7 +222,9 @@ pub(crate) fn barriers(source: &[u8], fragment: &Fragment, body: &Body, range: (
 /// `group.sync()`.
 fn is_group_sync(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     fragment.text(source, at) == b"sync"
-        && fragment.before(at).is_some_and(|before| fragment.is(before, b'.') || matches!(fragment.kind(before), Some(Kind::Arrow | Kind::Scope)))
+        && fragment
+            .before(at)
+            .is_some_and(|before| fragment.is(before, b'.') || matches!(fragment.kind(before), Some(Kind::Arrow | Kind::Scope)))
 }
 
 /// Functions that use a thread's coordinates and hold a loop, but bear no mark that we know.
@@ -234,7 +254,9 @@ pub(crate) fn unmarked(input: &Input, fragment: &Fragment, diagnostics: &mut Vec
                     let text = String::from_utf8_lossy(fragment.text(input.source, name)).into_owned();
                     let message = format!("`{text}` looks like device code, but no attribute or known macro marks it");
                     let help = "name the macro in front of it in cuinstr.toml, under [device-macros]";
-                    diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(fragment.tokens[name].range()).in_function(text).help(help));
+                    diagnostics.push(
+                        Diagnostic::new(Code::UnmarkedDeviceCode, message).at(fragment.tokens[name].range()).in_function(text).help(help),
+                    );
                 }
             }
             _ => {}

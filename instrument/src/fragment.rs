@@ -102,7 +102,8 @@ fn live_tokens(tokens: &[Token], directives: &[Directive]) -> Vec<Token> {
         let mut border = |kind| out.push(Token { kind, ..*token });
         match directives[index as usize].line {
             Line::If(value) => {
-                let conditional = Conditional { outer: live, live: value != Some(false), decided: value == Some(true), open: live && value.is_none() };
+                let conditional =
+                    Conditional { outer: live, live: value != Some(false), decided: value == Some(true), open: live && value.is_none() };
                 if conditional.open {
                     border(Kind::ArmIf);
                 }

@@ -26,8 +26,24 @@ pub(crate) struct Function {
 
 /// Attributes and operators that take a list in parentheses which is no list of parameters.
 const TAKES_LIST: &[&[u8]] = &[
-    b"__launch_bounds__", b"__attribute__", b"__declspec", b"alignas", b"__align__", b"__cluster_dims__", b"__maxnreg__", b"__block_size__",
-    b"decltype", b"noexcept", b"explicit", b"requires", b"sizeof", b"alignof", b"throw", b"typeof", b"__typeof__", b"static_assert",
+    b"__launch_bounds__",
+    b"__attribute__",
+    b"__declspec",
+    b"alignas",
+    b"__align__",
+    b"__cluster_dims__",
+    b"__maxnreg__",
+    b"__block_size__",
+    b"decltype",
+    b"noexcept",
+    b"explicit",
+    b"requires",
+    b"sizeof",
+    b"alignof",
+    b"throw",
+    b"typeof",
+    b"__typeof__",
+    b"static_assert",
 ];
 
 /// Finds all device functions of a fragment, nested ones included, by the index of their opening brace.
@@ -102,7 +118,9 @@ impl Head<'_> {
                 }
                 Kind::Punct(b'{') => {
                     let before = fragment.before(at);
-                    if before.is_some_and(|index| fragment.kind(index) == Some(Kind::Keyword) && fragment.text(self.source, index) == b"requires") {
+                    if before.is_some_and(|index| {
+                        fragment.kind(index) == Some(Kind::Keyword) && fragment.text(self.source, index) == b"requires"
+                    }) {
                         let Some(close) = fragment.mate(at) else { return (None, at) };
                         at = close + 1;
                         continue;
@@ -116,8 +134,7 @@ impl Head<'_> {
                 }
                 Kind::Assign if name_is_operator(fragment, at) => {}
                 // `= default`, `= 0`, an initial value: no body.
-                Kind::Punct(b';' | b'}' | b':') | Kind::Assign => return (None, at),
-                Kind::Punct(b')') => return (None, at),
+                Kind::Punct(b';' | b'}' | b':' | b')') | Kind::Assign => return (None, at),
                 Kind::Punct(b',') if parameters.is_some() => return (None, at),
                 Kind::For | Kind::While | Kind::Do | Kind::If | Kind::Switch | Kind::Return | Kind::Goto => return (None, at),
                 _ => {}
@@ -163,9 +180,18 @@ impl Head<'_> {
         let names = match fragment.tokens[before].kind {
             Kind::Operator => return false,
             // A lambda's list, an attribute between name and list, an operator's name, a conversion's type.
-            Kind::Ident | Kind::Host | Kind::Device | Kind::Global | Kind::Keyword | Kind::Op | Kind::OpAssign | Kind::Assign | Kind::Step | Kind::Arrow => true,
-            Kind::Punct(byte) => matches!(byte, b')' | b']' | b'>' | b'*' | b'&') || self.is_operator_sign(before),
+            Kind::Ident
+            | Kind::Host
+            | Kind::Device
+            | Kind::Global
+            | Kind::Keyword
+            | Kind::Op
+            | Kind::OpAssign
+            | Kind::Assign
+            | Kind::Step
+            | Kind::Arrow => true,
             Kind::Str => true,
+            Kind::Punct(byte) => matches!(byte, b')' | b']' | b'>' | b'*' | b'&') || self.is_operator_sign(before),
             _ => false,
         };
         if !names {
@@ -177,7 +203,10 @@ impl Head<'_> {
             Some(Kind::Assign | Kind::Arrow | Kind::Try | Kind::Op | Kind::Constexpr) => true,
             Some(Kind::Keyword) => {
                 let next = fragment.text(self.source, fragment.skip_arms(close + 1));
-                matches!(next, b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"requires" | b"throw" | b"__attribute__")
+                matches!(
+                    next,
+                    b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"requires" | b"throw" | b"__attribute__"
+                )
             }
             // `) MACRO {` or `) MACRO(…) {`, or `) __device__ {`: followed by a name, it was an attribute's list.
             Some(Kind::Ident | Kind::Host | Kind::Device | Kind::Global) => self.ends_head(before, fragment.skip_arms(close + 1)),
@@ -235,7 +264,9 @@ impl Head<'_> {
                     }
                 }
                 Kind::Operator => return Some(at),
-                _ if self.is_operator_sign(at) => return (at.saturating_sub(2)..at).rev().find(|index| self.fragment.kind(*index) == Some(Kind::Operator)),
+                _ if self.is_operator_sign(at) => {
+                    return (at.saturating_sub(2)..at).rev().find(|index| self.fragment.kind(*index) == Some(Kind::Operator));
+                }
                 _ => return None,
             }
         }

@@ -10,8 +10,18 @@ use crate::token::Kind;
 const IN_ASSEMBLY: &[&str] = &["cp.async.bulk", "cp.reduce.async.bulk", "wgmma", "tcgen05", "setmaxnreg", "mapa", "shared::cluster"];
 /// Their names in C++.
 const IN_SOURCE: &[&[u8]] = &[
-    b"map_shared_rank", b"memcpy_async", b"cp_async_bulk", b"cp_async_bulk_global_to_shared", b"cp_async_bulk_tensor", b"wgmma_fence",
-    b"warpgroup_arrive", b"warpgroup_reg_alloc", b"warpgroup_reg_dealloc", b"setmaxnreg_inc", b"setmaxnreg_dec", b"barrier_arrive_tx",
+    b"map_shared_rank",
+    b"memcpy_async",
+    b"cp_async_bulk",
+    b"cp_async_bulk_global_to_shared",
+    b"cp_async_bulk_tensor",
+    b"wgmma_fence",
+    b"warpgroup_arrive",
+    b"warpgroup_reg_alloc",
+    b"warpgroup_reg_dealloc",
+    b"setmaxnreg_inc",
+    b"setmaxnreg_dec",
+    b"barrier_arrive_tx",
 ];
 
 /// Whether leaving in the middle of the function is undefined.
@@ -35,7 +45,9 @@ pub(crate) fn gate(source: &[u8], fragment: &Fragment, kernel: &Function, name: 
     };
     if let Some(at) = (kernel.head.saturating_sub(8)..kernel.close).find(is_cluster) {
         let message = format!("`{name}` runs in clusters: it can't have a gate");
-        found.push(Diagnostic::new(Code::GateCluster, message).at(fragment.tokens[at].range()).in_function(name).help("use --at-exit check"));
+        found.push(
+            Diagnostic::new(Code::GateCluster, message).at(fragment.tokens[at].range()).in_function(name).help("use --at-exit check"),
+        );
     }
     let barriers: Vec<usize> = (kernel.open..kernel.close).filter(|at| is_barrier(source, fragment, *at, functions)).collect();
     for at in kernel.open..kernel.close {
@@ -43,7 +55,9 @@ pub(crate) fn gate(source: &[u8], fragment: &Fragment, kernel: &Function, name: 
             continue;
         }
         // The last statement of the kernel returns from nothing that is still to come.
-        let Some(barrier) = barriers.iter().find(|barrier| **barrier > at || shares_loop(fragment, kernel, at, **barrier)) else { continue };
+        let Some(barrier) = barriers.iter().find(|barrier| **barrier > at || shares_loop(fragment, kernel, at, **barrier)) else {
+            continue;
+        };
         let message = format!("a thread of `{name}` that returns here waits at the gate for threads that wait for it at a barrier");
         found.push(
             Diagnostic::new(Code::GateReturn, message)
@@ -62,7 +76,8 @@ fn is_barrier(source: &[u8], fragment: &Fragment, at: usize, functions: &[&Funct
     let text = fragment.text(source, at);
     match fragment.kind(at) {
         Some(Kind::Ident) => {
-            let direct = text.starts_with(b"__syncthreads") || matches!(text, b"sync" | b"arrive_and_wait" | b"barrier_sync" | b"__barrier_sync");
+            let direct =
+                text.starts_with(b"__syncthreads") || matches!(text, b"sync" | b"arrive_and_wait" | b"barrier_sync" | b"__barrier_sync");
             direct
                 || functions.iter().any(|function| {
                     !(function.open..function.close).contains(&at)
@@ -85,7 +100,10 @@ fn shares_loop(fragment: &Fragment, kernel: &Function, a: usize, b: usize) -> bo
         let is_loop = fragment.before(open).is_some_and(|before| {
             fragment.kind(before) == Some(Kind::Do)
                 || (fragment.is(before, b')')
-                    && fragment.mate(before).and_then(|open| fragment.before(open)).is_some_and(|at| matches!(fragment.kind(at), Some(Kind::For | Kind::While))))
+                    && fragment
+                        .mate(before)
+                        .and_then(|open| fragment.before(open))
+                        .is_some_and(|at| matches!(fragment.kind(at), Some(Kind::For | Kind::While))))
         });
         holds && is_loop
     })

@@ -3,8 +3,8 @@
 //! [`rewrite`] is the whole of it, a pure function from text to text. The way through it, each arrow one module:
 //!
 //! text → `token` (lexer) → `fragment` (brackets, `#if` arms) → `macros`, `function` (what is device code) → `statement` (loops, jumps,
-//! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `bound`, `calls`,
-//! `hardware`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
+//! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `place`, `cost`, `bound`,
+//! `calls`, `hardware`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
 
 #![forbid(unsafe_code)]
 
@@ -13,12 +13,14 @@ mod asm;
 mod bound;
 mod calls;
 mod census;
+mod cost;
 pub mod diagnostic;
 mod fragment;
 mod function;
 mod hardware;
 mod macros;
 pub mod options;
+mod place;
 mod plan;
 mod poll;
 pub mod position;

@@ -178,7 +178,8 @@ impl<'a> Macros<'a> {
                     continue;
                 }
                 let own = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do));
-                let used = fragment.tokens.iter().any(|token| token.kind == Kind::Ident && self.looping.contains_key(&source[token.range()]));
+                let used =
+                    fragment.tokens.iter().any(|token| token.kind == Kind::Ident && self.looping.contains_key(&source[token.range()]));
                 if own || used {
                     self.looping.insert(name, Looping { opens: self.opens_a_loop(source, fragment) });
                     changed = true;

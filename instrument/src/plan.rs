@@ -1,13 +1,14 @@
 //! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is changed here.
 
 use crate::apply::Edit;
-use crate::bound;
 use crate::calls::CallGraph;
+use crate::cost::{self, Cost};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fragment::Fragment;
 use crate::function::{self, Function};
 use crate::macros::Macros;
 use crate::options::{AtExit, Options, Polls};
+use crate::place::{self, Place};
 use crate::poll::{Opening, Spelling};
 use crate::position::LineIndex;
 use crate::site::{Form, Kind as SiteKind, Site, Summary};
@@ -38,9 +39,6 @@ pub(crate) struct Input<'a> {
     pub(crate) hash: u64,
 }
 
-/// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
-const LEFT_ALONE: u64 = 8192;
-
 /// Plans the file and the bodies of its macros.
 pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
     let mut planner = Planner { input, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
@@ -68,8 +66,11 @@ struct Known<'a> {
     recursive: BTreeSet<usize>,
     /// Functions whose threads can't leave.
     held: BTreeSet<usize>,
-    /// Functions that hold loops, by name: a call costs the caller's allowance.
+    /// Names of functions: a call costs the caller's allowance.
     names: BTreeSet<&'a [u8]>,
+    /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
+    by_open: BTreeMap<usize, usize>,
+    by_close: BTreeMap<usize, Vec<usize>>,
 }
 
 /// Where a scope belongs.
@@ -89,7 +90,8 @@ impl Planner<'_> {
         let functions = function::find(source, fragment, self.input.macros);
         let list: Vec<&Function> = functions.values().collect();
         let calls = CallGraph::new(source, fragment, &list);
-        let suspects = list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function)).map(|(index, _)| index);
+        let suspects =
+            list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function)).map(|(index, _)| index);
         let suspects: BTreeSet<usize> = suspects.collect();
         let mut held = suspects.clone();
         if !suspects.is_empty() {
@@ -98,7 +100,12 @@ impl Planner<'_> {
             held = calls.reachable(callers.collect::<Vec<_>>());
         }
         let names = list.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
-        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names };
+        let by_open = list.iter().enumerate().map(|(index, function)| (function.open, index)).collect();
+        let mut by_close: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, function) in list.iter().enumerate() {
+            by_close.entry(function.close).or_default().push(index);
+        }
+        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, by_open, by_close };
         for index in suspects {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(known.functions[index].open)].range();
@@ -115,7 +122,7 @@ impl Planner<'_> {
             for function in &known.functions {
                 self.loops_in_head(&known, function);
                 // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
-                let is_twin = known.functions.iter().any(|other| other.close == function.close && other.open > function.open);
+                let is_twin = known.by_close[&function.close].iter().any(|other| known.functions[*other].open > function.open);
                 if is_twin || function.open < behind {
                     continue;
                 }
@@ -157,8 +164,7 @@ impl Planner<'_> {
         let options = self.input.options;
         let mut owners: Vec<Owner> = Vec::with_capacity(body.scopes.len());
         for scope in &body.scopes {
-            let function = known.functions.iter().position(|function| function.open == scope.open);
-            let owner = match (function, scope.outer) {
+            let owner = match (known.by_open.get(&scope.open).copied(), scope.outer) {
                 (Some(index), _) => {
                     let function = known.functions[index];
                     let name = self.name_of(known, index);
@@ -170,13 +176,21 @@ impl Planner<'_> {
                         None
                     };
                     let host_too = function.spaces.host || function.constexpr;
-                    Owner { function: Some(index), name, spelling: Spelling { polls: options.polls, host_too }, untouched, held: known.held.contains(&index) }
+                    Owner {
+                        function: Some(index),
+                        name,
+                        spelling: Spelling { polls: options.polls, host_too },
+                        untouched,
+                        held: known.held.contains(&index),
+                    }
                 }
                 (None, Some(outer)) => owners[outer].clone(),
                 (None, None) => {
-                    let name = known.fragment.of_macro.clone().map_or(String::new(), |name| {
-                        format!("#define {}", String::from_utf8_lossy(&self.input.source[name]))
-                    });
+                    let name = known
+                        .fragment
+                        .of_macro
+                        .clone()
+                        .map_or(String::new(), |name| format!("#define {}", String::from_utf8_lossy(&self.input.source[name])));
                     let held = !known.held.is_empty();
                     Owner { function: None, name, spelling: Spelling { polls: options.polls, host_too: true }, untouched: None, held }
                 }
@@ -191,7 +205,7 @@ impl Planner<'_> {
         let fragment = known.fragment;
         let owners = self.owners(known, body);
         let mut allowance = vec![false; body.scopes.len()];
-        let costs = self.costs(known, body);
+        let costs = cost::of_loops(self.input, fragment, &known.names, body);
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
         }
@@ -201,13 +215,20 @@ impl Planner<'_> {
         for lost in census::lost(fragment, body, range) {
             let owner = &owners[innermost_scope(fragment, body, lost)];
             self.plan.summary.loops += 1;
-            self.gap(Code::NotPolled, "this loop's extent can't be told: it is not polled", fragment, lost, owner, census::loop_kind(fragment, lost));
+            self.gap(
+                Code::NotPolled,
+                "this loop's extent can't be told: it is not polled",
+                fragment,
+                lost,
+                owner,
+                census::loop_kind(fragment, lost),
+            );
         }
         for goto in &body.gotos {
             self.goto(known, &owners[goto.scope], body, goto, &mut allowance[goto.scope]);
         }
         for use_ in &body.macro_uses {
-            self.macro_use(known, &owners[use_.scope], body, use_, &mut allowance[use_.scope]);
+            self.macro_use(known, &owners[use_.scope], use_, &mut allowance[use_.scope]);
         }
         for barrier in &body.barriers {
             let owner = &owners[barrier.scope];
@@ -222,7 +243,14 @@ impl Planner<'_> {
         }
         for found in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];
-            self.gap(Code::AsmLoop, "this loop lies inside inline assembly: it is not polled", fragment, found.token, owner, SiteKind::AsmLoop);
+            self.gap(
+                Code::AsmLoop,
+                "this loop lies inside inline assembly: it is not polled",
+                fragment,
+                found.token,
+                owner,
+                SiteKind::AsmLoop,
+            );
         }
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
         // A use of a macro that brings a loop along needs the allowance of the activation it lands in.
@@ -238,11 +266,12 @@ impl Planner<'_> {
                 continue;
             }
             self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
-            let close = fragment.mate(scope.open);
-            for (twin, function) in known.functions.iter().enumerate() {
-                if is_function && function.open != scope.open && Some(function.close) == close {
+            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
+            for &twin in twins.into_iter().flatten() {
+                let open = known.functions[twin].open;
+                if open != scope.open {
                     let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
-                    self.opening(known, &owner, function.open, true, allowance[index]);
+                    self.opening(known, &owner, open, true, allowance[index]);
                 }
             }
         }
@@ -270,7 +299,7 @@ impl Planner<'_> {
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
                 opening.kernel = Some((entry, exit));
             } else if known.recursive.contains(&index) {
-                let why = if known.functions[index].constexpr && self.is_one_return(known, index) {
+                let why = if known.functions[index].constexpr && Self::is_one_return(known, index) {
                     Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
                 } else if self.deduces_from_one_return(known, index) {
                     Some("its type is deduced from its one return: any cycle of calls passes through another function, which polls")
@@ -290,7 +319,7 @@ impl Planner<'_> {
         }
     }
 
-    fn is_one_return(&self, known: &Known, index: usize) -> bool {
+    fn is_one_return(known: &Known, index: usize) -> bool {
         let function = known.functions[index];
         known.fragment.kind(function.open + 1) == Some(Kind::Return)
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
@@ -330,7 +359,7 @@ impl Planner<'_> {
             self.site(kind, at, owner, Form::None, Some(format!("runs at most {trips} times")));
             return;
         }
-        let Some(place) = self.place(fragment, body, loop_) else {
+        let Some(place) = place::of_loop(fragment, body, loop_) else {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
         let site = self.site(kind, at, owner, owner.spelling.form(), None);
@@ -351,67 +380,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
-    fn place(&self, fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
-        let (open, close) = loop_.header?;
-        if splits_arms(fragment, open, close) {
-            return None;
-        }
-        if loop_.kind == LoopKind::For
-            && let Some((_, second)) = bound::semicolons(fragment, open, close)
-        {
-            return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
-        }
-        let is_prefix = |at: usize| body.prefixes.iter().find(|(from, to)| (*from..=*to).contains(&at)).map(|(_, to)| to + 1);
-        let mut first = loop_.body;
-        while let Some(behind) = is_prefix(first) {
-            first = behind;
-        }
-        if fragment.is(first, b'{') {
-            return Some(Place::Brace { at: fragment.tokens[first].end as usize });
-        }
-        match loop_.kind {
-            LoopKind::While | LoopKind::Do if loop_.kind == LoopKind::Do || !self.declares(fragment, open, close) => {
-                Some(Place::Condition { open: fragment.tokens[open].end as usize, close: fragment.tokens[close].start as usize })
-            }
-            LoopKind::RangeFor | LoopKind::For if self.is_plain_statement(fragment, body, loop_.body, loop_.body_end) => {
-                let end = loop_.body_end?;
-                Some(Place::Wrap { open: fragment.tokens[close].end as usize, close: fragment.tokens[end].end as usize })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.
-    fn declares(&self, fragment: &Fragment, open: usize, close: usize) -> bool {
-        let mut at = open + 1;
-        let mut words = 0;
-        while at < close {
-            match fragment.tokens[at].kind {
-                Kind::Ident | Kind::Keyword => words += 1,
-                Kind::Assign | Kind::Punct(b'{') => return words > 1,
-                Kind::Scope | Kind::Punct(b'*' | b'&' | b'<' | b'>' | b',') => {}
-                Kind::Punct(b'(' | b'[') => at = fragment.mate(at).unwrap_or(at),
-                _ => return false,
-            }
-            at += 1;
-        }
-        false
-    }
-
-    /// One statement that ends with its own semicolon, so that braces can be put around it: nothing in it may be a macro that brings the
-    /// semicolon along.
-    fn is_plain_statement(&self, fragment: &Fragment, body: &Body, from: usize, to: Option<usize>) -> bool {
-        let Some(to) = to else { return false };
-        let arms = (from..=to).any(|at| matches!(fragment.kind(at), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)));
-        let uses_macro = body.macro_uses.iter().any(|use_| (from..=to).contains(&use_.name));
-        !arms && !uses_macro && (fragment.is(to, b';') || fragment.is(to, b'}'))
-    }
-
     fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, goto: &statement::Simple, allowance: &mut bool) {
         let fragment = known.fragment;
         let label = fragment.text(self.input.source, goto.token + 1);
-        let back = body.labels.iter().any(|found| found.scope == goto.scope && found.token < goto.token && fragment.text(self.input.source, found.token) == label);
+        let back = body
+            .labels
+            .iter()
+            .any(|found| found.scope == goto.scope && found.token < goto.token && fragment.text(self.input.source, found.token) == label);
         if !back || owner.untouched.is_some() || !fragment.is(goto.token + 2, b';') {
             return;
         }
@@ -424,7 +399,7 @@ impl Planner<'_> {
         self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
     }
 
-    fn macro_use(&mut self, known: &Known, owner: &Owner, body: &Body, use_: &statement::MacroUse, allowance: &mut bool) {
+    fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, allowance: &mut bool) {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
@@ -433,7 +408,8 @@ impl Planner<'_> {
         }
         let opener = macros.is_loop_opener(name);
         let capital = !name.iter().any(u8::is_ascii_lowercase);
-        let like = |words: &[&str]| words.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())));
+        let like =
+            |words: &[&str]| words.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())));
         let behind = use_.arguments.map_or(use_.name, |(_, close)| close);
         let next = fragment.skip_arms(behind + 1);
         let before_keyword = !matches!(fragment.kind(next), Some(Kind::Ident | Kind::Punct(b'{')));
@@ -453,7 +429,10 @@ impl Planner<'_> {
             let help = format!("if it opens a loop, name it in cuinstr.toml: loop-macros = [\"{text}\"]");
             planner.plan.summary.gaps += 1;
             planner.plan.diagnostics.push(
-                Diagnostic::new(Code::UnknownLoopMacro, message).at(fragment.tokens[use_.name].range()).in_function(owner.name.clone()).help(help),
+                Diagnostic::new(Code::UnknownLoopMacro, message)
+                    .at(fragment.tokens[use_.name].range())
+                    .in_function(owner.name.clone())
+                    .help(help),
             );
         };
         if opener {
@@ -462,7 +441,7 @@ impl Planner<'_> {
         let place = match use_.block {
             // Only where no arm of an `#if` lies between: another may hold another brace.
             Some(block) if block == behind + 1 => Some(Place::Brace { at: fragment.tokens[block].end as usize }),
-            None if opener && self.is_plain_statement(fragment, &Body { macro_uses: Vec::new(), ..body.clone() }, behind + 1, use_.end) => {
+            None if opener && place::is_plain_statement(fragment, &[], behind + 1, use_.end) => {
                 use_.end.map(|end| Place::Wrap { open: fragment.tokens[behind].end as usize, close: fragment.tokens[end].end as usize })
             }
             _ => None,
@@ -497,7 +476,9 @@ impl Planner<'_> {
             if matches!(known.fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do)) {
                 let owner = Owner {
                     function: None,
-                    name: function.name.map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
+                    name: function
+                        .name
+                        .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
                     spelling: Spelling { polls: self.input.options.polls, host_too: false },
                     untouched: None,
                     held: false,
@@ -523,41 +504,6 @@ impl Planner<'_> {
                 Diagnostic::new(Code::TokensOnly, message).at(fragment.tokens[loop_.keyword].range()).in_function(owner.name.clone()),
             );
         }
-    }
-
-    fn costs(&self, known: &Known, body: &Body) -> Vec<Cost> {
-        let source = self.input.source;
-        let fragment = known.fragment;
-        let leave = self.input.options.polls == Polls::Amortised && self.input.options.limits.fuel.is_none();
-        let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
-        // Inner loops were found after outer ones.
-        for (index, loop_) in body.loops.iter().enumerate().rev() {
-            let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
-            let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(256).collect();
-            let mut tokens = 0_u64;
-            let mut at = loop_.keyword;
-            while at <= end {
-                if let Some(&nested) = inner.iter().find(|nested| body.loops[**nested].keyword == at)
-                    && let Some(nested_end) = body.loops[nested].end
-                {
-                    tokens += costs[nested].left_alone.map_or(16, |trips| trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE));
-                    at = nested_end.max(at) + 1;
-                    continue;
-                }
-                tokens += match fragment.tokens[at].kind {
-                    Kind::Punct(b'[') => 24,
-                    Kind::Ident if fragment.is(at + 1, b'(') && known.names.contains(fragment.text(source, at)) => 1024,
-                    _ => 1,
-                };
-                at += 1;
-            }
-            costs[index].tokens = tokens;
-            if leave && let Some(trips) = bound::trips(source, fragment, self.input.macros, loop_) {
-                let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
-                costs[index].left_alone = fits.then_some(trips);
-            }
-        }
-        costs
     }
 
     fn gap(&mut self, code: Code, message: &str, fragment: &Fragment, token: usize, owner: &Owner, kind: SiteKind) {
@@ -589,49 +535,6 @@ impl Planner<'_> {
         self.plan.sites.push((offset, site));
         id
     }
-}
-
-/// What an iteration of a loop costs, and whether it is left alone.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    /// Tokens, where those that may take long count more.
-    tokens: u64,
-    /// At most so many trips, if it is.
-    left_alone: Option<u64>,
-}
-
-impl Cost {
-    /// What an iteration takes from the allowance.
-    fn weight(self) -> u32 {
-        (self.tokens / 16).clamp(1, 1024) as u32
-    }
-}
-
-/// A place for a loop's poll, as offsets.
-enum Place {
-    /// In front of the step of a `for`.
-    Step { at: usize, empty: bool },
-    /// Behind the brace of the body.
-    Brace { at: usize },
-    /// Around the condition.
-    Condition { open: usize, close: usize },
-    /// Around the body.
-    Wrap { open: usize, close: usize },
-}
-
-/// Whether an arm of an `#if` begins between the tokens and ends outside, so that the text holds several headers in one.
-fn splits_arms(fragment: &Fragment, from: usize, to: usize) -> bool {
-    let mut depth = 0_usize;
-    for token in &fragment.tokens[from..=to] {
-        match token.kind {
-            Kind::ArmIf => depth += 1,
-            Kind::ArmElse if depth == 0 => return true,
-            Kind::ArmEnd if depth == 0 => return true,
-            Kind::ArmEnd => depth -= 1,
-            _ => {}
-        }
-    }
-    depth != 0
 }
 
 /// The innermost scope that holds a token.

@@ -136,13 +136,7 @@ fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> Site
 }
 
 fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
-    Rewrite {
-        output: None,
-        inserted: Vec::new(),
-        sites: site_map(options, sites, hash),
-        diagnostics,
-        summary: Summary::default(),
-    }
+    Rewrite { output: None, inserted: Vec::new(), sites: site_map(options, sites, hash), diagnostics, summary: Summary::default() }
 }
 
 /// Bytes that are no UTF-8 are fine in comments, and nowhere else.
@@ -160,19 +154,27 @@ fn encoding(source: &[u8], lexed: &Lexed) -> Vec<Diagnostic> {
             }
             _ => {
                 let help = "convert the file, for example: iconv -f latin1 -t utf-8";
-                return vec![Diagnostic::new(Code::NotUtf8, format!("byte {:#04x} is not UTF-8", source[bad])).at(bad..bad + length).help(help)];
+                return vec![
+                    Diagnostic::new(Code::NotUtf8, format!("byte {:#04x} is not UTF-8", source[bad])).at(bad..bad + length).help(help),
+                ];
             }
         }
     }
-    noted.map(|span| Diagnostic::new(Code::OtherEncodingInComment, "a comment is not UTF-8; it is kept as it is").at(span)).into_iter().collect()
+    noted
+        .map(|span| Diagnostic::new(Code::OtherEncodingInComment, "a comment is not UTF-8; it is kept as it is").at(span))
+        .into_iter()
+        .collect()
 }
 
 /// Names that only we insert: the text is our own output, or it means to interfere.
 fn reserved_names(source: &[u8], lexed: &Lexed) -> Option<Diagnostic> {
     let is_ours = |text: &[u8]| {
-        text.windows(10).any(|part| part == b"__cuinstr_") || text.windows(18).any(|part| part == b"cuinstr_control_v1") || text.windows(15).any(|part| part == b"cuinstr_flag_v1")
+        text.windows(10).any(|part| part == b"__cuinstr_")
+            || text.windows(18).any(|part| part == b"cuinstr_control_v1")
+            || text.windows(15).any(|part| part == b"cuinstr_flag_v1")
     };
-    let token = lexed.tokens.iter().find(|token| matches!(token.kind, Kind::Ident | Kind::Directive(_)) && is_ours(&source[token.range()]))?;
+    let token =
+        lexed.tokens.iter().find(|token| matches!(token.kind, Kind::Ident | Kind::Directive(_)) && is_ours(&source[token.range()]))?;
     let range = token.range();
     let end = source[range.clone()].iter().position(|byte| *byte == b'\n').map_or(range.end, |at| range.start + at);
     let help = "run cuinstr on the original file; names that begin with __cuinstr_ are reserved";

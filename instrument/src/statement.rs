@@ -90,16 +90,8 @@ pub(crate) struct Body {
 /// Reads the body whose braces are at `open` and `close`. For a macro's body, which has none, pass its first token and the index behind
 /// its last with `braces` unset.
 pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usize, Function>, range: (usize, usize), braces: bool) -> Body {
-    let mut reader = Reader {
-        source,
-        fragment,
-        functions,
-        nodes: Vec::new(),
-        top: NONE,
-        at_start: true,
-        arms: Vec::new(),
-        out: Body::default(),
-    };
+    let mut reader =
+        Reader { source, fragment, functions, nodes: Vec::new(), top: NONE, at_start: true, arms: Vec::new(), out: Body::default() };
     reader.out.scopes.push(Scope { open: range.0, outer: None });
     reader.push(Frame::Block { scope: 0 });
     let first = if braces { range.0 + 1 } else { range.0 };
@@ -108,7 +100,9 @@ pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usiz
         at = reader.token(at, range.1);
     }
     // Behind an `#if` the first arm's constructs go on; a loop that another arm opened ends with the brace that they share.
-    for loop_ in reader.out.loops.iter_mut().filter(|loop_| loop_.end.is_none() && loop_.kind != LoopKind::Do && fragment.is(loop_.body, b'{')) {
+    for loop_ in
+        reader.out.loops.iter_mut().filter(|loop_| loop_.end.is_none() && loop_.kind != LoopKind::Do && fragment.is(loop_.body, b'{'))
+    {
         loop_.body_end = fragment.mate(loop_.body);
         loop_.end = loop_.body_end;
     }
@@ -118,28 +112,46 @@ pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usiz
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
     /// `{ … }` of statements.
-    Block { scope: u32 },
+    Block {
+        scope: u32,
+    },
     /// `{ … }` of a class.
     Members,
     /// `{ … }` of values, or `( … )`, `[ … ]`.
     Group,
     /// An expression or declaration up to its semicolon; the flag says that it began with `class` or the like.
-    Expression { class_head: bool },
+    Expression {
+        class_head: bool,
+    },
     /// The header of a loop comes next.
-    Header { index: u32 },
+    Header {
+        index: u32,
+    },
     /// The body of a loop comes next.
-    LoopBody { index: u32 },
-    DoBody { index: u32 },
+    LoopBody {
+        index: u32,
+    },
+    DoBody {
+        index: u32,
+    },
     /// `while` comes next.
-    DoTail { index: u32 },
+    DoTail {
+        index: u32,
+    },
     /// Its parentheses, then a semicolon.
-    DoCondition { index: u32 },
+    DoCondition {
+        index: u32,
+    },
     /// The parentheses of `if`, `switch`, `catch` come next, then a statement.
-    Condition { is_if: bool },
+    Condition {
+        is_if: bool,
+    },
     Then,
     Else,
     /// A block or statement behind a macro.
-    MacroBody { index: u32 },
+    MacroBody {
+        index: u32,
+    },
     /// `case …` up to its colon.
     CaseLabel,
 }
@@ -321,7 +333,19 @@ impl Reader<'_> {
         let follows = if after < end { fragment.kind(after) } else { None };
         let statement_follows = matches!(
             follows,
-            Some(Kind::For | Kind::While | Kind::Do | Kind::If | Kind::Switch | Kind::Return | Kind::Goto | Kind::Break | Kind::Continue | Kind::Asm | Kind::Pragma)
+            Some(
+                Kind::For
+                    | Kind::While
+                    | Kind::Do
+                    | Kind::If
+                    | Kind::Switch
+                    | Kind::Return
+                    | Kind::Goto
+                    | Kind::Break
+                    | Kind::Continue
+                    | Kind::Asm
+                    | Kind::Pragma
+            )
         );
         let Some(close) = close else {
             if statement_follows {
@@ -404,9 +428,8 @@ impl Reader<'_> {
 
     /// The body of the innermost construct that waits for one begins here.
     fn note_body(&mut self, at: usize) {
-        match self.frame() {
-            Some(Frame::LoopBody { index } | Frame::DoBody { index }) => self.out.loops[index as usize].body = at,
-            _ => {}
+        if let Some(Frame::LoopBody { index } | Frame::DoBody { index }) = self.frame() {
+            self.out.loops[index as usize].body = at;
         }
     }
 
@@ -529,7 +552,11 @@ impl Reader<'_> {
         let Some(node) = self.nodes.get(self.top as usize) else { return false };
         let in_class = matches!(node.frame, Frame::Expression { .. })
             && self.nodes.get(node.parent as usize).is_some_and(|parent| parent.frame == Frame::Members);
-        in_class && (at.saturating_sub(24)..at).rev().take_while(|index| !self.fragment.is(*index, b';')).any(|index| self.fragment.is(index, b')'))
+        in_class
+            && (at.saturating_sub(24)..at)
+                .rev()
+                .take_while(|index| !self.fragment.is(*index, b';'))
+                .any(|index| self.fragment.is(index, b')'))
     }
 
     /// Looks back from a brace over a lambda's qualifiers to its parameters or captures.
@@ -570,7 +597,9 @@ impl Reader<'_> {
                 _ => {}
             }
             if depth == 0 {
-                return at.checked_sub(1).is_some_and(|before| self.fragment.is(before, b']') && is_lambda_introducer(self.fragment, before));
+                return at
+                    .checked_sub(1)
+                    .is_some_and(|before| self.fragment.is(before, b']') && is_lambda_introducer(self.fragment, before));
             }
         }
         false

@@ -450,9 +450,11 @@ fn keyword(name: &[u8]) -> Kind {
         | b"mutable" | b"new" | b"noexcept" | b"nullptr" | b"override" | b"private" | b"protected" | b"public" | b"register"
         | b"reinterpret_cast" | b"requires" | b"short" | b"signed" | b"sizeof" | b"static" | b"static_assert" | b"static_cast"
         | b"template" | b"this" | b"throw" | b"true" | b"typedef" | b"typeid" | b"typename" | b"unsigned" | b"using" | b"virtual"
-        | b"void" | b"volatile" | b"wchar_t" | b"__attribute__" | b"__forceinline__" | b"__noinline__" | b"__inline__" | b"__launch_bounds__"
-        | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__" | b"__managed__" | b"__align__" | b"__cluster_dims__"
-        | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__" | b"__declspec" | b"__volatile__" => Kind::Keyword,
+        | b"void" | b"volatile" | b"wchar_t" | b"__attribute__" | b"__forceinline__" | b"__noinline__" | b"__inline__"
+        | b"__launch_bounds__" | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__" | b"__managed__" | b"__align__"
+        | b"__cluster_dims__" | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__" | b"__declspec" | b"__volatile__" => {
+            Kind::Keyword
+        }
         _ => Kind::Ident,
     }
 }

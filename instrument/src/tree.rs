@@ -78,7 +78,10 @@ impl Grammar {
                             .child_by_field_name("condition")
                             .and_then(|condition| condition.child_by_field_name("value"))
                             .is_some_and(|value| value.kind().contains("declaration"));
-                    loops.insert(offset + node.start_byte(), TreeLoop { kind, end: offset + node.end_byte(), body: offset + body.start_byte(), declares });
+                    loops.insert(
+                        offset + node.start_byte(),
+                        TreeLoop { kind, end: offset + node.end_byte(), body: offset + body.start_byte(), declares },
+                    );
                 }
             }
             if cursor.goto_first_child() {

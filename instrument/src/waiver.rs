@@ -37,15 +37,17 @@ pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &O
             continue;
         }
         let line = offset.map(|offset| lines.position(offset).0);
-        let remark = remarks.iter_mut().find(|remark| remark.code == diagnostic.code && line.is_some_and(|line| remark.lines.contains(&line)));
+        let remark =
+            remarks.iter_mut().find(|remark| remark.code == diagnostic.code && line.is_some_and(|line| remark.lines.contains(&line)));
         if let Some(remark) = remark {
             remark.used = true;
             applied.waived.push((offset.unwrap_or(0), remark.reason.clone()));
             continue;
         }
-        let waiver = options.waivers.iter().position(|waiver| {
-            waiver.code == diagnostic.code && (waiver.function.is_none() || waiver.function == diagnostic.function)
-        });
+        let waiver = options
+            .waivers
+            .iter()
+            .position(|waiver| waiver.code == diagnostic.code && (waiver.function.is_none() || waiver.function == diagnostic.function));
         if let Some(index) = waiver {
             used.insert(index);
             applied.waived.push((offset.unwrap_or(0), options.waivers[index].reason.clone()));
@@ -76,7 +78,9 @@ fn read(source: &[u8], lexed: &Lexed, lines: &LineIndex, diagnostics: &mut Vec<D
         let reason = reason.trim_end_matches("*/").trim();
         let Some(code) = Code::from_id(id.trim()).filter(|code| code.severity() != Severity::Error) else {
             diagnostics.push(
-                Diagnostic::new(Code::UnknownWaiver, format!("`{}` can't be waived", id.trim())).at(span.clone()).help("cuinstr explain lists the codes"),
+                Diagnostic::new(Code::UnknownWaiver, format!("`{}` can't be waived", id.trim()))
+                    .at(span.clone())
+                    .help("cuinstr explain lists the codes"),
             );
             continue;
         };
@@ -86,10 +90,17 @@ fn read(source: &[u8], lexed: &Lexed, lines: &LineIndex, diagnostics: &mut Vec<D
             continue;
         }
         let own = lines.position(span.start).0;
-        let next = lexed.tokens.iter().find(|token| token.start as usize >= span.end).map_or(own, |token| lines.position(token.start as usize).0);
+        let next =
+            lexed.tokens.iter().find(|token| token.start as usize >= span.end).map_or(own, |token| lines.position(token.start as usize).0);
         // A comment behind code speaks of that code alone.
         let alone = !lexed.tokens.iter().any(|token| (token.end as usize) <= span.start && lines.position(token.end as usize).0 == own);
-        remarks.push(Remark { span: span.clone(), code, reason: reason.to_owned(), lines: [own, if alone { next } else { own }], used: false });
+        remarks.push(Remark {
+            span: span.clone(),
+            code,
+            reason: reason.to_owned(),
+            lines: [own, if alone { next } else { own }],
+            used: false,
+        });
     }
     remarks
 }

@@ -119,7 +119,8 @@ impl Found<'_> {
     /// Whether the site is the hang that the source marks. A loop in a macro's body stands for every use of the macro.
     #[must_use]
     pub fn is(&self, hang: &HangLine) -> bool {
-        let there = (self.site.line == hang.line || hang.inside.contains(&self.site.line)) && Path::new(self.file).file_name().is_some_and(|file| *file == *hang.file);
+        let there = (self.site.line == hang.line || hang.inside.contains(&self.site.line))
+            && Path::new(self.file).file_name().is_some_and(|file| *file == *hang.file);
         let within_macro = self.site.function.strip_prefix("#define ").is_some_and(|name| hang.text.contains(name.trim()));
         there || within_macro
     }

@@ -11,8 +11,7 @@ const CASES: &str = include_str!("../data/grammar_cases.txt");
 fn options() -> Options {
     let device = ["MY_DEVICE", "MY_LAMBDA_INLINE", "MY_INLINE"].map(|name| (name, Space::Device));
     let kernel = ["KERNEL"].map(|name| (name, Space::Kernel));
-    let device_macros =
-        device.into_iter().chain(kernel).map(|(name, space)| DeviceMacro { name: name.to_owned(), space }).collect();
+    let device_macros = device.into_iter().chain(kernel).map(|(name, space)| DeviceMacro { name: name.to_owned(), space }).collect();
     Options { path: "case.cu".to_owned(), device_macros, loop_macros: vec!["CUDA_KERNEL_LOOP".to_owned()], ..Options::default() }
 }
 
@@ -44,10 +43,8 @@ fn each_of_the_140_constructs_is_accounted_for() {
 }
 
 /// Constructs whose loop is host code, or no loop, to the tokens' eye; every other case must poll as many loops as it spells.
-const WITHOUT_LOOP: &[(&str, &str)] = &[
-    ("__tile__", "tile code has no threads that could leave"),
-    ("u8/raw strings", "the loop stands in a string"),
-];
+const WITHOUT_LOOP: &[(&str, &str)] =
+    &[("__tile__", "tile code has no threads that could leave"), ("u8/raw strings", "the loop stands in a string")];
 
 #[test]
 fn each_loop_keyword_of_device_code_is_polled_or_reported() {
@@ -56,8 +53,9 @@ fn each_loop_keyword_of_device_code_is_polled_or_reported() {
             continue;
         }
         let rewrite = cuinstr::rewrite(text.as_bytes(), &options());
-        let spelled = text.matches("for (").count() + text.matches("for(").count() + text.matches("while (").count() + text.matches("while(").count()
-            - text.matches("R\"(for (").count();
+        let spelled =
+            text.matches("for (").count() + text.matches("for(").count() + text.matches("while (").count() + text.matches("while(").count()
+                - text.matches("R\"(for (").count();
         let loops = rewrite.sites.sites.iter().filter(|site| {
             use cuinstr::site::Kind;
             matches!(site.kind, Kind::For | Kind::RangeFor | Kind::While | Kind::Do)

@@ -17,7 +17,10 @@ fn kernels() -> Vec<(String, Vec<u8>)> {
         for entry in std::fs::read_dir(root().join(folder)).expect("the folder is part of the repository") {
             let path = entry.expect("a readable folder").path();
             if path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh") {
-                found.push((path.file_name().expect("a file").to_string_lossy().into_owned(), std::fs::read(&path).expect("a readable file")));
+                found.push((
+                    path.file_name().expect("a file").to_string_lossy().into_owned(),
+                    std::fs::read(&path).expect("a readable file"),
+                ));
             }
         }
     }
@@ -115,7 +118,8 @@ fn fuel_and_polls_each_leave_no_loop_alone() {
         let fuel = Limits { fuel: Some(100), ..Limits::default() };
         for options in [Options { limits: fuel, ..Options::default() }, Options { polls: Polls::Each, ..Options::default() }] {
             let rewrite = rewrite(&source, &Options { path: name.clone(), ..options });
-            let alone = rewrite.sites.sites.iter().any(|site| site.form == Form::None && matches!(site.kind, Kind::For | Kind::While | Kind::Do));
+            let alone =
+                rewrite.sites.sites.iter().any(|site| site.form == Form::None && matches!(site.kind, Kind::For | Kind::While | Kind::Do));
             assert!(!alone, "{name}");
         }
     }
@@ -124,7 +128,18 @@ fn fuel_and_polls_each_leave_no_loop_alone() {
 #[test]
 fn nesting_ten_thousand_deep_overflows_no_stack() {
     let deep = 10_000;
-    for (open, close) in [("{", "}"), ("(", ")"), ("for (;;) {", "}"), ("for (;;) ", ";"), ("if (x) ", ";"), ("if (x) ; else ", ";"), ("do ", " while (x);"), ("[&] { ", " }();"), ("while (", ") ;"), ("#if A\n{", "\n}\n#endif\n")] {
+    for (open, close) in [
+        ("{", "}"),
+        ("(", ")"),
+        ("for (;;) {", "}"),
+        ("for (;;) ", ";"),
+        ("if (x) ", ";"),
+        ("if (x) ; else ", ";"),
+        ("do ", " while (x);"),
+        ("[&] { ", " }();"),
+        ("while (", ") ;"),
+        ("#if A\n{", "\n}\n#endif\n"),
+    ] {
         let source = format!("__global__ void k(int x) {{ {} x = 1; {} }}\n", open.repeat(deep), close.repeat(deep));
         let options = Options { path: "a.cu".to_owned(), ..Options::default() };
         let _ = check_rules(source.as_bytes(), &options);
@@ -134,13 +149,77 @@ fn nesting_ten_thousand_deep_overflows_no_stack() {
 /// Pieces of CUDA, whole and broken, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "__global__ void k(int n) {", "__device__ int f(int *p, int n)", "__host__ __device__ constexpr", "}", "{", "(", ")", ";", "[", "]", "<", ">",
-        "for (int i = 0; i < n; ++i)", "for (int i = 0; i < 8; i++) {", "for (auto x : v)", "while (n--)", "while (int y = n)", "do {", "} while (n > 0);",
-        "do", "while (0);", "goto top;", "top:", "switch (n) { case 1:", "default:", "if (n)", "else", "return;", "return n;", "x = 1;", "f(n);",
-        "__syncthreads();", "#if A\n", "\n#else\n", "\n#elif B\n", "\n#endif\n", "\n#pragma unroll\n", "_Pragma(\"unroll\")", "UNROLL", "MACRO(i, n)",
-        "\n#define LOOP(i, n) for (int i = 0; i < n; ++i)\n", "LOOP(i, n) {", "[&](int j) {", "[=] __device__ {", "asm volatile(\"L: bra L;\");", "struct S {",
-        "try", "catch (...)", "template <class T>", "operator()", ": a(n), b{n}", "-> int", "\"for (\"", "'{'", "R\"(", ")\"", "/*", "*/", "// {\n", "\\\n", "\u{e9}",
-        "#if 0\n", "MY_DEVICE", "__launch_bounds__(256)", ",", "=", "= {1, 2}", "// cuinstr: allow(CI013) fine\n", "continue;", "break;", "__tile_global__",
+        "__global__ void k(int n) {",
+        "__device__ int f(int *p, int n)",
+        "__host__ __device__ constexpr",
+        "}",
+        "{",
+        "(",
+        ")",
+        ";",
+        "[",
+        "]",
+        "<",
+        ">",
+        "for (int i = 0; i < n; ++i)",
+        "for (int i = 0; i < 8; i++) {",
+        "for (auto x : v)",
+        "while (n--)",
+        "while (int y = n)",
+        "do {",
+        "} while (n > 0);",
+        "do",
+        "while (0);",
+        "goto top;",
+        "top:",
+        "switch (n) { case 1:",
+        "default:",
+        "if (n)",
+        "else",
+        "return;",
+        "return n;",
+        "x = 1;",
+        "f(n);",
+        "__syncthreads();",
+        "#if A\n",
+        "\n#else\n",
+        "\n#elif B\n",
+        "\n#endif\n",
+        "\n#pragma unroll\n",
+        "_Pragma(\"unroll\")",
+        "UNROLL",
+        "MACRO(i, n)",
+        "\n#define LOOP(i, n) for (int i = 0; i < n; ++i)\n",
+        "LOOP(i, n) {",
+        "[&](int j) {",
+        "[=] __device__ {",
+        "asm volatile(\"L: bra L;\");",
+        "struct S {",
+        "try",
+        "catch (...)",
+        "template <class T>",
+        "operator()",
+        ": a(n), b{n}",
+        "-> int",
+        "\"for (\"",
+        "'{'",
+        "R\"(",
+        ")\"",
+        "/*",
+        "*/",
+        "// {\n",
+        "\\\n",
+        "\u{e9}",
+        "#if 0\n",
+        "MY_DEVICE",
+        "__launch_bounds__(256)",
+        ",",
+        "=",
+        "= {1, 2}",
+        "// cuinstr: allow(CI013) fine\n",
+        "continue;",
+        "break;",
+        "__tile_global__",
     ]);
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.join(" "))
 }

@@ -103,7 +103,7 @@ pub fn fuel_is_exact(session: &Session, name: &str) -> Checked {
     }
     // In a nest the iterations that have begun and not ended come on top: one for each loop around.
     let most = each[0];
-    if most < FUEL || most > FUEL + 3 || (name == "count_steps" && most != FUEL) {
+    if !(FUEL..=FUEL + 3).contains(&most) || (name == "count_steps" && most != FUEL) {
         return Err(format!("the thread did not run {FUEL} iterations: {data}"));
     }
     session.next_launch_is_right()?;

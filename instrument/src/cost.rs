@@ -1,0 +1,63 @@
+//! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
+
+use crate::bound;
+use crate::fragment::Fragment;
+use crate::options::Polls;
+use crate::plan::Input;
+use crate::statement::Body;
+use crate::token::Kind;
+use std::collections::BTreeSet;
+
+/// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
+const LEFT_ALONE: u64 = 8192;
+
+/// What an iteration of a loop costs, and whether it is left alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    /// Tokens, where those that may take long count more.
+    tokens: u64,
+    /// At most so many trips, if it is.
+    pub(crate) left_alone: Option<u64>,
+}
+
+impl Cost {
+    /// What an iteration takes from the allowance.
+    pub(crate) fn weight(self) -> u32 {
+        (self.tokens / 16).clamp(1, 1024) as u32
+    }
+}
+
+/// What each loop of a body costs, in the same order.
+pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8]>, body: &Body) -> Vec<Cost> {
+    let source = input.source;
+    let leave = input.options.polls == Polls::Amortised && input.options.limits.fuel.is_none();
+    let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
+    // Inner loops were found after outer ones.
+    for (index, loop_) in body.loops.iter().enumerate().rev() {
+        let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
+        let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(256).collect();
+        let mut tokens = 0_u64;
+        let mut at = loop_.keyword;
+        while at <= end {
+            if let Some(&nested) = inner.iter().find(|nested| body.loops[**nested].keyword == at)
+                && let Some(nested_end) = body.loops[nested].end
+            {
+                tokens += costs[nested].left_alone.map_or(16, |trips| trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE));
+                at = nested_end.max(at) + 1;
+                continue;
+            }
+            tokens += match fragment.tokens[at].kind {
+                Kind::Punct(b'[') => 24,
+                Kind::Ident if fragment.is(at + 1, b'(') && names.contains(fragment.text(source, at)) => 1024,
+                _ => 1,
+            };
+            at += 1;
+        }
+        costs[index].tokens = tokens;
+        if leave && let Some(trips) = bound::trips(source, fragment, input.macros, loop_) {
+            let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
+            costs[index].left_alone = fits.then_some(trips);
+        }
+    }
+    costs
+}

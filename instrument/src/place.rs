@@ -1,0 +1,92 @@
+//! Where a poll can stand in a loop.
+//!
+//! Each way round must pass it, whatever macros the body is made of. In front of the step of a `for`, behind the brace of a body or around a
+//! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
+
+use crate::bound;
+use crate::fragment::Fragment;
+use crate::statement::{Body, Loop, LoopKind, MacroUse};
+use crate::token::Kind;
+
+/// A place for a loop's poll, as offsets.
+pub(crate) enum Place {
+    /// In front of the step of a `for`.
+    Step { at: usize, empty: bool },
+    /// Behind the brace of the body.
+    Brace { at: usize },
+    /// Around the condition.
+    Condition { open: usize, close: usize },
+    /// Around the body.
+    Wrap { open: usize, close: usize },
+}
+
+/// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
+pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
+    let (open, close) = loop_.header?;
+    if splits_arms(fragment, open, close) {
+        return None;
+    }
+    if loop_.kind == LoopKind::For
+        && let Some((_, second)) = bound::semicolons(fragment, open, close)
+    {
+        return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
+    }
+    let is_prefix = |at: usize| body.prefixes.iter().find(|(from, to)| (*from..=*to).contains(&at)).map(|(_, to)| to + 1);
+    let mut first = loop_.body;
+    while let Some(behind) = is_prefix(first) {
+        first = behind;
+    }
+    if fragment.is(first, b'{') {
+        return Some(Place::Brace { at: fragment.tokens[first].end as usize });
+    }
+    match loop_.kind {
+        LoopKind::While | LoopKind::Do if loop_.kind == LoopKind::Do || !declares(fragment, open, close) => {
+            Some(Place::Condition { open: fragment.tokens[open].end as usize, close: fragment.tokens[close].start as usize })
+        }
+        LoopKind::RangeFor | LoopKind::For if is_plain_statement(fragment, &body.macro_uses, loop_.body, loop_.body_end) => {
+            let end = loop_.body_end?;
+            Some(Place::Wrap { open: fragment.tokens[close].end as usize, close: fragment.tokens[end].end as usize })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.
+fn declares(fragment: &Fragment, open: usize, close: usize) -> bool {
+    let mut at = open + 1;
+    let mut words = 0;
+    while at < close {
+        match fragment.tokens[at].kind {
+            Kind::Ident | Kind::Keyword => words += 1,
+            Kind::Assign | Kind::Punct(b'{') => return words > 1,
+            Kind::Scope | Kind::Punct(b'*' | b'&' | b'<' | b'>' | b',') => {}
+            Kind::Punct(b'(' | b'[') => at = fragment.mate(at).unwrap_or(at),
+            _ => return false,
+        }
+        at += 1;
+    }
+    false
+}
+
+/// One statement that ends with its own semicolon, so that braces can be put around it: nothing in it may be a macro that brings the
+/// semicolon along.
+pub(crate) fn is_plain_statement(fragment: &Fragment, macro_uses: &[MacroUse], from: usize, to: Option<usize>) -> bool {
+    let Some(to) = to else { return false };
+    let arms = (from..=to).any(|at| matches!(fragment.kind(at), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)));
+    let uses_macro = macro_uses.iter().any(|use_| (from..=to).contains(&use_.name));
+    !arms && !uses_macro && (fragment.is(to, b';') || fragment.is(to, b'}'))
+}
+
+/// Whether an arm of an `#if` begins between the tokens and ends outside, so that the text holds several headers in one.
+fn splits_arms(fragment: &Fragment, from: usize, to: usize) -> bool {
+    let mut depth = 0_usize;
+    for token in &fragment.tokens[from..=to] {
+        match token.kind {
+            Kind::ArmIf => depth += 1,
+            Kind::ArmElse | Kind::ArmEnd if depth == 0 => return true,
+            Kind::ArmEnd => depth -= 1,
+            _ => {}
+        }
+    }
+    depth != 0
+}
