@@ -49,6 +49,7 @@ pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8
             tokens += match fragment.tokens[at].kind {
                 Kind::Punct(b'[') => 24,
                 Kind::Ident if fragment.is(at + 1, b'(') && names.contains(fragment.text(source, at)) => 1024,
+                Kind::Ident if waits(fragment.text(source, at)) => 512,
                 _ => 1,
             };
             at += 1;
@@ -60,4 +61,9 @@ pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8
         }
     }
     costs
+}
+
+/// Functions of CUDA's own that take about a microsecond, or wait for other threads.
+fn waits(name: &[u8]) -> bool {
+    [&b"atomic"[..], b"__nanosleep", b"__sync", b"__threadfence", b"arrive_and_wait"].iter().any(|word| name.starts_with(word))
 }
