@@ -93,7 +93,11 @@ __cuinstr_device unsigned long long __cuinstr_cycles() {
 }
 __cuinstr_device unsigned int __cuinstr_thread() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 // The end of this thread. After the call to __cuinstr_stop nothing lives on, so the cold side costs the hot one no registers.
-#define __cuinstr_leave() asm volatile("exit;")
+#define __cuinstr_leave() \
+  do {                    \
+    asm volatile("exit;"); \
+    __builtin_unreachable(); \
+  } while (0)
 
 // Names this block of this launch, so that words in shared memory left by another block are not taken for ours.
 __cuinstr_device unsigned long long __cuinstr_tag() {
