@@ -1,5 +1,6 @@
 //! What is left over: loop keywords nobody placed, loops the parser does not see, barriers nobody checks, device code without a mark.
 
+use crate::asm;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fragment::Fragment;
 use crate::function;
@@ -204,8 +205,15 @@ pub(crate) fn barriers(
 ) -> Vec<Diagnostic> {
     let checked: BTreeSet<usize> = body.barriers.iter().map(|barrier| barrier.token).collect();
     (range.0..range.1.min(fragment.len()))
-        .filter(|at| fragment.kind(*at) == Some(Kind::Ident) && fragment.is(at + 1, b'(') && !checked.contains(at))
+        .filter(|at| !checked.contains(at))
         .filter(|at| {
+            if fragment.kind(*at) == Some(Kind::Asm) {
+                let text = asm::text(source, fragment, *at);
+                return ["bar.sync", "barrier.sync", "barrier.cta.sync", "barrier.cluster.wait"].iter().any(|word| text.contains(word));
+            }
+            if fragment.kind(*at) != Some(Kind::Ident) || !fragment.is(at + 1, b'(') {
+                return false;
+            }
             let text = fragment.text(source, *at);
             text.starts_with(b"__syncthreads")
                 || matches!(text, b"arrive_and_wait" | b"barrier_sync")
