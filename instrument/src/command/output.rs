@@ -2,7 +2,7 @@
 //!
 //! The text is complete in memory before anything is opened. It goes to a hidden temporary file in the output's own folder (a rename does
 //! not cross file systems), which then takes the output's name. The temporary file is removed when anything fails. A process that is killed
-//! within that one write may leave `.cuinstr-XXXXXX.tmp` behind; it never has the name of an output, so no build picks it up. A signal handler
+//! within that one write may leave `.cuinstr-*.tmp` behind; it never has the name of an output, so no build picks it up. A signal handler
 //! would not help against SIGKILL, and files without a name (`O_TMPFILE`) can't be renamed over an old output without a name in between.
 //! Nothing is synced: after a power cut a compiler's outputs are built again too.
 
