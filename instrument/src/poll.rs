@@ -4,8 +4,14 @@ use crate::options::Polls;
 use crate::site::Form;
 use std::fmt::Write as _;
 
-/// Iterations, by weight, between two looks of one activation. 1024 light iterations take some ten microseconds, and a look about one.
+/// Iterations, by weight, between the first looks of an activation, and between all looks of a function that the host may run too.
 pub(crate) const CHUNK: u32 = 1024;
+
+/// Most iterations, by weight, between two looks, however fast they are.
+pub(crate) const MOST: u32 = 1 << 16;
+
+/// Nanoseconds that two looks of an activation should lie apart.
+pub(crate) const GAP_NS: u32 = 20_000;
 
 /// How polls of a function are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +57,8 @@ impl Spelling {
             let _ = write!(text, " __cuinstr_call{}({site:#x}ull);", self.suffix());
         }
         if opening.allowance {
-            text.push_str(" unsigned int __cuinstr_left = __cuinstr_chunk;");
+            // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
+            text.push_str(if self.host_too { " unsigned int __cuinstr_left = __cuinstr_chunk;" } else { " __cuinstr_allowance __cuinstr_left;" });
         }
         text
     }

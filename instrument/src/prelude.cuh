@@ -26,12 +26,16 @@ extern "C++" {
 #define __cuinstr_barriers @BARRIERS@
 #endif
 #define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
-// Iterations, by weight, between two polls of one function activation. Debug builds poll at each.
+// Iterations, by weight, between two looks of one function activation: at first, at most, and the nanoseconds that they should take.
+// Debug builds look at each.
 #ifdef __CUDACC_DEBUG__
 #define __cuinstr_chunk 1u
+#define __cuinstr_most 1u
 #else
 #define __cuinstr_chunk @CHUNK@u
+#define __cuinstr_most @MOST@u
 #endif
+#define __cuinstr_gap_ns @GAP_NS@u
 // One definition a program: static where a translation unit is the program, merged by nvlink where it is not.
 #ifdef __CUDACC_RDC__
 #define __cuinstr_shared_definition inline
@@ -308,8 +312,44 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
-// A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it:
-// at most __cuinstr_chunk iterations of all the loops of one activation run without one.
+// What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
+// do not pay for it; it lies in memory, since only looks touch it.
+struct __cuinstr_allowance {
+  unsigned int left;
+  volatile unsigned int pace;
+  volatile unsigned int looked;
+  __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_chunk), looked(0u) {}
+};
+__cuinstr_device unsigned int __cuinstr_refill(__cuinstr_allowance& allowance) {
+  const unsigned int now = (unsigned int)__cuinstr_now() | 1u;
+  const unsigned int before = allowance.looked;
+  unsigned int pace = allowance.pace;
+  if (before != 0u) {
+    const unsigned int took = now - before;
+    if (took > 2u * __cuinstr_gap_ns) {
+      pace = took > 64u * __cuinstr_gap_ns ? pace >> 6 : took > 8u * __cuinstr_gap_ns ? pace >> 3 : pace >> 1;
+    } else if (took < __cuinstr_gap_ns / 2u) {
+      pace += pace;
+    }
+    pace = pace < 1u ? 1u : pace;
+  }
+  pace = pace < __cuinstr_most ? pace : __cuinstr_most;
+  allowance.looked = now;
+  allowance.pace = pace;
+  return pace;
+}
+// A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
+// __cuinstr_most iterations of all the loops of one activation run without one.
+__cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  if (allowance.left > weight) {
+    allowance.left -= weight;
+  } else {
+    __cuinstr_look(site);
+    allowance.left = __cuinstr_refill(allowance);
+  }
+}
+// The same with a fixed pace, for functions that the host or the compiler may run, too.
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
   __cuinstr_burn(site);
   if (left > weight) {
@@ -347,6 +387,13 @@ __cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int wei
   if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(left, weight, site);
 #else
   (void)left, (void)weight, (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(allowance, weight, site);
+#else
+  (void)allowance, (void)weight, (void)site;
 #endif
 }
 __cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {
