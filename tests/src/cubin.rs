@@ -70,6 +70,26 @@ pub fn code(image: &[u8]) -> Result<Vec<u8>, String> {
     Ok(code)
 }
 
+/// Names of the symbol table's entries that are defined, in order.
+///
+/// # Errors
+/// If the image is no cubin.
+pub fn symbols(image: &[u8]) -> Result<Vec<String>, String> {
+    let sections = sections(image).ok_or("the image is no cubin")?;
+    let contents = |wanted: &str| sections.iter().find(|(name, _)| name == wanted).map_or(&[][..], |(_, contents)| contents);
+    let (table, strings) = (contents(".symtab"), contents(".strtab"));
+    let mut found = Vec::new();
+    for entry in table.chunks_exact(24) {
+        let name = u32::from_le_bytes(entry[..4].try_into().map_err(|_| "a symbol is cut off")?) as usize;
+        let is_defined = entry[6..8] != [0, 0];
+        let name = strings.get(name..).and_then(|rest| rest.split(|&byte| byte == 0).next()).unwrap_or_default();
+        if is_defined && !name.is_empty() {
+            found.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_no_cubin_is_an_error_and_no_panic() {
         for image in [&b""[..], b"\x7fELF\x02\x01", &[0x7f; 200], b"// PTX"] {
-            assert!(entry_symbol(image, "f").is_err() && code(image).is_err());
+            assert!(entry_symbol(image, "f").is_err() && code(image).is_err() && symbols(image).is_err());
         }
         let mut image = b"\x7fELF\x02\x01".to_vec();
         image.resize(64, 0xff);

@@ -1,0 +1,333 @@
+//! What tests read from PTX: variables with their values, and where control can come round again. Shares nothing with the rewriter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A module-scope variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// What stands in front of its name, such as `.weak .global .align 8 .u64`.
+    pub declaration: String,
+    /// Its name.
+    pub name: String,
+    /// Its initial values, as they are spelled.
+    pub values: Vec<String>,
+}
+
+impl Variable {
+    /// The values as numbers.
+    #[must_use]
+    pub fn numbers(&self) -> Option<Vec<u64>> {
+        self.values.iter().map(|value| value.parse().ok()).collect()
+    }
+
+    /// The values as bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        self.values.iter().map(|value| value.parse().ok()).collect()
+    }
+}
+
+/// Module-scope variables in order.
+#[must_use]
+pub fn variables(ptx: &str) -> Vec<Variable> {
+    let is_variable =
+        |line: &&str| line.starts_with('.') && [" .b", " .u", " .s", " .f"].iter().any(|ty| line.contains(ty)) && line.ends_with(';');
+    ptx.lines().map(str::trim_end).filter(is_variable).filter_map(variable).collect()
+}
+
+fn variable(line: &str) -> Option<Variable> {
+    let (head, values) = match line.trim_end_matches(';').split_once(" = ") {
+        Some((head, values)) => (head, values.trim_matches(['{', '}']).split(',').map(|value| value.trim().to_owned()).collect()),
+        None => (line.trim_end_matches(';'), Vec::new()),
+    };
+    let (declaration, name) = head.rsplit_once(' ')?;
+    let name = name.split('[').next()?;
+    Some(Variable { declaration: declaration.to_owned(), name: name.to_owned(), values })
+}
+
+/// Paths of `.file` by their number.
+#[must_use]
+pub fn files(ptx: &str) -> BTreeMap<u32, String> {
+    let file = |line: &str| {
+        let (number, path) = line.trim().strip_prefix(".file")?.trim().split_once(' ')?;
+        Some((number.parse().ok()?, path.split('"').nth(1)?.to_owned()))
+    };
+    ptx.lines().filter_map(file).collect()
+}
+
+/// A set of statements each of which can come round to each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// Functions that it passes through; several if they call each other.
+    pub functions: BTreeSet<String>,
+    /// Places in sources by `.loc`: number of the file, and line. Empty without `-lineinfo`.
+    pub places: BTreeSet<(u32, u32)>,
+}
+
+/// Every cycle of control flow and of calls; calls through pointers are not followed.
+#[must_use]
+pub fn cycles(ptx: &str) -> Vec<Cycle> {
+    let module = Module::parse(ptx);
+    let edges = module.edges();
+    let mut cycles = Vec::new();
+    for component in components(&edges) {
+        let repeats = component.len() > 1 || edges[component[0]].contains(&component[0]);
+        if repeats {
+            let functions = component.iter().map(|at| module.functions[module.statements[*at].function].clone()).collect();
+            let places = component.iter().filter_map(|at| module.statements[*at].place).collect();
+            cycles.push(Cycle { functions, places });
+        }
+    }
+    cycles
+}
+
+#[derive(Debug, Default)]
+struct Module {
+    functions: Vec<String>,
+    /// First statement of each function.
+    entries: Vec<usize>,
+    statements: Vec<Statement>,
+    /// Labels by the scope that they stand in.
+    labels: BTreeMap<(usize, String), usize>,
+    /// The scope around each scope; a function's is its own.
+    outer: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Statement {
+    text: String,
+    function: usize,
+    scope: usize,
+    place: Option<(u32, u32)>,
+}
+
+impl Module {
+    fn parse(ptx: &str) -> Self {
+        let mut module = Self::default();
+        let text = flow_only(ptx);
+        let (mut piece, mut scope, mut depth, mut place) = (String::new(), 0, 0_usize, None);
+        let mut rest = text.chars().peekable();
+        while let Some(next) = rest.next() {
+            match next {
+                '{' if depth == 0 => {
+                    if let Some(name) = function_name(&piece) {
+                        module.functions.push(name);
+                        module.entries.push(module.statements.len());
+                        scope = module.outer.len();
+                        module.outer.push(scope);
+                        (depth, place) = (1, None);
+                        piece.clear();
+                    } else {
+                        piece.push(next);
+                    }
+                }
+                '{' if piece.trim().is_empty() => {
+                    module.outer.push(scope);
+                    scope = module.outer.len() - 1;
+                    depth += 1;
+                }
+                '}' if depth > 0 && piece.trim().is_empty() => {
+                    depth -= 1;
+                    if depth == 0 {
+                        // What stands behind the last label of a function.
+                        module.push("ret", scope, place);
+                    }
+                    scope = module.outer[scope];
+                    piece.clear();
+                }
+                ';' => {
+                    let text = piece.trim();
+                    if let Some(words) = text.strip_prefix(".loc") {
+                        let mut words = words.split_whitespace().map(|word| word.trim_end_matches(',').parse().ok());
+                        place = words.next().flatten().zip(words.next().flatten());
+                    } else if depth > 0 && !text.is_empty() {
+                        module.push(text, scope, place);
+                    }
+                    piece.clear();
+                }
+                ':' if depth > 0 && is_name(piece.trim()) && rest.peek() != Some(&':') => {
+                    module.labels.insert((scope, piece.trim().to_owned()), module.statements.len());
+                    piece.clear();
+                }
+                _ => piece.push(next),
+            }
+        }
+        module
+    }
+
+    fn push(&mut self, text: &str, scope: usize, place: Option<(u32, u32)>) {
+        self.statements.push(Statement { text: text.to_owned(), function: self.functions.len() - 1, scope, place });
+    }
+
+    /// Where the label leads, seen from a scope.
+    fn label(&self, mut scope: usize, name: &str) -> Option<usize> {
+        loop {
+            if let Some(&at) = self.labels.get(&(scope, name.to_owned())) {
+                return Some(at);
+            }
+            if self.outer[scope] == scope {
+                return None;
+            }
+            scope = self.outer[scope];
+        }
+    }
+
+    fn edges(&self) -> Vec<Vec<usize>> {
+        let names: BTreeMap<&str, usize> = self.functions.iter().zip(&self.entries).map(|(name, entry)| (name.as_str(), *entry)).collect();
+        let follow = |at: usize, statement: &Statement| {
+            let text = statement.text.as_str();
+            let (guarded, text) = match text.strip_prefix('@') {
+                Some(rest) => (true, rest.split_once(char::is_whitespace).map_or("", |(_, text)| text.trim())),
+                None => (false, text),
+            };
+            let words: Vec<&str> =
+                text.split(|byte: char| byte.is_whitespace() || matches!(byte, ',' | '(' | ')')).filter(|word| !word.is_empty()).collect();
+            let operation = words.first().and_then(|word| word.split('.').next()).unwrap_or("");
+            let last = words.last().copied().unwrap_or("");
+            let mut targets = Vec::new();
+            match operation {
+                "bra" => targets.extend(self.label(statement.scope, last)),
+                "brx" => {
+                    let table = self.label(statement.scope, last).and_then(|at| self.statements[at].text.strip_prefix(".branchtargets"));
+                    targets.extend(
+                        table.into_iter().flat_map(|table| table.split(',')).filter_map(|name| self.label(statement.scope, name.trim())),
+                    );
+                }
+                "call" => targets.extend(words.iter().find_map(|word| names.get(word))),
+                _ => {}
+            }
+            let ends = matches!(operation, "bra" | "brx" | "ret" | "exit" | "trap") && !guarded;
+            let goes_on = self.statements.get(at + 1).is_some_and(|next| next.function == statement.function);
+            if !ends && goes_on {
+                targets.push(at + 1);
+            }
+            targets
+        };
+        self.statements.iter().enumerate().map(|(at, statement)| follow(at, statement)).collect()
+    }
+}
+
+/// The text without comments, debug sections and directives that no semicolon ends; `.loc` is given one.
+fn flow_only(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.lines() {
+        let line = line.trim();
+        if line.starts_with(".section") {
+            break;
+        }
+        if [".file", ".version", ".target", ".address_size"].iter().any(|word| line.starts_with(word)) {
+            continue;
+        }
+        let line = line.split_once("//").map_or(line, |(code, _)| code);
+        text.push_str(line);
+        text.push_str(if line.starts_with(".loc") { ";\n" } else { "\n" });
+    }
+    while let Some(from) = text.find("/*") {
+        let to = text[from..].find("*/").map_or(text.len(), |length| from + length + 2);
+        text.replace_range(from..to, " ");
+    }
+    text
+}
+
+/// The name in `.visible .entry NAME(…)` or `.func (.param .b32 retval) NAME(…)`.
+fn function_name(head: &str) -> Option<String> {
+    let behind = [".entry", ".func"].iter().find_map(|word| head.rfind(word).map(|at| &head[at + word.len()..]))?;
+    let mut behind = behind.trim_start();
+    if behind.starts_with('(') {
+        behind = behind.split_once(')')?.1.trim_start();
+    }
+    let name: String = behind.chars().take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$' | '%')).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$' | '%'))
+}
+
+/// Strongly connected components (Kosaraju), without recursion.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut back = vec![Vec::new(); edges.len()];
+    for (from, targets) in edges.iter().enumerate() {
+        for to in targets {
+            back[*to].push(from);
+        }
+    }
+    let (mut seen, mut order) = (vec![false; edges.len()], Vec::with_capacity(edges.len()));
+    for root in 0..edges.len() {
+        let mut work = vec![(root, 0)];
+        while let Some((node, edge)) = work.pop() {
+            if edge == 0 && std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            match edges[node].get(edge) {
+                Some(&next) => work.extend([(node, edge + 1), (next, 0)]),
+                None => order.push(node),
+            }
+        }
+    }
+    let (mut placed, mut found) = (vec![false; edges.len()], Vec::new());
+    for &root in order.iter().rev() {
+        let (mut work, mut component) = (vec![root], Vec::new());
+        while let Some(node) = work.pop() {
+            if !std::mem::replace(&mut placed[node], true) {
+                component.push(node);
+                work.extend(&back[node]);
+            }
+        }
+        if !component.is_empty() {
+            found.push(component);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(text: &str) -> String {
+        format!(
+            ".version 9.0\n.target sm_90\n.visible .entry k(\n\t.param .u64 p\n)\n.maxntid 32, 1, 1\n{{\n\t.reg .b32 %r<4>;\n{text}\n}}\n"
+        )
+    }
+
+    #[test]
+    fn a_branch_back_is_a_cycle_and_a_branch_ahead_is_none() {
+        let back = cycles(&body("\t.loc 1 7 3\n$L1:\n\tadd.u32 %r1, %r1, 1; // more\n\t.loc 1 8 3\n\t@%p1 bra $L1;\n\tret;"));
+        assert_eq!(back.len(), 1);
+        assert_eq!(back[0].places, BTreeSet::from([(1, 7), (1, 8)]));
+        assert_eq!(back[0].functions, BTreeSet::from(["k".to_owned()]));
+        assert_eq!(cycles(&body("\t@%p1 bra $L1;\n\tld.v2.u32 {%r1, %r2}, [%rd1];\n$L1:\n\tret;")), []);
+        assert_eq!(cycles(&body("\tbra.uni $L2;\n$L1:\n\tret;\n$L2:\n\tbra.uni $L1;")), []);
+    }
+
+    #[test]
+    fn labels_of_assembly_belong_to_their_braces() {
+        let once = "\t{\n\tagain:\n\tmbarrier.try_wait.shared::cta.b64 p, [%0];\n\t@p bra.uni done;\n\tnop;\n\tdone:\n\t}\n";
+        assert_eq!(cycles(&body(&once.repeat(2))), []);
+        assert_eq!(cycles(&body(&once.replace("done;", "again;").repeat(2))).len(), 2);
+    }
+
+    #[test]
+    fn tables_of_branches_and_calls_are_followed() {
+        let table = "$L1:\n\tadd.u32 %r1, %r1, 1;\n$L_brx: .branchtargets\n\t$L1,\n\t$L2;\n\tbrx.idx %r1, $L_brx;\n$L2:\n\tret;";
+        assert_eq!(cycles(&body(table)).len(), 1);
+        let calls = |callee: &str| {
+            format!(
+                ".func (.param .b32 func_retval0) f(\n\t.param .b32 x\n)\n{{\n\t{{ // callseq 0\n\tcall.uni (retval0),\n\t{callee},\n\t(param0);\n\t}}\n\tret;\n}}\n"
+            )
+        };
+        assert_eq!(cycles(&calls("f")).len(), 1);
+        assert_eq!(cycles(&calls("g")), []);
+    }
+
+    #[test]
+    fn variables_have_their_values() {
+        let ptx = ".weak .global .align 8 .u64 c[3] = {1, generic(f), 7};\n.global .align 1 .b8 s[2] = {67, 0};\n.global .u32 f;\n";
+        let found = variables(ptx);
+        assert_eq!(found.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>(), ["c", "s", "f"]);
+        assert_eq!((found[0].numbers(), found[1].bytes()), (None, Some(vec![67, 0])));
+        assert_eq!(found[0].declaration, ".weak .global .align 8 .u64");
+        assert_eq!(files("\t.file\t1 \"/tmp/a b.cu\"\n"), BTreeMap::from([(1, "/tmp/a b.cu".to_owned())]));
+    }
+}

@@ -1,0 +1,77 @@
+//! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
+//! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
+
+mod kernels;
+mod layout;
+mod lines;
+mod link;
+mod nvrtc;
+mod standards;
+mod twins;
+
+use cuinstr_tests::fixtures::{self, Fixture};
+use cuinstr_tests::nvcc::Nvcc;
+use cuinstr_tests::require::required;
+use cuinstr_tests::unit::Nvrtc;
+use libtest_mimic::{Arguments, Completion, Trial};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What every test is given.
+struct Tools {
+    nvcc: Nvcc,
+    nvrtc: Result<Nvrtc, String>,
+    fixtures: Vec<Fixture>,
+}
+
+impl Tools {
+    /// The fixture of that name.
+    fn fixture(&self, name: &str) -> Result<&Fixture, String> {
+        self.fixtures.iter().find(|fixture| fixture.name == name).ok_or_else(|| format!("no kernel is called {name}"))
+    }
+}
+
+type Check = Box<dyn FnOnce(&Tools) -> Result<(), String> + Send>;
+
+/// The tests by name.
+#[derive(Default)]
+struct Checks {
+    list: Vec<(String, Check)>,
+}
+
+impl Checks {
+    fn add(&mut self, name: impl Into<String>, check: impl FnOnce(&Tools) -> Result<(), String> + Send + 'static) {
+        self.list.push((name.into(), Box::new(check)));
+    }
+}
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // One nvcc keeps one core busy; CI has two.
+    arguments.test_threads = arguments.test_threads.or(Some(2));
+    let fixtures = match fixtures::all() {
+        Ok(fixtures) => fixtures,
+        Err(errors) => {
+            eprintln!("{errors}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut checks = Checks::default();
+    for add in [kernels::add, nvrtc::add, layout::add, lines::add, link::add, standards::add, twins::add] {
+        add(&fixtures, &mut checks);
+    }
+    let tools = Nvcc::find().map(|nvcc| {
+        let nvrtc = Nvrtc::of(&nvcc, Path::new(env!("CARGO_BIN_EXE_nvrtc-compile")));
+        Arc::new(Tools { nvcc, nvrtc, fixtures })
+    });
+    let trials = checks.list.into_iter().map(|(name, check)| {
+        let tools = tools.clone();
+        Trial::ignorable_test(name, move || match tools {
+            Ok(tools) => check(&tools).map(|()| Completion::Completed).map_err(Into::into),
+            Err(reason) if required("nvcc") => Err(format!("CUINSTR_REQUIRE names nvcc, but {reason}").into()),
+            Err(reason) => Ok(Completion::ignored_with(reason)),
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}

@@ -1,0 +1,106 @@
+//! NVRTC takes the same text that nvcc takes, plain and inside `extern "C"`.
+
+use crate::{Checks, Tools};
+use cuinstr::options::{Limits, Options, Polls};
+use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::unit::{Compiled, Nvrtc, Unit};
+
+/// Kernels without a header, of many shapes, that NVRTC takes as they are.
+const PLAIN: &[&str] = &[
+    "saxpy",
+    "gemm_tiled",
+    "macro_statement",
+    "one_liners",
+    "constexpr_loop",
+    "recursion",
+    "template_unroll",
+    "brace_split",
+    "cxx11",
+    "hang/goto_back",
+    "hang/mbarrier_asm",
+    "hang/template_kernel",
+];
+
+/// Files that NVRTC does not take inside `extern "C"`, as their author wrote them.
+/// A byte order mark is no longer first there, C linkage allows no template, headers are not on NVRTC's path, and it compiles no host
+/// functions, which lambdas without a mark are to it.
+const NOT_IN_EXTERN_C: &[&str] = &[
+    "collatz",
+    "constexpr_loop",
+    "cxx11",
+    "cxx20",
+    "lambda_extended",
+    "range_for",
+    "template_unroll",
+    "tridiagonal",
+    "hang/header_function",
+    "hang/template_kernel",
+    "cg_grid_sync",
+    "cg_tiles",
+    "cluster_histogram",
+    "saxpy_stride",
+    "softmax_rows",
+    "hang/cluster_neighbour",
+    "hang/grid_sync",
+    "hang/grid_sync_early_return",
+    "hang/mbarrier_wait",
+    "lambda_generic",
+];
+
+pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
+    for name in PLAIN {
+        checks.add(format!("nvrtc: {name} compiles"), |tools| {
+            let unit = Unit::plain(tools.fixture(name)?)?;
+            compile(tools, name, &unit.rewrite(&Options::default())?, &[])?.expect_clean().map(drop)
+        });
+    }
+    for fixture in fixtures {
+        let name = fixture.name.clone();
+        checks.add(format!("nvrtc: {name} compiles inside extern \"C\""), move |tools| inside_extern_c(tools, &name));
+    }
+    for std in ["11", "14", "17", "20"] {
+        checks.add(format!("nvrtc: cxx11 compiles as C++{std} with all limits"), move |tools| standard(tools, std));
+    }
+}
+
+fn standard(tools: &Tools, std: &str) -> Result<(), String> {
+    let limits = Limits { timeout_ns: Some(1_000_000), budget_cycles: Some(1), fuel: Some(5) };
+    let mut unit = Unit::plain(tools.fixture("cxx11")?)?.rewrite(&Options { limits, polls: Polls::Each, ..Options::default() })?;
+    unit.needs = vec![format!("-std=c++{std}")];
+    for args in [&[][..], &["--device-debug"]] {
+        compile(tools, "cxx11", &unit, args)?.expect_clean()?;
+    }
+    let relocatable = compile(tools, "cxx11", &unit, &["--relocatable-device-code=true"])?;
+    if matches!(std, "17" | "20") {
+        return relocatable.expect_clean().map(drop);
+    }
+    // Inline variables, of which nvlink makes one, are C++17; nvcc takes them earlier, NVRTC does not.
+    let known = "inline specifier allowed on function declarations only";
+    if !relocatable.accepted && relocatable.said.contains(known) {
+        Ok(())
+    } else {
+        Err(format!("NVRTC no longer says `{known}`: {}", relocatable.said))
+    }
+}
+
+fn nvrtc(tools: &Tools) -> Result<&Nvrtc, String> {
+    tools.nvrtc.as_ref().map_err(Clone::clone)
+}
+
+fn compile(tools: &Tools, name: &str, unit: &Unit, args: &[&str]) -> Result<Compiled, String> {
+    let arch = format!("--gpu-architecture=compute_{}", tools.fixture(name)?.header.min_arch);
+    let mut all = vec![arch.as_str()];
+    all.extend(args);
+    unit.nvrtc(nvrtc(tools)?, &all)
+}
+
+fn inside_extern_c(tools: &Tools, name: &str) -> Result<(), String> {
+    let plain = Unit::plain(tools.fixture(name)?)?;
+    if NOT_IN_EXTERN_C.contains(&name) {
+        let accepted = compile(tools, name, &plain.in_extern_c(), &[])?.accepted;
+        return if accepted { Err("it compiles inside extern \"C\" as it is: take it off the list".to_owned()) } else { Ok(()) };
+    }
+    let compiled = compile(tools, name, &plain.rewrite(&Options::default())?.in_extern_c(), &[])?.expect_clean()?;
+    let entry = format!(".entry {}(", tools.fixture(name)?.header.entry);
+    if compiled.text().contains(&entry) { Ok(()) } else { Err(format!("the PTX has no `{entry}`")) }
+}
