@@ -1,0 +1,140 @@
+//! The invariants that are about the source itself, most of them about what is absent.
+
+use cuinstr_tests::fixtures::workspace;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest a file may get.
+const MOST_LINES: usize = 700;
+
+/// Files that may hold `unsafe`: calls of the CUDA driver and of NVRTC, neither of which this project can vouch for.
+const MAY_BE_UNSAFE: &[&str] = &["tests/src/bin/nvrtc-compile.rs", "tests/src/launcher.rs"];
+
+/// Rust files below the folders, by their paths from the workspace's root.
+fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
+    let mut work: Vec<PathBuf> = folders.iter().map(|folder| workspace().join(folder)).collect();
+    let mut found = Vec::new();
+    while let Some(path) = work.pop() {
+        if path.is_dir() {
+            work.extend(fs::read_dir(&path).expect("a folder of the repository").map(|entry| entry.expect("a readable entry").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let shown = path.strip_prefix(workspace()).unwrap_or(&path).to_string_lossy().into_owned();
+            found.push((shown, fs::read_to_string(&path).expect("a file of the repository")));
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no Rust files below {folders:?}");
+    found
+}
+
+const ALL: &[&str] = &["instrument", "runtime", "tests", "fuzz/fuzz_targets"];
+
+/// The library's own files: without the command, and without what may write to a terminal.
+fn library() -> Vec<(String, String)> {
+    let command = |path: &str| path == "instrument/src/main.rs" || path.starts_with("instrument/src/command");
+    rust_files(&["instrument/src"]).into_iter().filter(|(path, _)| !command(path)).collect()
+}
+
+/// A line without its comment.
+fn code(line: &str) -> &str {
+    line.split_once("//").map_or(line, |(code, _)| code)
+}
+
+/// Whether the code names the word, as a word of its own.
+fn names(code: &str, word: &str) -> bool {
+    let is_part = |byte: Option<char>| byte.is_some_and(|byte| byte.is_alphanumeric() || byte == '_');
+    code.match_indices(word).any(|(at, _)| !is_part(code[..at].chars().next_back()) && !is_part(code[at + word.len()..].chars().next()))
+}
+
+/// Places, as `path:line`, where the code of these files names any of the words.
+fn places<'a>(files: impl IntoIterator<Item = &'a (String, String)>, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, text) in files {
+        for (index, line) in text.lines().enumerate() {
+            if words.iter().any(|word| names(code(line), word)) {
+                found.push(format!("{path}:{}: {}", index + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_library_does_no_io() {
+    let files = ["std::fs", "std::env", "std::process", "std::net", "std::io", "std::thread"];
+    let output = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
+    assert_eq!(places(&library(), &[&files[..], &output].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn the_library_measures_no_time_and_hashes_in_no_random_order() {
+    // Same bytes and options, same output.
+    let words = ["HashMap", "HashSet", "RandomState", "SystemTime", "Instant"];
+    assert_eq!(places(&library(), &words), Vec::<String>::new());
+}
+
+#[test]
+fn one_module_names_tree_sitter_and_one_the_renderer() {
+    for (words, owner) in [
+        (["tree_sitter", "tree_sitter_cuda"], "instrument/src/tree.rs"),
+        (["annotate_snippets", "annotate_snippets"], "instrument/src/render.rs"),
+    ] {
+        let files = rust_files(&["instrument/src", "runtime/src"]);
+        let others: Vec<_> = files.iter().filter(|(path, _)| path != owner).cloned().collect();
+        assert_eq!(places(&others, &words), Vec::<String>::new(), "only {owner} may name {}", words[0]);
+        assert_ne!(
+            places(&files, &words),
+            Vec::<String>::new(),
+            "{owner} names {} no more: does another file under another name?",
+            words[0]
+        );
+    }
+}
+
+#[test]
+fn unsafe_code_stands_in_listed_files_each_time_with_its_reason() {
+    let files = rust_files(ALL);
+    // What forbids it names it as `unsafe_code`, which is another word; this file names it in strings.
+    let own = "tests/tests/architecture.rs";
+    let (listed, others): (Vec<_>, Vec<_>) =
+        files.into_iter().filter(|(path, _)| path != own).partition(|(path, _)| MAY_BE_UNSAFE.contains(&path.as_str()));
+    assert_eq!(places(&others, &["unsafe"]), Vec::<String>::new());
+    assert_eq!(listed.len(), MAY_BE_UNSAFE.len(), "a listed file is gone");
+    for (path, text) in &listed {
+        assert_ne!(places([&(path.clone(), text.clone())], &["unsafe"]), Vec::<String>::new(), "{path} needs no place on the list");
+        let lines: Vec<&str> = text.lines().collect();
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| code(line).contains("unsafe {")) {
+            let reason = lines[index.saturating_sub(6)..=index].iter().any(|line| line.contains("SAFETY:"));
+            assert!(reason, "{path}:{}: no reason stands above `{}`", index + 1, line.trim());
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_a_person_reads_in_one_go() {
+    for (path, text) in rust_files(ALL) {
+        let lines = text.lines().count();
+        assert!(lines <= MOST_LINES, "{path} has {lines} lines");
+    }
+}
+
+#[test]
+fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names() {
+    let prelude = fs::read_to_string(workspace().join("instrument/src/prelude.cuh")).expect("the prelude is part of the repository");
+    for line in prelude.lines().map(str::trim) {
+        assert!(!line.starts_with("#include"), "{line}");
+        if let Some(name) = line.strip_prefix("#define ") {
+            assert!(name.starts_with("__cuinstr_"), "{line}");
+        }
+    }
+    assert!(prelude.starts_with("// SPDX-License-Identifier: 0BSD\n"));
+}
+
+#[test]
+fn every_crate_of_the_workspace_takes_its_lints() {
+    for folder in ["instrument", "runtime", "tests"] {
+        let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
+        assert!(Path::new(&workspace().join(folder).join("src")).is_dir());
+    }
+}

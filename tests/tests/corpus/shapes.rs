@@ -1,0 +1,192 @@
+//! The shapes of loops, jumps and kernels.
+
+use crate::{check, rewritten, row, told};
+use cuinstr::site::Kind;
+use std::fmt::Write as _;
+
+#[test]
+fn the_shapes_of_loops_are_told_apart() {
+    check(&[
+        row(
+            "grid-stride",
+            "__global__ void k(int *p, int n) {\n    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) p[i] = 0;\n}\n",
+            &["2 for count-down"],
+        ),
+        row("literal bound", "__global__ void k(int *p) {\n    for (int i = 0; i < 8; ++i) p[i] = 0;\n}\n", &["2 for none"]),
+        row(
+            "ALL_CAPS bound, defined here",
+            "#define WIDTH 8\n__global__ void k(int *p) {\n    for (int i = 0; i < WIDTH; ++i) p[i] = 0;\n}\n",
+            &["3 for none"],
+        ),
+        row(
+            "ALL_CAPS bound, from elsewhere",
+            "__global__ void k(int *p) {\n    for (int i = 0; i < WIDTH; ++i) p[i] = 0;\n}\n",
+            &["2 for count-down"],
+        ),
+        row("for (;;)", "__global__ void k(int *p) {\n    for (;;) if (p[0]) break;\n}\n", &["2 for count-down"]),
+        row(
+            "while (true)",
+            "__global__ void k(int *p) {\n    while (true) { if (p[0]) break; }\n    while (1) if (p[0]) return;\n}\n",
+            &["2 while count-down", "3 while count-down"],
+        ),
+        row(
+            "a barrier inside",
+            "__global__ void k(int *p, int n) {\n    for (int s = n; s > 0; s >>= 1) {\n        p[s] += 1;\n        __syncthreads();\n    }\n}\n",
+            &["2 for count-down", "4 barrier flag"],
+        ),
+        told(
+            "a barrier as a value",
+            "__global__ void k(int *p, int n) {\n    while (__syncthreads_or(p[n])) --n;\n}\n",
+            &["2 while count-down"],
+            &["CI021"],
+        ),
+        row(
+            "break, continue and return inside",
+            "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) {\n        if (p[i] == 1) continue;\n        if (p[i] == 2) break;\n        if (p[i] == 3) return;\n    }\n}\n",
+            &["2 for count-down"],
+        ),
+        row(
+            "body not a block",
+            "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = 0;\n    while (p[n]) --n;\n    do ++n; while (p[n]);\n    for (int x : p) f(x);\n    while (p[n]);\n}\n",
+            &["2 for count-down", "3 while count-down", "4 do count-down", "5 range-for count-down", "6 while count-down"],
+        ),
+        row(
+            "body an if with else",
+            "__global__ void k(int *p, int n) {\n    while (p[n]) if (n & 1) f(n); else if (n & 2) g(n); else h(n);\n    p[0] = 1;\n}\n",
+            &["2 while count-down"],
+        ),
+        row(
+            "nested, one line",
+            "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) while (p[j]) p[j] -= i;\n}\n",
+            &["2 for count-down", "2 for count-down", "2 while count-down"],
+        ),
+        row(
+            "a declaration in the condition",
+            "__global__ void k(int *p) {\n    while (int n = p[0]) { p[0] = n - 1; }\n}\n",
+            &["2 while count-down"],
+        ),
+        row(
+            "range-for with an initialiser",
+            "__global__ void k(int n) {\n    for (auto list = g(n); auto &x : list) x = 0;\n}\n",
+            &["2 range-for count-down"],
+        ),
+        row(
+            "C++ spin loops",
+            "__global__ void k(volatile int *p, unsigned *lock, cuda::atomic_ref<int> a) {\n    while (*p == 0) { }\n    while (atomicCAS(lock, 0u, 1u) != 0u);\n    while (a.load(cuda::memory_order_acquire) == 0) __nanosleep(20);\n    do { } while (atomicExch(lock, 1u));\n}\n",
+            &["2 while count-down", "3 while count-down", "4 while count-down", "5 do count-down"],
+        ),
+        told(
+            "asm spin loops",
+            "__device__ void wait(unsigned bar, unsigned phase) {\n    asm volatile(\"{\\n .reg .pred P1;\\n LAB_WAIT:\\n mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\\n @P1 bra DONE;\\n bra LAB_WAIT;\\n DONE:\\n }\" :: \"r\"(bar), \"r\"(phase));\n}\n",
+            &["2 asm-loop none"],
+            &["CI013"],
+        ),
+        row(
+            "grid.sync inside",
+            "__global__ void k(int n) {\n    auto grid = cooperative_groups::this_grid();\n    while (n--) { f(n); g(); }\n}\n",
+            &["3 while count-down"],
+        ),
+        told(
+            "grid.sync after the flag",
+            "__global__ void k(int n) {\n    auto grid = cooperative_groups::this_grid();\n    while (n--) { f(n); grid.sync(); }\n}\n",
+            &["3 while count-down"],
+            &["CI021"],
+        ),
+    ]);
+    let mut nest = "__global__ void k(int n) {\n".to_owned();
+    for depth in 0..9 {
+        let _ = writeln!(nest, "for (int i{depth} = 0; i{depth} < n; ++i{depth})");
+    }
+    nest.push_str("f(n);\n}\n");
+    let rewrite = rewritten(&nest);
+    assert_eq!((rewrite.summary.loops, rewrite.summary.polled), (9, 9), "the deepest nest there is");
+    assert!(rewrite.diagnostics.is_empty());
+}
+
+#[test]
+fn what_only_looks_like_a_loop_is_none() {
+    check(&[
+        row(
+            "do { } while (0)",
+            "__global__ void k(int n) {\n    do { f(n); } while (0);\n    do f(n); while (false);\n    do { if (n) break; } while ((0));\n}\n",
+            &[],
+        ),
+        row("CUTLASS's do {;} while (&x != &x)", "__global__ void k(int n) {\n    do {;} while (&n != &n);\n}\n", &[]),
+        row("another variable", "__global__ void k(int n, int m) {\n    do {;} while (&n != &m);\n}\n", &["2 do count-down"]),
+        row("in a macro", "#define CHECK(x) do { if (!(x)) f(); } while (0)\n__global__ void k(int n) {\n    CHECK(n);\n}\n", &[]),
+        row(
+            "words in comments, strings and names",
+            "__global__ void k(int n) {\n    // for (;;) while (1) do\n    /* while (true) */ f(\"for (;;)\", R\"x(while (1))x\", 'f');\n    int for_each = n, dot = 0, meanwhile = 1;\n    S{.do_it = 1}; x->while_; p.for_();\n}\n",
+            &[],
+        ),
+        row("host code", "void host(int n) { while (n--) f(n); for (;;) g(); }\n__global__ void k(int n) { f(n); }\n", &[]),
+        row("under #if 0", "__global__ void k(int n) {\n#if 0\n    while (n--) f(n);\n#endif\n    f(n);\n}\n", &[]),
+        row("a declaration and a call", "__global__ void k(int n);\n__device__ int f(int);\n__global__ void l(int n) { f(n); }\n", &[]),
+    ]);
+}
+
+#[test]
+fn jumps_and_calls_that_repeat_are_sites() {
+    check(&[
+        row("backward goto", "__global__ void k(int *p) {\nagain:\n    if (p[0]) goto again;\n    p[0] = 1;\n}\n", &["3 goto count-down"]),
+        row("forward goto", "__global__ void k(int *p) {\n    if (p[0]) goto done;\n    p[0] = 1;\ndone:\n    return;\n}\n", &[]),
+        row(
+            "recursion",
+            "__device__ int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\n__global__ void k(int *p) { p[0] = fact(p[1]); }\n",
+            &["1 recursion each"],
+        ),
+        row(
+            "mutual recursion",
+            "__device__ int odd(int n);\n__device__ int even(int n) { return n == 0 ? 1 : odd(n - 1); }\n__device__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }\n",
+            &["2 recursion each", "3 recursion each"],
+        ),
+        row(
+            "a chain of calls is none",
+            "__device__ int a(int n) { return n; }\n__device__ int b(int n) { return a(n); }\n__device__ int c(int n) { return b(a(n)); }\n",
+            &[],
+        ),
+    ]);
+    // A kernel that launches itself starts another grid: each has an entry and an exit of its own.
+    let own = rewritten("__global__ void k(int n) {\n    if (n) k<<<1, 1>>>(n - 1);\n}\n");
+    assert_eq!(own.sites.sites.iter().filter(|site| site.kind == Kind::Entry).count(), 1);
+}
+
+/// Kinds of a kernel's own two sites, of all kernels in the file.
+fn ends(source: &str) -> Vec<(Kind, u32)> {
+    let ends = rewritten(source).sites.sites.into_iter().filter(|site| matches!(site.kind, Kind::Entry | Kind::Exit));
+    ends.map(|site| (site.kind, site.line)).collect()
+}
+
+#[test]
+fn kernels_have_an_entry_and_an_exit_and_nothing_else_has() {
+    let entry_and_exit = |from, to| vec![(Kind::Entry, from), (Kind::Exit, to)];
+    for (name, source, expected) in [
+        ("no return", "__global__ void k(int *p) {\n    p[0] = 1;\n}\n", entry_and_exit(1, 3)),
+        (
+            "a guard return",
+            "__global__ void k(int *p, int n) {\n    if (threadIdx.x >= n) return;\n    p[0] = 1;\n}\n",
+            entry_and_exit(1, 4),
+        ),
+        (
+            "a guard return and a barrier",
+            "__global__ void k(int *p, int n) {\n    if (threadIdx.x >= n) return;\n    __syncthreads();\n    p[0] = 1;\n}\n",
+            entry_and_exit(1, 5),
+        ),
+        (
+            "a template with launch bounds",
+            "template <class T, int N>\n__global__ void __launch_bounds__(N)\nk(T *p) {\n    p[0] = 1;\n}\n",
+            entry_and_exit(3, 5),
+        ),
+        (
+            "returns of a lambda are no exits",
+            "__global__ void k(int *p) {\n    auto f = [](int x) { if (x) return 1; return 2; };\n    struct S { __device__ int g() { return 3; } };\n    p[0] = f(1);\n}\n",
+            entry_and_exit(1, 5),
+        ),
+        ("a device function has neither", "__device__ int f(int n) {\n    if (n) return 1;\n    return 2;\n}\n", vec![]),
+        ("a device lambda has neither", "void h() {\n    each([=] __device__ (int i) { return; });\n}\n", vec![]),
+    ] {
+        assert_eq!(ends(source), expected, "{name}");
+    }
+    let explicit = "template <class T> __global__ void k(T *p) { p[0] = 1; }\ntemplate __global__ void k<int>(int *);\ntemplate <> __global__ void k<float>(float *p) {\n    p[0] = 2;\n}\n";
+    assert_eq!(ends(explicit), [entry_and_exit(1, 1), entry_and_exit(3, 5)].concat());
+}
