@@ -328,6 +328,6 @@ mod tests {
         assert_eq!(found.iter().map(|variable| variable.name.as_str()).collect::<Vec<_>>(), ["c", "s", "f"]);
         assert_eq!((found[0].numbers(), found[1].bytes()), (None, Some(vec![67, 0])));
         assert_eq!(found[0].declaration, ".weak .global .align 8 .u64");
-        assert_eq!(files("\t.file\t1 \"/tmp/a b.cu\"\n"), BTreeMap::from([(1, "/tmp/a b.cu".to_owned())]));
+        assert_eq!(files("\t.file\t1 \"/src/a b.cu\"\n"), BTreeMap::from([(1, "/src/a b.cu".to_owned())]));
     }
 }
