@@ -58,7 +58,11 @@ impl Spelling {
         }
         if opening.allowance {
             // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
-            text.push_str(if self.host_too { " unsigned int __cuinstr_left = __cuinstr_chunk;" } else { " __cuinstr_allowance __cuinstr_left;" });
+            text.push_str(if self.host_too {
+                " unsigned int __cuinstr_left = __cuinstr_chunk;"
+            } else {
+                " __cuinstr_allowance __cuinstr_left;"
+            });
         }
         text
     }
