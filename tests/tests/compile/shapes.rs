@@ -78,10 +78,10 @@ __global__ void k(int* p, int n)
 "#;
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
-    for space in ["__host__ __device__", "__device__"] {
-        for std in ["11", "17", "20"] {
-            checks.add(format!("shapes: every loop of {space} code compiles as C++{std}"), move |tools| shapes(tools, space, std));
-        }
+    // Host-only warnings hang on the standard more than the device's.
+    for (space, std) in [("__host__ __device__", "11"), ("__host__ __device__", "17"), ("__host__ __device__", "20"), ("__device__", "17")]
+    {
+        checks.add(format!("shapes: every loop of {space} code compiles as C++{std}"), move |tools| shapes(tools, space, std));
     }
 }
 
