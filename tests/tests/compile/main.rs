@@ -6,6 +6,7 @@ mod layout;
 mod lines;
 mod link;
 mod nvrtc;
+mod shapes;
 mod standards;
 mod twins;
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         }
     };
     let mut checks = Checks::default();
-    for add in [kernels::add, nvrtc::add, layout::add, lines::add, link::add, standards::add, twins::add] {
+    for add in [kernels::add, nvrtc::add, layout::add, lines::add, link::add, shapes::add, standards::add, twins::add] {
         add(&fixtures, &mut checks);
     }
     let tools = Nvcc::find().map(|nvcc| {
