@@ -6,7 +6,7 @@ use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::unit::{STRICT, Unit};
 
 /// `SPACE` stands for the functions' attributes.
-const SHAPES: &str = r#"
+const SHAPES: &str = r"
 #define EACH(i, n) for (int i = 0; i < (n); ++i)
 #define DRAIN(q) do { while (*(q) > 0) --*(q); } while (0)
 struct Range { int values[3]; SPACE const int* begin() const { return values; } SPACE const int* end() const { return values + 3; } };
@@ -75,7 +75,7 @@ __global__ void k(int* p, int n)
     if (n < 0) return;
     for (int i = threadIdx.x; i < n; i += blockDim.x) { p[i] = bare(p, n) + nested(p, n) + ranged(n) + others(p, n) + odd(n) + folded(three) + packed(1, 2, n); __syncthreads(); }
 }
-"#;
+";
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     // Host-only warnings hang on the standard more than the device's.
