@@ -1,8 +1,68 @@
-//! What a kernel rewritten by `cuinstr` and the host that stops it agree on.
+//! Launches CUDA kernels with a deadline, stops those that miss it, and keeps the context.
 //!
-//! This crate holds the one definition of the [control block](control::ControlBlock): the Rust struct, the C text that the
-//! rewriter puts in front of each kernel, and the table in `docs/ABI.md` all come from it.
+//! The kernels are rewritten by `cuinstr` first. What turns "this kernel can be stopped" into "this call returns" is here:
+//!
+//! ```no_run
+//! use cuinstr_runtime::{Module, Outcome, cudarc::driver::LaunchConfig};
+//! use std::time::Duration;
+//!
+//! let context = cuinstr_runtime::open(0)?;
+//! let stream = context.default_stream();
+//! let mut data = stream.alloc_zeros::<f32>(1 << 20)?;
+//!
+//! let module = Module::load_file(&context, "collatz.inst.cubin")?;
+//! let kernel = module.kernel("collatz")?;
+//! let mut launch = kernel.on(&stream)?;
+//! launch.arg(&mut data).timeout(Duration::from_secs(2));
+//! // SAFETY: these are the kernel's parameters.
+//! let mut running = unsafe { launch.start(LaunchConfig::for_num_elems(1 << 20)) }?;
+//! match running.wait()? {
+//!     Outcome::Completed { elapsed, .. } => println!("done in {elapsed:?}"),
+//!     Outcome::Stopped { report, .. } => println!("{report}"),
+//!     Outcome::Faulted { fault } => println!("it crashed: {fault}"),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The way of a launch: [`Module`] → [`Kernel`] → [`Launch`] → `flight` (armed, in the air, judged) → [`Running`] → [`Outcome`].
+//! What launches of a context share is its `station`; what all of a process share is its `timer`.
+//!
+//! A kernel that leaves no poll, or that faults, costs its process the GPU. With feature `worker` that process is a child which is there to be
+//! lost: `worker::Worker` offers the same launches and outcomes over it, and has the next one ready.
 
-#![forbid(unsafe_code)]
+mod clock;
+mod device;
+mod driver;
+mod error;
+mod flight;
+#[cfg(feature = "jit")]
+pub mod jit;
+mod launch;
+mod module;
+pub mod names;
+mod outcome;
+pub mod report;
+mod running;
+pub mod sources;
+mod station;
+mod timer;
+mod watchdog;
+#[cfg(all(feature = "worker", unix))]
+pub mod worker;
 
-pub mod control;
+pub use cudarc;
+pub use cuinstr_abi::{control, sites};
+pub use cuinstr_image as image;
+pub use device::open;
+pub use error::{DriverFault, Error, Poison, Result};
+pub use flight::{Clock, FlagMemory};
+pub use launch::{GRACE, LONGEST_TIMEOUT, Launch};
+pub use module::{Kernel, Module};
+pub use outcome::{Cause, Outcome, Tier};
+pub use report::Report;
+pub use running::{Canceller, Running};
+
+/// The README's example, compiled as it stands there.
+#[cfg(all(doctest, feature = "jit"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -3,6 +3,7 @@
 //! One list of fields generates the Rust structs, their C text ([`c_text`]) and the table of `docs/ABI.md` ([`table`]), so that the
 //! two sides can't drift apart. A test compiles the C text with nvcc and compares every offset.
 
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::mem::{align_of, offset_of, size_of};
 
@@ -37,7 +38,8 @@ pub enum Action {
 }
 
 /// Why a thread stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Why {
     /// The flag holds the number of this launch.
@@ -129,12 +131,16 @@ shared! {
         site: u64 = "unsigned long long",
         /// Its reason: 1 flag, 2 deadline, 3 cycle budget, 4 fuel.
         why: u32 = "unsigned int",
-        /// 1 once a thread came to its end after a reason to stop had arisen, under `leave`.
+        /// Number of the launch once a thread came to its end after a reason to stop had arisen, under `leave`. Also in `host_record`.
         late: u32 = "unsigned int",
         /// `blockIdx` of that thread.
         block: [u32; 3] = "unsigned int" [3],
         /// `threadIdx` of that thread.
         thread: [u32; 3] = "unsigned int" [3],
+        /// In `host_record` only: the launch's `start_ns`, as soon as it has one.
+        start_ns: u64 = "unsigned long long",
+        /// Most iterations that one thread ran, where fuel is compiled in and `count_fuel` is set; else 0.
+        fuel_used: u64 = "unsigned long long",
         /// Nanoseconds of `%globaltimer` from `start_ns` to the stop; 0 if the launch has no start.
         elapsed_ns: u64 = "unsigned long long",
         /// Cycles of that multiprocessor from the entry of the thread's block, where a cycle budget is compiled in; else 0.
@@ -155,12 +161,12 @@ shared! {
         abi_version: u32 = "unsigned int",
         /// What a thread does that must stop: 0 trap, 1 leave. Host, before the launch.
         action: u32 = "unsigned int",
-        /// Address of the flag, a 32-bit word in device, pinned or managed memory; never null. Host, before the launch.
-        flag: u64 = "unsigned int*",
         /// Number of the current launch, never 0. Threads stop when the flag equals it. Host, before each launch.
         launch: u32 = "unsigned int",
-        /// Not used.
-        reserved: u32 = "unsigned int",
+        /// 1 if threads shall note their fuel in the record's `fuel_used`. Host, before the launch.
+        count_fuel: u32 = "unsigned int",
+        /// Address of the flag, a 32-bit word in device, pinned or managed memory; never null. Host, before the launch.
+        flag: u64 = "unsigned int*",
         /// Nanoseconds from `start_ns` to the deadline; 0 leaves the compiled-in limit in force, all ones lifts it. Host, before the launch.
         timeout_ns: u64 = "unsigned long long",
         /// `%globaltimer` when the launch began; the host writes 0 before each armed launch, the device sets it once.
@@ -171,9 +177,31 @@ shared! {
         fuel: u64 = "unsigned long long",
         /// Device address of a stop record in pinned host memory that outlives a trap, or 0.
         host_record: u64 = "__cuinstr_stop_record*",
-        /// What stopped. Device; the host clears it before each armed launch.
-        record: StopRecord = "__cuinstr_stop_record",
+        /// Address of this launch's stop record in device memory, or 0 for `own_record`. Host, before the launch.
+        record: u64 = "__cuinstr_stop_record*",
+        /// The record of hosts that bring none. Device; the host clears it before each armed launch.
+        own_record: StopRecord = "__cuinstr_stop_record",
     }
+}
+
+impl StopRecord {
+    /// A record with nothing in it, as a host leaves it before a launch.
+    pub const EMPTY: Self = Self {
+        claimed: 0,
+        published: 0,
+        site: 0,
+        why: 0,
+        late: 0,
+        block: [0; 3],
+        thread: [0; 3],
+        start_ns: 0,
+        fuel_used: 0,
+        elapsed_ns: 0,
+        elapsed_cycles: 0,
+        threads: 0,
+        unlisted: 0,
+        sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
+    };
 }
 
 /// C definitions of the three structs, each with a check of its size, ready to stand in front of a kernel.
@@ -236,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_abi_document_holds_this_table() {
-        let document = include_str!("../../docs/ABI.md");
+        let document = include_str!("../../../docs/ABI.md");
         assert!(document.contains(table().trim()), "docs/ABI.md is out of date; it must contain:\n{}", table());
     }
 }

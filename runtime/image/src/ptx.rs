@@ -1,0 +1,91 @@
+//! What is read from PTX text: that it is some, its target, its kernels.
+
+use crate::place::Arch;
+
+/// Whether the bytes are PTX: behind blanks and comments comes `.version`.
+pub(crate) fn is_ptx(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut words = Words { rest: bytes };
+    words.next() == Some(b".version")
+}
+
+/// The text without the zeros that stand behind it in a fat binary.
+pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+/// What `.target` names.
+pub(crate) fn target(text: &str) -> Option<Arch> {
+    let mut words = Words { rest: text.as_bytes() };
+    words.find(|word| *word == b".target")?;
+    Arch::from_name(std::str::from_utf8(words.next()?).ok()?)
+}
+
+/// The names behind `.entry`, in order.
+pub(crate) fn kernels(text: &str) -> Vec<&[u8]> {
+    let mut words = Words { rest: text.as_bytes() };
+    let mut found = Vec::new();
+    // Text between `.entry`s need not be cut into words, but comments and strings must be known as such.
+    while words.find(|word| *word == b".entry").is_some() {
+        found.extend(words.next().filter(|name| name.first().is_some_and(|byte| !byte.is_ascii_digit())));
+    }
+    found
+}
+
+/// Words of PTX: identifiers and directives; other characters, comments and strings are passed over.
+struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let skipped = match self.rest {
+                [] => return None,
+                [b'/', b'/', ..] => memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len()),
+                [b'/', b'*', after @ ..] => memchr::memmem::find(after, b"*/").map_or(self.rest.len(), |end| end + 4),
+                [b'"', after @ ..] => memchr::memchr2(b'"', b'\n', after).map_or(self.rest.len(), |end| end + 2),
+                [first, ..] if is_word(*first) => {
+                    // A directive's dot begins a word, one inside is part of an instruction.
+                    let length = self.rest.iter().position(|byte| !is_word(*byte)).unwrap_or(self.rest.len());
+                    let (word, rest) = self.rest.split_at(length);
+                    self.rest = rest;
+                    return Some(word);
+                }
+                _ => 1,
+            };
+            self.rest = &self.rest[skipped..];
+        }
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.') || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "//\n// Generated\n/* .version */\n.version 9.0\n.target sm_90a, debug\n.address_size 64\n// .entry commented(\n.file 1 \".entry quoted\"\n.visible .entry _Z1fv(\n)\n{\nret;\n}\n.entry g$1() { }";
+
+    #[test]
+    fn text_is_told_by_its_first_directive() {
+        assert!(is_ptx(TEXT.as_bytes()) && is_ptx(b"\xef\xbb\xbf\n.version 1.0"));
+        for other in ["", "//", "/* .version", ".target sm_80", "int main() {}", "// .version 9.0", "\x7fELF"] {
+            assert!(!is_ptx(other.as_bytes()), "{other}");
+        }
+        assert_eq!(trimmed(b"x\n\0\0"), b"x\n");
+        assert_eq!(trimmed(b"\0"), b"");
+    }
+
+    #[test]
+    fn target_and_kernels_are_not_looked_for_in_comments() {
+        assert_eq!(target(TEXT), Some(Arch { number: 90, suffix: Some('a') }));
+        assert_eq!(target(".version 1.0"), None);
+        assert_eq!(kernels(TEXT), [&b"_Z1fv"[..], b"g$1"]);
+    }
+}

@@ -1,0 +1,490 @@
+//! One launch from the moment it is armed until its outcome is known.
+//!
+//! A flight is a little memory that the device shares (its orders, its flag, its stop record) and a state that whoever comes by moves on: the
+//! thread that waits, one that cancels, the timer. Flights are pooled by their [`Station`] and used again, so that a launch allocates nothing.
+
+mod verdict;
+mod wait;
+
+use crate::driver::{self, Event, Pinned};
+use crate::error::{DriverFault, Error};
+use crate::outcome::{Cause, Outcome, Tier};
+use crate::report::{Launched, Report};
+use crate::sources::Sources;
+use crate::station::Station;
+use crate::timer::{Key, Timed, Timer};
+use crate::watchdog::Watchdog;
+use cudarc::driver::sys;
+use cuinstr_abi::control::{ABI_VERSION, Action, ControlBlock, FIRST_LAUNCH, StopRecord, UNLIMITED};
+use cuinstr_abi::sites::SiteMap;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// The first words of a control block: what an armed launch is told.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Orders {
+    pub(crate) abi_version: u32,
+    pub(crate) action: u32,
+    pub(crate) launch: u32,
+    pub(crate) count_fuel: u32,
+    pub(crate) flag: u64,
+    pub(crate) timeout_ns: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) budget_cycles: u64,
+    pub(crate) fuel: u64,
+    pub(crate) host_record: u64,
+    pub(crate) record: u64,
+}
+
+const _: () = {
+    assert!(size_of::<Orders>() == offset_of!(ControlBlock, own_record));
+    assert!(offset_of!(Orders, launch) == offset_of!(ControlBlock, launch));
+    assert!(offset_of!(Orders, flag) == offset_of!(ControlBlock, flag));
+    assert!(offset_of!(Orders, timeout_ns) == offset_of!(ControlBlock, timeout_ns));
+    assert!(offset_of!(Orders, record) == offset_of!(ControlBlock, record));
+};
+
+/// What a launch shares with the device, in pinned memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Shared {
+    pub(crate) orders: Orders,
+    /// Written by the device when the launch begins and when its first thread stops; survives a trap.
+    pub(crate) host_record: StopRecord,
+    /// Where the whole record is read back to.
+    pub(crate) copy: StopRecord,
+    /// The flag of a launch that wants it here.
+    pub(crate) flag: u32,
+}
+
+impl Orders {
+    /// Its 64-bit words.
+    const WORDS: usize = size_of::<Self>() / 8;
+
+    fn words(&self) -> [u64; Self::WORDS] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            pair(self.abi_version, self.action),
+            pair(self.launch, self.count_fuel),
+            self.flag,
+            self.timeout_ns,
+            self.start_ns,
+            self.budget_cycles,
+            self.fuel,
+            self.host_record,
+            self.record,
+        ]
+    }
+
+    /// A control block's first words before anybody armed it: its own flag, no limit but those compiled in, and a trap.
+    pub(crate) const fn unarmed(flag: u64) -> Self {
+        Self {
+            abi_version: ABI_VERSION,
+            action: Action::Trap as u32,
+            launch: FIRST_LAUNCH,
+            count_fuel: 0,
+            flag,
+            timeout_ns: 0,
+            start_ns: 0,
+            budget_cycles: 0,
+            fuel: 0,
+            host_record: 0,
+            record: 0,
+        }
+    }
+}
+
+/// Where the flag of a launch lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FlagMemory {
+    /// In device memory, written past the running kernel by the driver, whatever the grid. It gets through even while another thread is inside
+    /// a call of the driver that waits for the kernel.
+    #[default]
+    Device,
+    /// In pinned host memory, written without the driver: gets through always, fastest for one block, but milliseconds when a thousand
+    /// blocks poll across the bus.
+    Pinned,
+    /// In managed memory, written without the driver: hundreds of microseconds. A process that holds managed memory can't be checkpointed.
+    Managed,
+}
+
+/// Who watches the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The kernel itself, by `%globaltimer`, with the host behind it: a host that is stuck can't miss the deadline.
+    #[default]
+    Device,
+    /// The host's timer thread alone, from the moment that it sees the kernel begin.
+    Host,
+}
+
+/// What is known of a kernel's launch, for its report.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) kernel: Arc<str>,
+    pub(crate) sites: Arc<[SiteMap]>,
+    pub(crate) sources: Arc<dyn Sources + Send + Sync>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+}
+
+impl Subject {
+    fn report(&self, record: &StopRecord, orders: &Orders, flagged_at_deadline: bool) -> Box<Report> {
+        let limit = |value: u64| (value != 0 && value != UNLIMITED).then_some(value);
+        let (timeout_ns, budget_cycles, fuel) = (limit(orders.timeout_ns), limit(orders.budget_cycles), limit(orders.fuel));
+        let launched =
+            Launched { kernel: &self.kernel, grid: self.grid, block: self.block, timeout_ns, budget_cycles, fuel, flagged_at_deadline };
+        Box::new(Report::new(record, &launched, &self.sites, &*self.sources))
+    }
+}
+
+/// What a launch is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) clock: Clock,
+    pub(crate) grace: Duration,
+    pub(crate) begin_within: Duration,
+    pub(crate) count_fuel: bool,
+}
+
+impl Limits {
+    /// Whether nothing but the host ends the launch.
+    fn is_unbounded(&self) -> bool {
+        self.timeout.is_none() || self.clock == Clock::Host
+    }
+}
+
+struct State {
+    station: Option<Arc<Station>>,
+    // Keeps the module loaded while its kernel may run.
+    keep: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    subject: Option<Subject>,
+    limits: Option<Limits>,
+    launched: Instant,
+    // Whether the launch call has returned: before, the end event is an earlier launch's.
+    is_submitted: bool,
+    timed: bool,
+    // When the host saw that the kernel had begun.
+    began: Option<Instant>,
+    // The moment from which the latency counts, and who said so.
+    told: Option<(Instant, Cause)>,
+    tier: Tier,
+    watchdog: Option<Watchdog>,
+    timer: Option<Key>,
+    outcome: Option<Result<Outcome, Error>>,
+    waker: Option<Waker>,
+    flag: FlagMemory,
+    flag_address: u64,
+    is_flipped: bool,
+}
+
+/// What a launch is armed with.
+pub(crate) struct Plan {
+    pub(crate) station: Arc<Station>,
+    pub(crate) keep: Arc<dyn std::any::Any + Send + Sync>,
+    pub(crate) subject: Subject,
+    pub(crate) limits: Limits,
+    pub(crate) flag: FlagMemory,
+    pub(crate) budget: Option<u64>,
+    pub(crate) fuel: Option<u64>,
+    pub(crate) timed: bool,
+    pub(crate) watchdog: Option<Watchdog>,
+}
+
+/// One launch, or the room for one.
+pub(crate) struct Flight {
+    shared: Pinned<Shared>,
+    record: u64,
+    flag: u64,
+    managed: OnceLock<Pinned<u32>>,
+    begin: Event,
+    pub(crate) end: Event,
+    timed_end: Event,
+    number: AtomicU32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What to do next about a flight.
+pub(crate) enum Step {
+    /// Its outcome is known.
+    Done,
+    /// Look again then.
+    Pending(Instant),
+}
+
+/// Bytes of device memory that a flight takes: its record, then its flag.
+pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16;
+
+/// Fuel that no kernel uses up, one below what stands for none.
+const MOST_FUEL: u64 = (1 << 40) - 2;
+impl Flight {
+    /// Room for launches; `device` has [`DEVICE_BYTES`] of zeroes.
+    pub(crate) fn new(shared: Pinned<Shared>, device: u64) -> Result<Self, DriverFault> {
+        let state = State {
+            station: None,
+            keep: None,
+            subject: None,
+            limits: None,
+            launched: Instant::now(),
+            is_submitted: false,
+            timed: false,
+            began: None,
+            told: None,
+            tier: Tier::Leave,
+            watchdog: None,
+            timer: None,
+            outcome: None,
+            waker: None,
+            flag: FlagMemory::Device,
+            flag_address: 0,
+            is_flipped: false,
+        };
+        Ok(Self {
+            shared,
+            record: device,
+            flag: device + size_of::<StopRecord>() as u64,
+            managed: OnceLock::new(),
+            begin: Event::new(true)?,
+            end: Event::new(false)?,
+            timed_end: Event::new(true)?,
+            number: AtomicU32::new(0),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of the launch; 0 if there is none.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.load(Ordering::Acquire)
+    }
+
+    /// Whether this launch is still in flight. The context is this thread's current one.
+    pub(crate) fn is_in_flight(&self, number: u32) -> bool {
+        self.number() == number && matches!(self.advance(Instant::now()), Step::Pending(_))
+    }
+
+    /// Takes the room for a launch. From here on the timer looks after it, since the launch call itself may block.
+    pub(crate) fn arm(self: &Arc<Self>, number: u32, plan: Plan) -> Result<(), Error> {
+        let now = Instant::now();
+        let limits = plan.limits;
+        let device_timeout = match (limits.timeout, limits.clock) {
+            (Some(timeout), Clock::Device) => timeout.as_nanos() as u64,
+            _ => UNLIMITED,
+        };
+        let flag = match plan.flag {
+            FlagMemory::Device => self.flag,
+            FlagMemory::Pinned => self.shared.device() + offset_of!(Shared, flag) as u64,
+            FlagMemory::Managed => self.managed()?.device(),
+        };
+        // Counting needs a limit to count down from; this one takes days.
+        let fuel = plan.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
+        let orders = Orders {
+            abi_version: ABI_VERSION,
+            action: Action::Leave as u32,
+            launch: number,
+            count_fuel: u32::from(limits.count_fuel),
+            flag,
+            timeout_ns: device_timeout,
+            start_ns: 0,
+            budget_cycles: plan.budget.unwrap_or(0),
+            fuel,
+            host_record: self.shared.device() + offset_of!(Shared, host_record) as u64,
+            record: self.record,
+        };
+        self.shared.set(offset_of!(Shared, orders), orders);
+        self.shared.set(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns), 0_u64);
+        let mut state = self.state();
+        plan.station.began(limits.is_unbounded());
+        state.flag = plan.flag;
+        state.flag_address = flag;
+        state.station = Some(plan.station);
+        state.keep = Some(plan.keep);
+        state.subject = Some(plan.subject);
+        state.limits = Some(limits);
+        state.launched = now;
+        state.is_submitted = false;
+        state.timed = plan.timed;
+        state.began = None;
+        state.told = None;
+        state.is_flipped = false;
+        state.tier = Tier::Leave;
+        state.watchdog = plan.watchdog;
+        state.outcome = None;
+        state.waker = None;
+        self.number.store(number, Ordering::Release);
+        let first = Self::next_look(&state, now);
+        let timed: Arc<dyn Timed> = Arc::clone(self) as _;
+        state.timer = Some(Timer::of_process().map_err(Error::Machine)?.add(first, timed));
+        Ok(())
+    }
+
+    /// Writes the orders to the control block, in the stream's order: those words that `known`, what it holds by then, has otherwise.
+    pub(crate) fn send_orders(&self, stream: sys::CUstream, control: u64, known: Option<Orders>) -> Result<Orders, DriverFault> {
+        let is_marked = {
+            let state = self.state();
+            state.timed || state.limits.is_some_and(|limits| limits.clock == Clock::Host)
+        };
+        let orders = self.orders();
+        let mut changed = [(0, 0); driver::MOST_WORDS];
+        let mut count = 0;
+        for (index, (word, before)) in orders.words().into_iter().zip(known.map_or([0; Orders::WORDS], |known| known.words())).enumerate() {
+            // The device has written the start.
+            if word != before || index == offset_of!(Orders, start_ns) / 8 {
+                if let Some(place) = changed.get_mut(count) {
+                    *place = (index, word);
+                }
+                count += 1;
+            }
+        }
+        match changed.get(..count).filter(|_| known.is_some()) {
+            Some(words) => driver::write_words(stream, control, words)?,
+            None => driver::send(stream, control, &orders)?,
+        }
+        if is_marked {
+            self.begin.record(stream)?;
+        }
+        Ok(orders)
+    }
+
+    /// The launch call has returned: marks the launch's end in its stream.
+    pub(crate) fn submit(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
+        let mut state = self.state();
+        if state.timed {
+            self.timed_end.record(stream)?;
+        }
+        self.end.record(stream)?;
+        state.is_submitted = true;
+        Ok(())
+    }
+
+    /// The launch call has failed: nothing is in flight.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state();
+        Self::forget(&mut state);
+        self.number.store(0, Ordering::Release);
+    }
+
+    /// Tells the launch to stop, if it is still this one.
+    pub(crate) fn cancel(&self, number: u32) -> Result<(), Error> {
+        let mut state = self.state();
+        if self.number() != number || state.outcome.is_some() {
+            return Ok(());
+        }
+        if state.told.is_none() {
+            let now = Instant::now();
+            state.told = Some((now, Cause::Cancelled));
+            state.is_flipped = true;
+            let flipped = self.flip(&state);
+            if let Some(key) = state.timer {
+                let next = Self::next_look(&state, now);
+                Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+            }
+            self.changed.notify_all();
+            flipped?;
+        }
+        Ok(())
+    }
+
+    /// Its flag in managed memory, made when first asked for.
+    fn managed(&self) -> Result<&Pinned<u32>, DriverFault> {
+        if let Some(flag) = self.managed.get() {
+            return Ok(flag);
+        }
+        let flag = Pinned::managed(0)?;
+        Ok(self.managed.get_or_init(|| flag))
+    }
+
+    /// Raises the flag.
+    fn flip(&self, state: &State) -> Result<(), DriverFault> {
+        let number = self.number();
+        match (state.flag, &state.station) {
+            (FlagMemory::Device, Some(station)) => {
+                station.bind()?;
+                driver::write_word(station.urgent(), state.flag_address, number)
+            }
+            (FlagMemory::Managed, _) => {
+                self.managed()?.write(number);
+                Ok(())
+            }
+            _ => {
+                self.shared.set(offset_of!(Shared, flag), number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks at the device and moves the state on. The context is this thread's current one.
+    pub(crate) fn advance(&self, now: Instant) -> Step {
+        let mut state = self.state();
+        if state.outcome.is_some() || state.station.is_none() {
+            return Step::Done;
+        }
+        let ended = if state.is_submitted { self.end.is_reached() } else { Ok(false) };
+        let outcome = match ended {
+            Ok(true) => Some(self.ended(&state)),
+            Err(fault) => Some(self.lost(&state, fault)),
+            Ok(false) => self.watch(&mut state, now),
+        };
+        let Some(outcome) = outcome else { return Step::Pending(Self::next_look(&state, now)) };
+        Self::forget(&mut state);
+        state.outcome = Some(outcome);
+        self.changed.notify_all();
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        Step::Done
+    }
+
+    /// Gives back what belongs to a launch that is over.
+    fn forget(state: &mut State) {
+        if let Some(watchdog) = state.watchdog.take() {
+            watchdog.release();
+        }
+        if let (Some(key), Ok(timer)) = (state.timer.take(), Timer::of_process()) {
+            timer.remove(key);
+        }
+        if let Some(station) = state.station.take() {
+            station.landed(state.limits.is_some_and(|limits| limits.is_unbounded()));
+        }
+        state.subject = None;
+        state.keep = None;
+    }
+
+    fn orders(&self) -> Orders {
+        self.shared.get(offset_of!(Shared, orders))
+    }
+
+    fn start_ns(&self) -> u64 {
+        self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns))
+    }
+
+    /// Whether nobody has a use for it: no launch is in flight and no handle is left.
+    pub(crate) fn is_free(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && self.state().station.is_none()
+    }
+}
+
+impl Timed for Flight {
+    fn ring(&self, now: Instant) -> Option<Instant> {
+        let station = self.state().station.clone()?;
+        if station.bind().and_then(|()| driver::relax_capture()).is_err() {
+            // The context is lost; whoever waits finds out why.
+            return Some(now + Duration::from_millis(20));
+        }
+        match self.advance(now) {
+            Step::Done => None,
+            Step::Pending(next) => Some(next),
+        }
+    }
+}

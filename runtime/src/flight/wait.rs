@@ -1,0 +1,164 @@
+//! Watching a launch in flight: when its time is up, when to look again, when waiting makes no sense any more.
+
+use super::{Clock, Flight, State, Subject};
+use crate::error::Error;
+use crate::outcome::{Cause, Outcome, Tier};
+use crate::timer::Timer;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// How much later than the device's own deadline the host's flag follows, should the device have missed it.
+const BACKUP: Duration = Duration::from_millis(1);
+/// For how long a waiting thread asks without a pause, around a moment that may end the launch.
+const HOT: Duration = Duration::from_micros(200);
+/// Longest pause between two looks of a thread that waits.
+const PAUSE: Duration = Duration::from_micros(200);
+/// When a flight that nothing can happen to is looked at again.
+const LATER: Duration = Duration::from_secs(3600);
+/// Longest that a trap takes to be seen.
+const TRAP: Duration = Duration::from_secs(5);
+
+impl Flight {
+    /// The launch is in flight: is its time up, or its grace?
+    pub(super) fn watch(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
+        let (limits, station) = (state.limits?, state.station.clone()?);
+        if state.began.is_none() {
+            let start = self.start_ns();
+            let by_event = limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
+            if start != 0 {
+                station.note_clock(now, start);
+            }
+            if start != 0 || by_event {
+                state.began = Some(if start == 0 { now } else { station.host_time(start).unwrap_or(now) });
+            }
+        }
+        let due = [state.began.zip(limits.timeout).map(|(began, timeout)| began + timeout), limits.deadline].into_iter().flatten().min();
+        if let Some(due) = due.filter(|due| *due <= now) {
+            if state.told.is_none() {
+                state.told = Some((due, Cause::Deadline));
+            }
+            // The device's own clock comes first, where it is armed.
+            let own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
+            if !state.is_flipped && (!own || now >= due + BACKUP) {
+                state.is_flipped = true;
+                if let Err(fault) = self.flip(state) {
+                    return Some(self.lost(state, fault));
+                }
+            }
+        }
+        let (told, _) = state.told?;
+        if now < told + limits.grace {
+            return None;
+        }
+        if let Some(watchdog) = state.watchdog.as_ref().filter(|_| state.tier == Tier::Leave) {
+            watchdog.trap();
+            state.tier = Tier::Watchdog;
+        }
+        None
+    }
+
+    /// When to look again, if nobody waits.
+    pub(super) fn next_look(state: &State, now: Instant) -> Instant {
+        let Some(limits) = state.limits else { return now + LATER };
+        let soon = now + (now - state.launched).div_f32(16.0).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        if state.waker.is_some() || (limits.clock == Clock::Host && limits.timeout.is_some() && state.began.is_none()) {
+            return soon;
+        }
+        if let Some((told, _)) = state.told {
+            let grace = told + limits.grace;
+            // Past its grace it is looked at only so that its memory can be used again.
+            return if now < grace { grace.min(now + Duration::from_millis(1)) } else { now + Duration::from_millis(20) };
+        }
+        let timeout = limits.timeout.map(|timeout| match state.began {
+            Some(began) => (began + timeout + BACKUP).max(now + Duration::from_micros(50)),
+            None => (state.launched + timeout).max(soon),
+        });
+        [timeout, limits.deadline].into_iter().flatten().min().unwrap_or(now + LATER)
+    }
+
+    /// Waits until the outcome is known, at most until `until`, and takes it.
+    pub(crate) fn wait(&self, number: u32, until: Option<Instant>) -> Option<Result<Outcome, Error>> {
+        let mut pause = Duration::from_micros(10);
+        loop {
+            let now = Instant::now();
+            self.advance(now);
+            let mut state = self.state();
+            if self.number() != number {
+                return Some(Err(Error::Machine("the outcome of this launch was taken before".into())));
+            }
+            // Whoever moved the flight on last, this thread or the timer, has left the outcome here.
+            if let Some(outcome) = state.outcome.take() {
+                self.number.store(0, Ordering::Release);
+                return Some(outcome);
+            }
+            if until.is_some_and(|until| now >= until) {
+                return None;
+            }
+            if let Some(error) = Self::hopeless(&state, now) {
+                return Some(Err(error));
+            }
+            if Self::is_hot(&state, now) {
+                drop(state);
+                std::hint::spin_loop();
+                continue;
+            }
+            let mut rest = pause;
+            if let Some(until) = until {
+                rest = rest.min(until - now);
+            }
+            if let (Some(began), Some(timeout)) = (state.began, state.limits.and_then(|limits| limits.timeout)) {
+                // Awake in time for the deadline.
+                rest = rest.min((began + timeout).saturating_duration_since(now + HOT / 4).max(Duration::from_micros(1)));
+            }
+            pause = (pause * 2).min(PAUSE);
+            let (state, _) = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner);
+            drop(state);
+        }
+    }
+
+    /// Whether waiting on makes no sense.
+    pub(super) fn hopeless(state: &State, now: Instant) -> Option<Error> {
+        let (limits, subject) = (state.limits?, state.subject.as_ref()?);
+        if let Some((told, _)) = state.told {
+            let limit = told + limits.grace + if state.tier == Tier::Leave { Duration::ZERO } else { TRAP };
+            let is_begun = state.began.is_some();
+            return (is_begun && now > limit && (state.watchdog.is_none() || state.tier != Tier::Leave))
+                .then(|| Error::Undrained { kernel: subject.kernel.to_string(), after: now - told })
+                .or_else(|| (!is_begun && now > limit + limits.begin_within).then(|| Self::not_begun(subject, state, now)));
+        }
+        (state.began.is_none() && now > state.launched + limits.begin_within).then(|| Self::not_begun(subject, state, now))
+    }
+
+    pub(super) fn not_begun(subject: &Subject, state: &State, now: Instant) -> Error {
+        Error::NotBegun { kernel: subject.kernel.to_string(), after: now - state.launched }
+    }
+
+    /// Whether the launch may end at any moment, so that a pause would be felt.
+    pub(super) fn is_hot(state: &State, now: Instant) -> bool {
+        let since = |moment: Instant| now.saturating_duration_since(moment);
+        let near_deadline = state.began.zip(state.limits.and_then(|limits| limits.timeout)).is_some_and(|(began, timeout)| {
+            let due = began + timeout;
+            now + HOT >= due && since(due) < 20 * HOT
+        });
+        since(state.launched) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
+    }
+
+    /// Has a task woken when the outcome is known.
+    pub(crate) fn register(&self, number: u32, waker: &Waker) -> Result<(), Error> {
+        let mut state = self.state();
+        if self.number() != number || state.outcome.is_some() {
+            waker.wake_by_ref();
+            return Ok(());
+        }
+        if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            state.waker = Some(waker.clone());
+        }
+        if let Some(key) = state.timer {
+            let next = Self::next_look(&state, Instant::now());
+            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+        }
+        Ok(())
+    }
+}

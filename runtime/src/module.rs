@@ -1,0 +1,386 @@
+//! Modules that were rewritten, and their kernels.
+
+use crate::driver::{self, Pinned};
+use crate::error::{Error, Result};
+use crate::flight::{Flight, Orders};
+use crate::launch::Launch;
+use crate::names;
+use crate::sources::{Folder, Sources};
+use crate::station::Station;
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, LaunchArgs};
+use cudarc::nvrtc::Ptx;
+use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL};
+use cuinstr_abi::sites::SiteMap;
+use cuinstr_image::Form;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// Most instances of one module: as many streams of one context can run its kernels at the same time.
+const MOST_INSTANCES: usize = 64;
+
+/// A rewritten module, loaded into the caller's context.
+///
+/// Cloning gives another handle to the same module. It is unloaded when the last handle, kernel and launch of it are gone; if the context
+/// still has launches in flight by then, it stays loaded instead, since unloading waits for every kernel of the context.
+#[derive(Debug, Clone)]
+pub struct Module(Arc<Loaded>);
+
+pub(crate) struct Loaded {
+    station: Arc<Station>,
+    // What an instance is loaded from: PTX is compiled once.
+    code: Vec<u8>,
+    instances: Mutex<Vec<Arc<Instance>>>,
+    kernels: Vec<cuinstr_image::Kernel>,
+    sites: Arc<[SiteMap]>,
+    sources: Arc<dyn Sources + Send + Sync>,
+    // A variable of the user's that two instances would not share.
+    state: Option<String>,
+}
+
+/// One copy of a module: one control block, and so one launch at a time.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    index: usize,
+    module: Option<Arc<CudaModule>>,
+    station: Arc<Station>,
+    pub(crate) control: u64,
+    // The control block's first words as they were when it was loaded, for a captured graph to copy at any time.
+    unarmed: Pinned<Orders>,
+    lane: Mutex<Lane>,
+}
+
+/// Who uses an instance.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    /// Address of the stream that it was given to.
+    pub(crate) stream: Option<usize>,
+    /// The latest launch.
+    pub(crate) last: Option<Latest>,
+    /// What the control block holds once that launch's turn has come; unknown after a failure.
+    pub(crate) known: Option<Orders>,
+    /// Whether a captured graph may write to the control block at any time.
+    pub(crate) is_shared: bool,
+}
+
+/// The latest launch of an instance.
+#[derive(Debug)]
+pub(crate) struct Latest {
+    pub(crate) flight: Weak<Flight>,
+    pub(crate) number: u32,
+    /// Address of its stream.
+    pub(crate) stream: usize,
+}
+
+impl std::fmt::Debug for Flight {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Flight").field("number", &self.number()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kernels: Vec<_> = self.kernels.iter().map(|kernel| &kernel.name).collect();
+        formatter.debug_struct("Loaded").field("kernels", &kernels).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Module {
+    /// Loads PTX, a cubin or a fat binary.
+    ///
+    /// Like any load of a module it waits for the context's running kernels, so it is refused while a launch without a deadline is in flight.
+    ///
+    /// # Errors
+    /// If the driver refuses the module, it was not rewritten, or it was by another version. [`Error::InFlight`] if loading might never end.
+    pub fn load(context: &Arc<CudaContext>, image: &[u8]) -> Result<Self> {
+        Self::load_with(context, image, Folder(".".into()))
+    }
+
+    /// The same, with the place where reports find the text of the sources; for [`Module::load`] that is the current folder.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn load_with(context: &Arc<CudaContext>, image: &[u8], sources: impl Sources + Send + Sync + 'static) -> Result<Self> {
+        let station = Station::of(context)?;
+        station.bind()?;
+        station.may_wait()?;
+        driver::relax_capture()?;
+        let read = cuinstr_image::read(image).map_err(|error| Error::NoModule(error.to_string()))?;
+        if let Some(why) = read.unloadable() {
+            return Err(Error::NoModule(why));
+        }
+        let sites: Arc<[SiteMap]> = read.site_maps.clone().into();
+        let kernels = read.kernels();
+        let code = match read.form {
+            Form::Ptx => driver::assemble(image).map_err(|(fault, log)| Error::Module { fault, log })?,
+            _ => image.to_vec(),
+        };
+        let state = cuinstr_image::read(&code).map_or_else(|_| Some("unknown variables".into()), |image| image.state());
+        let first = Instance::load(&station, &code, 0)?;
+        let instances = Mutex::new(vec![Arc::new(first)]);
+        Ok(Self(Arc::new(Loaded { station, code, instances, kernels, sites, sources: Arc::new(sources), state })))
+    }
+
+    /// Loads a file of PTX, a cubin or a fat binary.
+    ///
+    /// # Errors
+    /// As [`Module::load`], and if the file can't be read.
+    pub fn load_file(context: &Arc<CudaContext>, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let unreadable = |error: std::io::Error| Error::Unreadable { path: path.display().to_string(), reason: error.to_string() };
+        Self::load(context, &std::fs::read(path).map_err(unreadable)?)
+    }
+
+    /// A kernel by its name as declared (`gemm`, `gemm<float>`) or as the linker knows it (`_Z4gemmIfEvPT_i`).
+    ///
+    /// # Errors
+    /// [`Error::UnknownKernel`], with the nearest name and the list.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let loaded = &self.0;
+        // An image that can't be read is asked by the linker's name.
+        let (name, symbol) = if loaded.kernels.is_empty() {
+            (name, name)
+        } else {
+            let found = names::find(name, &loaded.kernels).map_err(|unknown| Error::UnknownKernel(Box::new(unknown)))?;
+            (found.name.as_str(), found.symbol.as_str())
+        };
+        let kernel = Kernel {
+            loaded: Arc::clone(loaded),
+            name: name.into(),
+            symbol: symbol.to_owned(),
+            functions: Arc::new([const { OnceLock::new() }; MOST_INSTANCES]),
+            parameters: Arc::default(),
+        };
+        loaded.station.bind()?;
+        let first = Arc::clone(&loaded.instances()[0]);
+        kernel.function(&first)?;
+        Ok(kernel)
+    }
+
+    /// The kernels of this module, as declared.
+    pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.0.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+
+    /// The site maps that the rewriter left in it; empty if they were stripped.
+    #[must_use]
+    pub fn sites(&self) -> &[SiteMap] {
+        &self.0.sites
+    }
+
+    /// Makes sure that so many streams can run this module's kernels at the same time, as far as it can be loaded several times. Without it
+    /// the second stream's launch loads a second instance if nothing is in flight, and queues behind the first's otherwise.
+    ///
+    /// # Errors
+    /// If a launch without a deadline is in flight, or the driver fails.
+    pub fn prepare(&self, streams: usize) -> Result<usize> {
+        let loaded = &self.0;
+        loaded.station.check()?;
+        loaded.station.bind()?;
+        loaded.station.may_wait()?;
+        let mut instances = loaded.instances();
+        while loaded.state.is_none() && instances.len() < streams.min(MOST_INSTANCES) {
+            let next = Instance::load(&loaded.station, &loaded.code, instances.len())?;
+            instances.push(Arc::new(next));
+        }
+        Ok(instances.len())
+    }
+}
+
+impl Loaded {
+    fn instances(&self) -> MutexGuard<'_, Vec<Arc<Instance>>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn station(&self) -> &Arc<Station> {
+        &self.station
+    }
+
+    pub(crate) fn sources(&self) -> &Arc<dyn Sources + Send + Sync> {
+        &self.sources
+    }
+
+    pub(crate) fn sites(&self) -> &Arc<[SiteMap]> {
+        &self.sites
+    }
+
+    /// The instance for a stream: the one that it has, one that nobody has, a new one if nothing in flight would be waited for, or else one
+    /// that it must share.
+    fn instance(&self, stream: &CudaStream) -> Result<Arc<Instance>> {
+        let handle = stream.cu_stream().addr();
+        let mut instances = self.instances();
+        let of_stream = |wanted: Option<usize>| move |instance: &&Arc<Instance>| instance.lane().stream == wanted;
+        if let Some(instance) = instances.iter().find(of_stream(Some(handle))) {
+            return Ok(Arc::clone(instance));
+        }
+        if let Some(instance) = instances.iter().find(of_stream(None)) {
+            instance.lane().stream = Some(handle);
+            return Ok(Arc::clone(instance));
+        }
+        // A launch that is over no longer needs its stream's instance.
+        if let Some(instance) = instances.iter().find(|instance| !instance.lane().is_busy()) {
+            instance.lane().stream = Some(handle);
+            return Ok(Arc::clone(instance));
+        }
+        if self.state.is_none() && instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 {
+            let instance = Arc::new(Instance::load(&self.station, &self.code, instances.len())?);
+            instance.lane().stream = Some(handle);
+            instances.push(Arc::clone(&instance));
+            return Ok(instance);
+        }
+        let shared = instances.first();
+        shared.map(Arc::clone).ok_or_else(|| Error::Machine("a module without an instance".into()))
+    }
+}
+
+impl Instance {
+    fn load(station: &Arc<Station>, code: &[u8], index: usize) -> Result<Self> {
+        let context = station.context();
+        let refused = |error| Error::Module { fault: driver::fault("cuModuleLoadData", error), log: String::new() };
+        let module = context.load_module(Ptx::from_binary(code.to_vec())).map_err(refused)?;
+        let stream = context.default_stream();
+        let found = driver::global(&module, &stream, CONTROL_SYMBOL)?;
+        let Some((control, size)) = found else { return Err(Error::NotInstrumented) };
+        let (flag, _) = driver::global(&module, &stream, FLAG_SYMBOL)?.ok_or(Error::NotInstrumented)?;
+        let version = station.read_word(control)?;
+        if version != ABI_VERSION || size != size_of::<ControlBlock>() {
+            return Err(Error::OtherAbi { module: version, runtime: ABI_VERSION });
+        }
+        let unarmed = Pinned::new(Orders::unarmed(flag))?;
+        let (module, station) = (Some(module), Arc::clone(station));
+        Ok(Self { index, module, station, control, unarmed, lane: Mutex::default() })
+    }
+
+    pub(crate) fn lane(&self) -> MutexGuard<'_, Lane> {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Unloading waits for every kernel of the context. One that hangs would make this wait for ever, so the module stays instead.
+        if self.station.in_flight() > 0 || self.station.check().is_err() {
+            std::mem::forget(self.module.take());
+        }
+    }
+}
+
+impl Lane {
+    /// Whether its latest launch is still in flight. The context is this thread's current one.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight().is_some()
+    }
+
+    fn in_flight(&self) -> Option<Arc<Flight>> {
+        let last = self.last.as_ref()?;
+        last.flight.upgrade().filter(|flight| flight.is_in_flight(last.number))
+    }
+
+    /// The launch that another one on this stream must come after, and that its own stream does not keep in order.
+    pub(crate) fn before(&self, stream: usize) -> Option<Arc<Flight>> {
+        self.in_flight().filter(|_| self.last.as_ref().is_some_and(|last| last.stream != stream))
+    }
+}
+
+/// A kernel of a rewritten module. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    loaded: Arc<Loaded>,
+    name: Arc<str>,
+    symbol: String,
+    // The function of each instance, found when first used.
+    functions: Arc<[OnceLock<CudaFunction>; MOST_INSTANCES]>,
+    parameters: Arc<OnceLock<Option<Vec<usize>>>>,
+}
+
+impl Kernel {
+    /// Its name as declared.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+
+    /// cudarc's function of the first instance, for its attributes: registers, shared memory, occupancy. Launched by itself it is not guarded.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn cuda_function(&self) -> Result<&CudaFunction> {
+        let first = Arc::clone(&self.loaded.instances()[0]);
+        self.function(&first)
+    }
+
+    fn function(&self, instance: &Instance) -> Result<&CudaFunction> {
+        let place = &self.functions[instance.index];
+        if let Some(function) = place.get() {
+            return Ok(function);
+        }
+        let Some(module) = &instance.module else { return Err(Error::Machine("a module that was dropped".into())) };
+        let unknown = |error| driver::fault("cuModuleGetFunction", error);
+        let function = module.load_function(&self.symbol).map_err(unknown)?;
+        driver::load_eagerly(&function)?;
+        let _ = self.parameters.get_or_init(|| driver::parameter_sizes(&function));
+        Ok(place.get_or_init(|| function))
+    }
+
+    /// Why a launch would have to wait for another stream's.
+    pub(crate) fn busy(&self) -> Error {
+        Error::Busy { variable: self.loaded.state.clone().unwrap_or_else(|| "its control block".into()) }
+    }
+
+    /// Bytes of each parameter, where the driver can tell.
+    pub(crate) fn parameters(&self) -> Option<&[usize]> {
+        self.parameters.get()?.as_deref()
+    }
+
+    /// Prepares a launch on a stream: add arguments and a limit, then [`start`](Launch::start).
+    ///
+    /// # Errors
+    /// If the context is lost or the driver fails.
+    pub fn on<'a>(&'a self, stream: &'a Arc<CudaStream>) -> Result<Launch<'a>> {
+        let station = &self.loaded.station;
+        station.check()?;
+        if stream.context().cu_ctx() != station.context().cu_ctx() {
+            return Err(Error::Arguments {
+                kernel: self.name.to_string(),
+                what: "the stream is of another context than the module".into(),
+            });
+        }
+        station.bind()?;
+        let instance = self.loaded.instance(stream)?;
+        let function = self.function(&instance)?;
+        Ok(Launch::new(self, instance, stream, function))
+    }
+
+    /// cudarc's own launch of this kernel, with no limit but those compiled in: it can't be stopped from the host, and a limit that is
+    /// compiled in traps. The control block is put back to its first state in the stream's order, so that nothing of an earlier launch's
+    /// deadline is left. This is what a stream capture takes, from a context whose event tracking is off
+    /// (`CudaContext::disable_event_tracking`): cudarc's slices otherwise bring events of their own into the capture, which breaks it.
+    ///
+    /// # Errors
+    /// If the context is lost or the driver fails.
+    pub fn unguarded<'a>(&'a self, stream: &'a Arc<CudaStream>) -> Result<LaunchArgs<'a>> {
+        let station = &self.loaded.station;
+        station.check()?;
+        station.bind()?;
+        let instance = self.loaded.instance(stream)?;
+        let function = self.function(&instance)?;
+        let mut lane = instance.lane();
+        (lane.known, lane.is_shared) = (None, true);
+        if let Some(before) = lane.before(stream.cu_stream().addr()) {
+            if driver::is_capturing(stream.cu_stream())? {
+                return Err(self.busy());
+            }
+            before.end.hold(stream.cu_stream())?;
+        }
+        driver::upload(stream.cu_stream(), instance.control, &instance.unarmed)?;
+        drop(lane);
+        Ok(stream.launch_builder(function))
+    }
+}

@@ -1,0 +1,72 @@
+//! How a launch ended.
+
+use crate::error::DriverFault;
+use crate::report::Report;
+use serde::Serialize;
+use std::time::Duration;
+
+/// How a launch ended.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "a launch that was stopped has not done all its work"]
+pub enum Outcome {
+    /// Every thread did all its work.
+    Completed {
+        /// Time that the kernel took: by the device's clock if the launch was `timed()`, else by the host's from the launch (or from the end
+        /// of the one before it in flight) until it was seen to be done, which is an upper bound.
+        elapsed: Duration,
+        /// A reason to stop arose, but by then no thread had any work left that it could have been kept from.
+        late: bool,
+        /// Most iterations that one thread ran, if `count_fuel()` asked for it and fuel is compiled in.
+        fuel_used: Option<u64>,
+    },
+    /// Threads left before their work was done. What the kernel wrote is incomplete; context, memory and streams are as they were.
+    Stopped {
+        /// The reason.
+        why: Cause,
+        /// By what means.
+        tier: Tier,
+        /// From the moment that the reason arose until the host saw the stream drained.
+        latency: Duration,
+        /// Where it was stopped.
+        report: Box<Report>,
+    },
+    /// The kernel did something that ended its context: an illegal address, a failed assertion, a trap of its own.
+    Faulted {
+        /// What the driver answered.
+        fault: DriverFault,
+    },
+}
+
+/// Why a launch was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Somebody cancelled it, or dropped its handle.
+    Cancelled,
+    /// Its time was up.
+    Deadline,
+    /// A block used up its cycles.
+    Budget,
+    /// A thread used up its fuel.
+    Fuel,
+}
+
+/// By what means a launch was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// Its threads left at their polls. Nothing else is lost.
+    Leave = 1,
+    /// The watchdog kernel trapped: the process has lost its GPU state.
+    Watchdog = 2,
+    /// Its process was killed: the worker has lost its device memory.
+    Worker = 3,
+}
+
+impl Outcome {
+    /// Whether the kernel did all its work.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        matches!(self, Self::Completed { .. })
+    }
+}

@@ -1,0 +1,148 @@
+//! A launch in flight, as its owner and those who may cancel it see it.
+
+use crate::error::{Error, Result};
+use crate::flight::Flight;
+use crate::outcome::Outcome;
+use crate::station::Station;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// A launch in flight.
+///
+/// Dropping it cancels the launch and waits at most its grace time. A launch that does not leave by then keeps its module and its memory until
+/// it does, if ever: they are leaked on purpose rather than waited for.
+///
+/// As a future it is ready when the outcome is known; it needs no executor of any kind.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the launch; call `wait`"]
+pub struct Running {
+    station: Arc<Station>,
+    flight: Arc<Flight>,
+    number: u32,
+    grace: Duration,
+    is_over: bool,
+}
+
+/// Cancels a launch, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
+#[derive(Debug, Clone)]
+pub struct Canceller {
+    flight: Arc<Flight>,
+    number: u32,
+}
+
+impl Canceller {
+    /// Tells the launch to stop, and returns at once.
+    ///
+    /// # Errors
+    /// If the driver can't write the flag.
+    pub fn cancel(&self) -> Result<()> {
+        self.flight.cancel(self.number)
+    }
+}
+
+impl Running {
+    pub(crate) fn new(station: Arc<Station>, flight: Arc<Flight>, number: u32, grace: Duration) -> Self {
+        Self { station, flight, number, grace, is_over: false }
+    }
+
+    /// Nothing was launched after all.
+    pub(crate) fn forget(mut self) {
+        self.is_over = true;
+    }
+
+    /// Tells the launch to stop, and returns at once.
+    ///
+    /// # Errors
+    /// If the driver can't write the flag.
+    pub fn cancel(&self) -> Result<()> {
+        self.flight.cancel(self.number)
+    }
+
+    /// A handle that only cancels, for other threads and for Ctrl-C.
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
+        Canceller { flight: Arc::clone(&self.flight), number: self.number }
+    }
+
+    /// Waits for the outcome. The wait has a bound: the time that the GPU takes to begin the launch (a minute, unless the launch says
+    /// otherwise), its timeout, its grace. Only a launch `until_cancelled` waits for as long as nobody cancels it.
+    ///
+    /// # Errors
+    /// [`Error::Undrained`] if it does not leave and [`Error::NotBegun`] if it does not begin: the launch is then still in flight and can
+    /// be waited for again. [`Error::Poisoned`] if another launch ended the context.
+    pub fn wait(&mut self) -> Result<Outcome> {
+        loop {
+            if let Some(outcome) = self.wait_until(None)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Waits for the outcome, but not longer than `limit`; `None` if it is not known by then.
+    ///
+    /// # Errors
+    /// As [`Running::wait`].
+    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<Outcome>> {
+        self.wait_until(Instant::now().checked_add(limit))
+    }
+
+    /// The outcome, if it is known by now.
+    ///
+    /// # Errors
+    /// As [`Running::wait`].
+    pub fn poll(&mut self) -> Result<Option<Outcome>> {
+        self.wait_for(Duration::ZERO)
+    }
+
+    /// Why a launch that does not leave was told to stop, and how far that got; `None` if it has left by now.
+    #[cfg(all(feature = "worker", unix))]
+    pub(crate) fn so_far(&self) -> Option<(crate::Cause, Box<crate::Report>)> {
+        let _ = self.station.bind();
+        self.flight.so_far(self.number)
+    }
+
+    fn wait_until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
+        if self.is_over {
+            return Err(Error::Machine("the outcome of this launch was taken before".into()));
+        }
+        // On a lost context this fails; what is known of the launch says more.
+        let _ = self.station.bind();
+        match self.flight.wait(self.number, until) {
+            None => Ok(None),
+            Some(Err(error @ (Error::Undrained { .. } | Error::NotBegun { .. }))) => Err(error),
+            Some(outcome) => {
+                self.is_over = true;
+                outcome.map(Some)
+            }
+        }
+    }
+}
+
+impl Future for Running {
+    type Output = Result<Outcome>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match Running::poll(&mut self) {
+            Ok(Some(outcome)) => Poll::Ready(Ok(outcome)),
+            Err(error) => Poll::Ready(Err(error)),
+            Ok(None) => match self.flight.register(self.number, context.waker()) {
+                Ok(()) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            },
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let _ = self.cancel();
+        // What comes of it is for the timer to see.
+        let _ = self.wait_for(self.grace);
+    }
+}

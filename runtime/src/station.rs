@@ -1,0 +1,277 @@
+//! What all launches of one context share: the stream that overtakes them, the room they need, the knowledge that the context is lost.
+
+use crate::clock::ClockMap;
+use crate::driver::{self, Pinned, UrgentStream};
+use crate::error::{DriverFault, Error, Poison};
+use crate::flight::{DEVICE_BYTES, Flight, Shared};
+use crate::watchdog::{Kennel, Watchdog};
+use cudarc::driver::{CudaContext, CudaFunction, sys};
+use cudarc::nvrtc::Ptx;
+use cuinstr_abi::control::StopRecord;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Flights that are made at a time.
+const FLIGHTS: usize = 32;
+/// Times that the two clocks are compared when a station opens.
+const ROUNDS: u64 = 8;
+/// Longest that this may take.
+const COMPARING: Duration = Duration::from_millis(20);
+
+/// Number of the latest launch of the process: no two launches carry the same, so a late cancel hits no other.
+static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+
+/// One a context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context.
+pub(crate) struct Station {
+    context: Arc<CudaContext>,
+    // Raises flags, and nothing else: behind a copy of its own a word would wait for every copy of the process.
+    urgent: UrgentStream,
+    // Carries records and single words.
+    courier: UrgentStream,
+    idle: Mutex<VecDeque<Arc<Flight>>>,
+    in_flight: AtomicUsize,
+    // Those among them that nothing but the host may end.
+    unbounded: AtomicUsize,
+    poison: OnceLock<Poison>,
+    clock: Mutex<Option<ClockMap>>,
+    watchdog: CudaFunction,
+    kennel: Kennel,
+    is_blocking: bool,
+    // Zeroes to copy over what must be cleared: setting memory takes a kernel, for which a full GPU has no room.
+    blank: Pinned<[u8; FLIGHTS * DEVICE_BYTES]>,
+    // Where single words are read back to.
+    scratch: Pinned<u64>,
+}
+
+impl std::fmt::Debug for Station {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Station").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+impl Station {
+    /// The station of a context. The first call for a context waits for its running kernels, as loading a module does.
+    pub(crate) fn of(context: &Arc<CudaContext>) -> Result<Arc<Self>, Error> {
+        static STATIONS: Mutex<Vec<(usize, Weak<Station>)>> = Mutex::new(Vec::new());
+        let handle = context.cu_ctx().addr();
+        let mut stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        stations.retain(|(_, station)| station.strong_count() > 0);
+        if let Some(station) = stations.iter().find_map(|(known, station)| (*known == handle).then(|| station.upgrade())?) {
+            station.check()?;
+            return Ok(station);
+        }
+        let station = Arc::new(Self::open(context)?);
+        stations.push((handle, Arc::downgrade(&station)));
+        Ok(station)
+    }
+
+    fn open(context: &Arc<CudaContext>) -> Result<Self, Error> {
+        let bind = context.bind_to_thread();
+        bind.map_err(|error| driver::fault("cuCtxSetCurrent", error))?;
+        let load = |error| driver::fault("cuModuleLoadData", error);
+        let support = context.load_module(Ptx::from_src(include_str!("support.ptx"))).map_err(load)?;
+        let find = |name| support.load_function(name).map_err(|error| driver::fault("cuModuleGetFunction", error));
+        let (watchdog, clock) = (find("cuinstr_watchdog")?, find("cuinstr_clock")?);
+        driver::load_eagerly(&watchdog)?;
+        let station = Self {
+            context: Arc::clone(context),
+            urgent: UrgentStream::new()?,
+            courier: UrgentStream::new()?,
+            idle: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            unbounded: AtomicUsize::new(0),
+            poison: OnceLock::new(),
+            clock: Mutex::new(None),
+            watchdog,
+            kennel: Kennel::default(),
+            is_blocking: std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1"),
+            blank: Pinned::zeroed()?,
+            scratch: Pinned::new(0)?,
+        };
+        if !station.is_blocking {
+            station.compare_clocks(&clock)?;
+        }
+        // It holds nothing that could be running, and unloading it would wait for what is.
+        std::mem::forget(support);
+        let room = station.make_room()?;
+        station.idle().extend(room);
+        Ok(station)
+    }
+
+    /// Asks the device for its time, a few times in a row.
+    fn compare_clocks(&self, kernel: &CudaFunction) -> Result<(), Error> {
+        let words = Pinned::new([0_u64; 2])?;
+        let answer = size_of::<u64>();
+        driver::launch_support(kernel, self.courier(), &mut [words.device(), words.device() + answer as u64, ROUNDS])?;
+        let limit = Instant::now() + COMPARING;
+        let mut last = 0;
+        for round in 1..=ROUNDS {
+            words.set(0, round);
+            loop {
+                let time: u64 = words.get(answer);
+                let now = Instant::now();
+                if time != last {
+                    self.note_clock(now, time);
+                    last = time;
+                    break;
+                }
+                if now > limit {
+                    // The device is busy; the first launches will tell.
+                    words.set(0, ROUNDS);
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room(&self) -> Result<Vec<Arc<Flight>>, DriverFault> {
+        let device = driver::allocate(FLIGHTS * DEVICE_BYTES)?;
+        driver::upload(self.courier(), device, &self.blank)?;
+        let shared = Pinned::<[Shared; FLIGHTS]>::zeroed()?;
+        let flight = |index: usize| {
+            let part = shared.part::<Shared>(index * size_of::<Shared>());
+            Flight::new(part, device + (index * DEVICE_BYTES) as u64).map(Arc::new)
+        };
+        let flights = (0..FLIGHTS).map(flight).collect::<Result<Vec<_>, _>>()?;
+        self.drain_courier(Duration::from_secs(2))?;
+        Ok(flights)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Arc<Flight>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for a launch, and its number. The room that was used before, if it is free: then the control block knows most of it already.
+    pub(crate) fn take(&self, before: Option<&Weak<Flight>>) -> Result<(Arc<Flight>, u32), Error> {
+        let mut idle = self.idle();
+        let is_before = |flight: &Arc<Flight>| before.is_some_and(|before| Weak::as_ptr(before) == Arc::as_ptr(flight));
+        // Those at the front were used longest ago.
+        let free = idle.iter().position(|flight| is_before(flight) && flight.is_free());
+        let free = free.or_else(|| idle.iter().position(Flight::is_free));
+        let flight = if let Some(index) = free {
+            let flight = idle.remove(index);
+            flight.ok_or_else(|| Error::Machine("a flight is gone".into()))?
+        } else {
+            let mut room = self.make_room()?;
+            let flight = room.pop().ok_or_else(|| Error::Machine("no flight was made".into()))?;
+            idle.extend(room);
+            flight
+        };
+        idle.push_back(Arc::clone(&flight));
+        drop(idle);
+        let mut number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if number == 0 {
+            // Zero is what an untouched flag holds.
+            number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        }
+        Ok((flight, number))
+    }
+
+    /// A flight begins; `is_unbounded` if its kernel watches no deadline of its own.
+    pub(crate) fn began(&self, is_unbounded: bool) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.unbounded.fetch_add(usize::from(is_unbounded), Ordering::Relaxed);
+    }
+
+    /// It is over.
+    pub(crate) fn landed(&self, is_unbounded: bool) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.unbounded.fetch_sub(usize::from(is_unbounded), Ordering::Relaxed);
+    }
+
+    /// Fails if a call that waits for every kernel of the context might never return.
+    pub(crate) fn may_wait(&self) -> Result<(), Error> {
+        match self.unbounded.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            launches => Err(Error::InFlight { launches }),
+        }
+    }
+
+    /// Launches of this runtime that are in flight in the context.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// The context.
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// Whether each launch call waits for its kernel.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.is_blocking
+    }
+
+    /// The stream that raises flags past all launches.
+    pub(crate) fn urgent(&self) -> sys::CUstream {
+        self.urgent.raw()
+    }
+
+    /// The stream that carries records past all launches.
+    pub(crate) fn courier(&self) -> sys::CUstream {
+        self.courier.raw()
+    }
+
+    /// Waits until what was put into that stream is done.
+    pub(crate) fn drain_courier(&self, limit: Duration) -> Result<(), DriverFault> {
+        let until = Instant::now() + limit;
+        while !driver::is_drained(self.courier())? {
+            if Instant::now() > until {
+                return Err(DriverFault { call: "cuStreamQuery", code: 0, name: format!("not drained after {limit:?}") });
+            }
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    /// Clears a stop record, past whatever runs.
+    pub(crate) fn clear_record(&self, record: u64) -> Result<(), DriverFault> {
+        driver::upload(self.courier(), record, &self.blank.part::<StopRecord>(0))
+    }
+
+    /// Reads a word of device memory, past whatever runs.
+    pub(crate) fn read_word(&self, address: u64) -> Result<u32, DriverFault> {
+        let copy = self.scratch.part::<u32>(0);
+        driver::download(self.courier(), &copy, address)?;
+        self.drain_courier(Duration::from_secs(2))?;
+        Ok(copy.read())
+    }
+
+    /// Makes the context the current one of this thread.
+    pub(crate) fn bind(&self) -> Result<(), DriverFault> {
+        self.context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error))
+    }
+
+    /// Sends out a watchdog.
+    pub(crate) fn watchdog(&self) -> Result<Watchdog, DriverFault> {
+        self.kennel.send_out(&self.watchdog)
+    }
+
+    /// Fails if the context is lost.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.poison.get().map_or(Ok(()), |poison| Err(Error::Poisoned(poison.clone())))
+    }
+
+    /// Marks the context as lost. Returns whether this is news.
+    pub(crate) fn poison(&self, poison: Poison) -> bool {
+        self.poison.set(poison).is_ok()
+    }
+
+    /// The host has just seen this time of the device.
+    pub(crate) fn note_clock(&self, seen: Instant, device_ns: u64) {
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        match clock.as_mut() {
+            Some(map) => map.note(seen, device_ns),
+            None => *clock = Some(ClockMap::new(seen, device_ns)),
+        }
+    }
+
+    /// When the device's clock showed this, in the host's terms.
+    pub(crate) fn host_time(&self, device_ns: u64) -> Option<Instant> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.host_time(device_ns)
+    }
+}

@@ -1,0 +1,347 @@
+//! A launch in a worker process: before it starts, and in flight.
+
+use super::fault::Fault;
+use super::flight::{Flight, Terms};
+use super::handle::Live;
+use super::process::Process;
+use super::remote::{Lines, RemoteKernel};
+use super::value::{Argument, Kind};
+use super::wire::{Order, Parameter, Task};
+use super::words::nanos;
+use crate::error::{Error, Result};
+use crate::flight::Clock;
+use crate::launch::{GRACE, LONGEST_TIMEOUT};
+use crate::outcome::Outcome;
+use cudarc::driver::LaunchConfig;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// How long the GPU may take to begin a launch that nothing is in front of, unless it says otherwise. The worker has its stream for itself.
+const BEGIN_WITHIN: Duration = Duration::from_secs(5);
+/// What a worker may take to tell of an end: longest that it looks for how far the kernel got, and some more.
+const TELL: Duration = Duration::from_secs(3);
+
+/// A launch before it starts. Made by [`RemoteKernel::launch`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing is launched before `start`"]
+pub struct RemoteLaunch<'a> {
+    kernel: &'a RemoteKernel,
+    arguments: Vec<Argument>,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    has_limit: bool,
+    grace: Duration,
+    begin_within: Duration,
+    clock: Clock,
+    budget: Option<u64>,
+    fuel: Option<u64>,
+    count_fuel: bool,
+    is_timed: bool,
+    is_cooperative: bool,
+    cluster: Option<[u32; 3]>,
+}
+
+impl<'a> RemoteLaunch<'a> {
+    pub(super) fn new(kernel: &'a RemoteKernel) -> Self {
+        Self {
+            kernel,
+            arguments: Vec::new(),
+            timeout: None,
+            deadline: None,
+            has_limit: false,
+            grace: GRACE,
+            begin_within: BEGIN_WITHIN,
+            clock: Clock::Device,
+            budget: None,
+            fuel: None,
+            count_fuel: false,
+            is_timed: false,
+            is_cooperative: false,
+            cluster: None,
+        }
+    }
+
+    /// The next argument: a number, a buffer, or [`Argument::bytes`].
+    pub fn arg(&mut self, argument: impl Into<Argument>) -> &mut Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Stops it this long after the kernel begins.
+    pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
+        (self.timeout, self.has_limit) = (Some(timeout), true);
+        self
+    }
+
+    /// Stops it at this moment, begun or not.
+    pub fn deadline(&mut self, deadline: Instant) -> &mut Self {
+        (self.deadline, self.has_limit) = (Some(deadline), true);
+        self
+    }
+
+    /// Lets it run until somebody cancels it.
+    pub fn until_cancelled(&mut self) -> &mut Self {
+        self.has_limit = true;
+        self
+    }
+
+    /// Stops a thread after so many iterations, where fuel is compiled in (`--fuel`).
+    pub fn fuel(&mut self, iterations: u64) -> &mut Self {
+        self.fuel = Some(iterations);
+        self
+    }
+
+    /// Stops a block after so many cycles, where a budget is compiled in (`--budget-cycles`).
+    pub fn budget_cycles(&mut self, cycles: u64) -> &mut Self {
+        self.budget = Some(cycles);
+        self
+    }
+
+    /// Asks for the most iterations that one thread ran, where fuel is compiled in.
+    pub fn count_fuel(&mut self) -> &mut Self {
+        self.count_fuel = true;
+        self
+    }
+
+    /// Who watches the time: the device unless said otherwise.
+    pub fn clock(&mut self, clock: Clock) -> &mut Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long it may take to leave once it was told to, before its process is killed; [`GRACE`] unless said otherwise.
+    pub fn grace(&mut self, grace: Duration) -> &mut Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long the GPU may take to begin it, once nothing is in front of it; 5 s unless said otherwise.
+    pub fn begin_within(&mut self, limit: Duration) -> &mut Self {
+        self.begin_within = limit;
+        self
+    }
+
+    /// Takes the time with the device's own events, which costs the launch a microsecond or two.
+    pub fn timed(&mut self) -> &mut Self {
+        self.is_timed = true;
+        self
+    }
+
+    /// Launches it cooperatively, for grid-wide barriers.
+    pub fn cooperative(&mut self) -> &mut Self {
+        self.is_cooperative = true;
+        self
+    }
+
+    /// Launches it in clusters of so many blocks (x, y, z), where the kernel does not name their size itself.
+    pub fn cluster(&mut self, blocks: [u32; 3]) -> &mut Self {
+        self.cluster = Some(blocks);
+        self
+    }
+
+    /// Launches it, and returns once the worker has done so. Dynamic shared memory beyond 48 KB is asked for by itself.
+    ///
+    /// This is safe, whatever the arguments are: a kernel that is given wrong ones can harm its own process only, and the parent believes
+    /// that process nothing but the contents of its buffers. A launch that is stopped leaves its output half written.
+    ///
+    /// # Errors
+    /// If it has no limit or one that makes no sense, the arguments do not fit, a buffer is lost ([`Fault::Lost`]), the driver fails, or the
+    /// worker is lost meanwhile ([`Fault::Gone`]).
+    pub fn start(&mut self, config: LaunchConfig) -> Result<RemoteRunning> {
+        self.check()?;
+        let worker = &self.kernel.module.worker;
+        let arguments = self.parameters()?;
+        worker.call(|live| self.launch(live, arguments.clone(), config))
+    }
+
+    fn launch(&self, live: &mut Live, arguments: Vec<Parameter>, config: LaunchConfig) -> Result<RemoteRunning> {
+        let (grid, block) = (config.grid_dim, config.block_dim);
+        let launch = self.kernel.module.worker.number();
+        let process = self.prepare(live)?;
+        let now = Instant::now();
+        let until = |deadline: Instant| nanos(deadline.saturating_duration_since(now));
+        let order = Order {
+            launch,
+            module: self.kernel.module.id,
+            kernel: self.kernel.asked.clone(),
+            arguments,
+            grid: [grid.0, grid.1, grid.2],
+            block: [block.0, block.1, block.2],
+            cluster: self.cluster,
+            shared_bytes: config.shared_mem_bytes,
+            is_cooperative: self.is_cooperative,
+            is_timed: self.is_timed,
+            timeout: self.timeout.map(nanos),
+            deadline: self.deadline.map(until),
+            grace: nanos(self.grace),
+            begin_within: nanos(self.begin_within),
+            by_host_clock: self.clock == Clock::Host,
+            budget: self.budget,
+            fuel: self.fuel,
+            count_fuel: self.count_fuel,
+        };
+        let terms = Terms {
+            kernel: self.kernel.shared_name(),
+            grid: order.grid,
+            block: order.block,
+            timeout: self.timeout,
+            deadline: self.deadline,
+            budget: self.budget,
+            fuel: self.fuel,
+            extra: self.begin_within.saturating_add(self.grace).saturating_add(TELL),
+        };
+        let flight = Flight::new(launch, terms, &process);
+        process.launch(Task::Start(Box::new(order)), &flight)?;
+        Ok(RemoteRunning { process, flight, sources: self.kernel.sources.clone(), is_over: false })
+    }
+
+    /// Has the module and the buffers in one process.
+    fn prepare(&self, live: &mut Live) -> Result<Arc<Process>> {
+        loop {
+            let process = self.kernel.module.ensure(live)?;
+            let generation = live.generation;
+            for argument in &self.arguments {
+                if let Kind::Buffer(buffer) = &argument.0 {
+                    buffer.ensure(live)?;
+                }
+            }
+            // A process that was lost on the way took the module with it.
+            if live.generation == generation {
+                return Ok(process);
+            }
+        }
+    }
+
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let worker = &self.kernel.module.worker;
+        let parameter = |argument: &Argument| match &argument.0 {
+            Kind::Bytes(bytes) => Ok(Parameter::Bytes(bytes.clone())),
+            Kind::Buffer(buffer) if Arc::ptr_eq(&buffer.worker, worker) => Ok(Parameter::Buffer(buffer.id)),
+            Kind::Buffer(_) => Err(Fault::OtherWorker { what: "buffer" }.into()),
+        };
+        self.arguments.iter().map(parameter).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        if !self.has_limit {
+            return Err(Error::NoLimit { kernel: self.kernel.name().to_owned() });
+        }
+        match self.timeout {
+            Some(timeout) if timeout.is_zero() => Err(Error::ZeroTimeout),
+            Some(timeout) if timeout > LONGEST_TIMEOUT => Err(Error::TimeoutTooLong(timeout)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A launch in flight in a worker.
+///
+/// Dropping it cancels the launch and waits for nothing: the next call to the worker does, and a kernel that does not leave costs the worker
+/// its process. As a future it is ready when the outcome is known; it needs no executor of any kind.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the launch; call `wait`"]
+pub struct RemoteRunning {
+    process: Arc<Process>,
+    flight: Arc<Flight>,
+    sources: Option<Arc<Lines>>,
+    is_over: bool,
+}
+
+/// Cancels a launch in a worker, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
+#[derive(Debug, Clone)]
+pub struct RemoteCanceller {
+    process: std::sync::Weak<Process>,
+    flight: Arc<Flight>,
+}
+
+impl RemoteCanceller {
+    /// Tells the launch to stop, and returns at once.
+    ///
+    /// # Errors
+    /// If the worker does not listen, which ends it, and so the launch.
+    pub fn cancel(&self) -> Result<()> {
+        self.process.upgrade().map_or(Ok(()), |process| process.cancel(&self.flight))
+    }
+}
+
+impl RemoteRunning {
+    /// Tells the launch to stop, and returns at once.
+    ///
+    /// # Errors
+    /// If the worker does not listen, which ends it, and so the launch.
+    pub fn cancel(&self) -> Result<()> {
+        self.process.cancel(&self.flight)
+    }
+
+    /// A handle that only cancels, for other threads and for Ctrl-C.
+    #[must_use]
+    pub fn canceller(&self) -> RemoteCanceller {
+        RemoteCanceller { process: Arc::downgrade(&self.process), flight: Arc::clone(&self.flight) }
+    }
+
+    /// Waits for the outcome. The wait has a bound: the launches in front of it, the time that the GPU takes to begin it, its limit, its grace, and
+    /// three seconds for the worker to say so; then the worker is killed. Only a launch `until_cancelled` waits for as long as nobody
+    /// cancels it.
+    ///
+    /// # Errors
+    /// [`Fault::Gone`] if the worker was lost for another reason than this launch, [`Error::NotBegun`] if the GPU did not begin it.
+    pub fn wait(&mut self) -> Result<Outcome> {
+        loop {
+            if let Some(outcome) = self.wait_until(None)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Waits for the outcome, but not longer than `limit`; `None` if it is not known by then.
+    ///
+    /// # Errors
+    /// As [`RemoteRunning::wait`].
+    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<Outcome>> {
+        self.wait_until(Instant::now().checked_add(limit))
+    }
+
+    /// The outcome, if it is known by now.
+    ///
+    /// # Errors
+    /// As [`RemoteRunning::wait`].
+    pub fn poll(&mut self) -> Result<Option<Outcome>> {
+        self.wait_for(Duration::ZERO)
+    }
+
+    fn wait_until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
+        let outcome = self.flight.wait(until);
+        self.is_over = !matches!(outcome, Ok(None));
+        Ok(outcome?.map(|mut outcome| {
+            if let (Outcome::Stopped { report, .. }, Some(lines)) = (&mut outcome, &self.sources) {
+                report.look_up(lines.sites(), lines.sources());
+            }
+            outcome
+        }))
+    }
+}
+
+impl Future for RemoteRunning {
+    type Output = Result<Outcome>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Registered first, so that an end in between is not missed.
+        self.flight.register(context.waker());
+        match Self::poll(&mut self) {
+            Ok(Some(outcome)) => Poll::Ready(Ok(outcome)),
+            Err(error) => Poll::Ready(Err(error)),
+            Ok(None) => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for RemoteRunning {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.cancel();
+        }
+    }
+}
