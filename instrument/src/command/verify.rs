@@ -1,0 +1,350 @@
+//! `cuinstr verify`.
+
+use super::Status;
+use super::cli::{VerifyArgs, VerifyFormat};
+use super::exceptions::Exceptions;
+use super::input::Input;
+use super::output;
+use super::report::{Style, status_of};
+use super::sarif;
+use anyhow::Context;
+use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::render::{self, Source, one_line};
+use cuinstr::verify::report::{Loop, Place, Report, Verdict};
+use cuinstr::verify::verify_ptx;
+use cuinstr_image::{Content, Kernel};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Largest source that is read to show a line of it, in bytes.
+const LARGEST_SOURCE: u64 = 16 << 20;
+
+/// Proves what the command line asks for.
+///
+/// # Errors
+/// If standard output can't be written.
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
+    let style = Style::new(super::cli::Format::Full);
+    let mut exceptions = Exceptions::default();
+    if let Some(path) = &args.allow {
+        let input = Input { path: path.clone(), name: path.to_string_lossy().into_owned() };
+        let bytes = match input.read() {
+            Ok(bytes) => bytes,
+            Err(diagnostic) => return Ok(complain(style, &input.name, b"", &[*diagnostic])),
+        };
+        exceptions = match Exceptions::parse(&bytes) {
+            Ok(exceptions) => exceptions,
+            Err(diagnostic) => return Ok(complain(style, &input.name, &bytes, &[*diagnostic])),
+        };
+    }
+    let mut printer =
+        Printer { args, exceptions, text: String::new(), sources: BTreeMap::new(), results: Vec::new(), status: Status::Done };
+    let mut status = Status::Done;
+    for path in &args.files {
+        let input = Input::new(path);
+        match input.read() {
+            Ok(bytes) => printer.file(&input.name, &bytes),
+            Err(diagnostic) => status = status.max(complain(style, &input.name, b"", &[*diagnostic])),
+        }
+        if args.format != VerifyFormat::Sarif {
+            output::to_stdout(std::mem::take(&mut printer.text).as_bytes()).context("standard output can't be written")?;
+        }
+    }
+    if args.format == VerifyFormat::Sarif {
+        output::to_stdout(sarif::log(&printer.results).as_bytes()).context("standard output can't be written")?;
+    }
+    if let Some(path) = &args.allow
+        && status == Status::Done
+    {
+        let unused = printer.exceptions.stale();
+        let bytes = std::fs::read(path).unwrap_or_default();
+        status = status.max(complain(style, &path.to_string_lossy(), &bytes, &unused));
+    }
+    Ok(status.max(printer.status))
+}
+
+/// Says what is wrong on standard error.
+fn complain(style: Style, path: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> Status {
+    super::report::to_stderr(&style.render(path, bytes, diagnostics));
+    status_of(diagnostics)
+}
+
+/// Collects what is to be printed.
+struct Printer<'a> {
+    args: &'a VerifyArgs,
+    exceptions: Exceptions,
+    text: String,
+    /// Sources by path, and none for those that are not there.
+    sources: BTreeMap<String, Option<Source>>,
+    results: Vec<sarif::Result>,
+    status: Status,
+}
+
+impl Printer<'_> {
+    /// One input.
+    fn file(&mut self, name: &str, bytes: &[u8]) {
+        let image = match cuinstr_image::read(bytes) {
+            Ok(image) => image,
+            Err(error) => {
+                self.say(name, None, &Diagnostic::new(Code::UnsoundPtx, error.to_string()), &[], None);
+                return;
+            }
+        };
+        for note in &image.notes {
+            self.say(name, None, &Diagnostic::new(Code::UnsoundPtx, note.as_str()), &[], None);
+        }
+        let lone = image.parts.len() == 1;
+        for part in &image.parts {
+            if let Content::Ptx(text) = &part.content {
+                let shown =
+                    if lone && part.place == cuinstr_image::Place::default() { name.to_owned() } else { format!("{name}: {}", part.place) };
+                self.module(&shown, text);
+            }
+        }
+        for part in image.without_ptx() {
+            let arch = part.arch.map_or_else(String::new, |arch| format!(" for sm_{arch}"));
+            let what = match &part.content {
+                Content::Unread(why) => format!("a part{arch} can't be read: {why}"),
+                Content::Intermediate => format!("there is intermediate code{arch} without its PTX"),
+                Content::Code(_) | Content::Ptx(_) => format!("there is machine code{arch} without its PTX"),
+            };
+            let diagnostic = Diagnostic::new(Code::MachineCodeOnly, what)
+                .help("compile with PTX kept: `-gencode arch=compute_90,code=[sm_90,compute_90]`");
+            self.say(&format!("{name}: {}", part.place), None, &diagnostic, &[], None);
+        }
+    }
+
+    /// One PTX text.
+    fn module(&mut self, name: &str, text: &str) {
+        let report = verify_ptx(text);
+        if self.args.format == VerifyFormat::Json {
+            self.json(name, &report);
+            return;
+        }
+        let mut source = None;
+        let mut ptx = |line: usize| {
+            let source: &Source = source.get_or_insert_with(|| Source::new(name, text.as_bytes()));
+            (source.clone(), source.line(line, 0))
+        };
+        let (mut bad, mut allowed) = (0, 0);
+        for fault in &report.faults {
+            let (source, span) = ptx(fault.line);
+            self.say(name, Some(&source), &Diagnostic::new(Code::UnsoundPtx, fault.message.as_str()).at(span), &[], None);
+            bad += 1;
+        }
+        for found in &report.loops {
+            let Some(code) = code_of(&found.verdict) else { continue };
+            let accepted = self.exceptions.accept_loop(found);
+            bad += usize::from(accepted.is_none());
+            allowed += usize::from(accepted.is_some());
+            let what = if found.recursion {
+                let names: Vec<String> = found.blocks.iter().map(|name| format!("`{}`", Kernel::new(name).name)).collect();
+                format!("functions call each other ({}): {}", names.join(", "), found.verdict.text())
+            } else {
+                format!("loop {}", found.verdict.text())
+            };
+            let mut diagnostic = Diagnostic::new(code, what).in_function(Kernel::new(&found.function).name);
+            diagnostic.help = Some(help(found));
+            self.show(name, &diagnostic, found.place.as_ref(), found.line, &mut ptx, accepted);
+        }
+        for call in &report.unknown {
+            let accepted = self.exceptions.accept_call(call);
+            bad += usize::from(accepted.is_none());
+            allowed += usize::from(accepted.is_some());
+            let callee =
+                if call.callee.is_empty() { "through a pointer".to_owned() } else { format!("of `{}`", Kernel::new(&call.callee).name) };
+            let diagnostic = Diagnostic::new(Code::UnknownCallee, format!("a call {callee} leads out of sight"))
+                .in_function(Kernel::new(&call.function).name);
+            self.show(name, &diagnostic, call.place.as_ref(), call.line, &mut ptx, accepted);
+        }
+        if self.args.list && self.args.format != VerifyFormat::Sarif {
+            self.list(name, &report);
+        }
+        if self.args.format == VerifyFormat::Text {
+            let count = |holds: fn(&Verdict) -> bool| report.loops.iter().filter(|found| holds(&found.verdict)).count();
+            let polled = count(|verdict| matches!(verdict, Verdict::Polled { .. }));
+            let bounded = count(|verdict| matches!(verdict, Verdict::Bounded { .. }));
+            let others = report.loops.len() - polled - bounded;
+            let plural = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+            let verdict = match (bad, allowed) {
+                (0, 0) => "every loop can be stopped or ends".to_owned(),
+                (0, allowed) => format!("proved but for {allowed} accepted"),
+                _ => "NOT PROVED".to_owned(),
+            };
+            let _ = writeln!(
+                self.text,
+                "{}: {verdict}: {}, {}: {polled} polled, {bounded} bounded, {others} neither",
+                one_line(name),
+                plural(report.kernels.len(), "kernel"),
+                plural(report.loops.len(), "loop"),
+            );
+        }
+    }
+
+    /// A finding, at its source if that can be read, else in the PTX.
+    fn show(
+        &mut self,
+        name: &str,
+        diagnostic: &Diagnostic,
+        place: Option<&Place>,
+        line: usize,
+        ptx: &mut dyn FnMut(usize) -> (Source, std::ops::Range<usize>),
+        accepted: Option<String>,
+    ) {
+        let mut diagnostic = diagnostic.clone();
+        if accepted.is_none() {
+            self.status = self.status.max(Status::Refused);
+        } else if self.args.format != VerifyFormat::Sarif {
+            return;
+        }
+        let Some(place) = place else {
+            let (source, span) = ptx(line);
+            self.say(name, Some(&source), &diagnostic.at(span), &[], accepted);
+            return;
+        };
+        if !place.inlined.is_empty() {
+            let chain: Vec<String> = place.inlined.iter().map(|frame| format!("{}:{}", one_line(&frame.file), frame.line)).collect();
+            let note = format!("inlined at {}", chain.join(", which is inlined at "));
+            diagnostic.help = Some(diagnostic.help.map_or_else(|| note.clone(), |help| format!("{help}; {note}")));
+        }
+        let source = self.sources.entry(place.file.clone()).or_insert_with(|| read_source(&place.file)).clone();
+        match source {
+            Some(source) if self.args.format != VerifyFormat::Sarif => {
+                let span = source.line(place.line as usize, place.column as usize);
+                self.say(&place.file, Some(&source), &diagnostic.at(span), &place.inlined, accepted);
+            }
+            _ => {
+                // Without the source the line is still said.
+                let at = (place.file.clone(), place.line as usize, place.column as usize);
+                self.say_at(at, &diagnostic, &place.inlined, accepted);
+            }
+        }
+    }
+
+    fn say(
+        &mut self,
+        path: &str,
+        source: Option<&Source>,
+        diagnostic: &Diagnostic,
+        inlined: &[cuinstr::verify::report::Frame],
+        accepted: Option<String>,
+    ) {
+        let none = Source::new(path, b"");
+        let source = source.unwrap_or(&none);
+        if accepted.is_none() {
+            self.status = self.status.max(Status::Refused);
+        }
+        match self.args.format {
+            VerifyFormat::Text => self.text += &render::full(source, diagnostic, false),
+            VerifyFormat::Short => self.text += &render::short(source, diagnostic),
+            VerifyFormat::Json => self.text += &render::json(source, diagnostic),
+            VerifyFormat::Sarif => {
+                let position =
+                    diagnostic.primary.as_ref().map_or(render::Position { line: 1, column: 0 }, |label| source.position(label.span.start));
+                self.result((path.to_owned(), position.line, position.column), diagnostic, inlined, accepted);
+            }
+        }
+    }
+
+    fn say_at(
+        &mut self,
+        at: (String, usize, usize),
+        diagnostic: &Diagnostic,
+        inlined: &[cuinstr::verify::report::Frame],
+        accepted: Option<String>,
+    ) {
+        let (file, line, column) = &at;
+        match self.args.format {
+            VerifyFormat::Sarif => self.result(at, diagnostic, inlined, accepted),
+            VerifyFormat::Text => {
+                let name = format!("{file}:{line}:{column}");
+                self.text += &render::full(&Source::new(&name, b""), diagnostic, false);
+            }
+            VerifyFormat::Short | VerifyFormat::Json => {
+                let name = format!("{file}:{line}:{column}");
+                self.text += &render::short(&Source::new(&name, b""), diagnostic);
+            }
+        }
+    }
+
+    fn result(
+        &mut self,
+        at: (String, usize, usize),
+        diagnostic: &Diagnostic,
+        inlined: &[cuinstr::verify::report::Frame],
+        accepted: Option<String>,
+    ) {
+        let function = diagnostic.function.as_ref().map_or_else(String::new, |function| format!(", in `{function}`"));
+        self.results.push(sarif::Result {
+            code: diagnostic.code,
+            message: format!("{}{function}", diagnostic.message),
+            at,
+            inlined: inlined.to_vec(),
+            accepted,
+        });
+    }
+
+    /// Every loop, one a line.
+    fn list(&mut self, name: &str, report: &Report) {
+        for found in &report.loops {
+            let place = found.place.as_ref().map_or_else(
+                || format!("{}:{}", one_line(name), found.line),
+                |place| format!("{}:{}:{}", one_line(&place.file), place.line, place.column),
+            );
+            let function = one_line(&Kernel::new(&found.function).name);
+            let kind = if found.recursion { "recursion" } else { "loop" };
+            let _ = writeln!(self.text, "{place}: {}{kind} in {function}: {}", "  ".repeat(found.depth), found.verdict.text());
+        }
+    }
+
+    fn json(&mut self, name: &str, report: &Report) {
+        let mut allowed = Vec::new();
+        let mut holds = report.faults.is_empty();
+        for (number, found) in report.loops.iter().enumerate() {
+            let accepted = self.exceptions.accept_loop(found);
+            holds &= found.verdict.holds() || accepted.is_some();
+            allowed.extend(accepted.map(|reason| json!({ "loop": number, "reason": reason })));
+        }
+        for (number, call) in report.unknown.iter().enumerate() {
+            let accepted = self.exceptions.accept_call(call);
+            holds &= accepted.is_some();
+            allowed.extend(accepted.map(|reason| json!({ "unknown": number, "reason": reason })));
+        }
+        if !holds {
+            self.status = self.status.max(Status::Refused);
+        }
+        let _ = writeln!(self.text, "{}", json!({ "path": name, "holds": holds, "allowed": allowed, "report": report }));
+    }
+}
+
+fn code_of(verdict: &Verdict) -> Option<Code> {
+    match verdict {
+        Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
+        Verdict::NotPolled { .. } => Some(Code::NotStoppable),
+        Verdict::TrapOnly => Some(Code::TrapsOnly),
+        Verdict::WaitsInHardware => Some(Code::WaitsInHardware),
+    }
+}
+
+/// What a person looks at next: the blocks of the cycle, and from where it is reached.
+fn help(found: &Loop) -> String {
+    let mut text = format!("PTX line {}", found.line);
+    if !found.recursion {
+        let some: Vec<&str> = found.blocks.iter().map(String::as_str).take(6).collect();
+        let more = if found.blocks.len() > some.len() { ", …" } else { "" };
+        let _ = write!(text, ", blocks {}{more}", some.join(" "));
+    }
+    let kernels: Vec<String> =
+        found.kernels.iter().filter(|kernel| **kernel != found.function).map(|kernel| Kernel::new(kernel).name).take(3).collect();
+    if !kernels.is_empty() {
+        let _ = write!(text, ", reached from {}", kernels.join(", "));
+    }
+    text
+}
+
+fn read_source(path: &str) -> Option<Source> {
+    let is_small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST_SOURCE);
+    is_small.then(|| std::fs::read(Path::new(path)).ok()).flatten().map(|bytes| Source::new(path, &bytes))
+}

@@ -1,0 +1,211 @@
+//! A function taken apart as far as its loops need it: its graph, its registers, and who writes them.
+
+use super::graph::Graph;
+use super::instruction::{Operand, Register, Registers, decode, split_guard, text_of, written};
+use super::text::Function;
+use super::value::{Assumption, Kind, LAUNCH, NOBODY, Source, Value, result};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// Most blocks that are looked at for what a register held before a loop.
+const MOST_WALKED: usize = 2048;
+/// Longest chain of instructions that is followed for it.
+const MOST_DEPTH: u32 = 8;
+
+/// A function with what is asked of it again and again.
+#[derive(Debug)]
+pub(super) struct Body<'a> {
+    pub(super) text: &'a str,
+    pub(super) function: &'a Function<'a>,
+    pub(super) graph: &'a Graph,
+    pub(super) registers: Registers<'a>,
+    /// Statements that write each register, in one run a register.
+    writers: Vec<u32>,
+    first_writer: Vec<u32>,
+    block_of: Vec<u32>,
+    /// What loops that come earlier leave behind, by statement and number of the result.
+    left: BTreeMap<(u32, u32), Value>,
+    walks: Cell<usize>,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(text: &'a str, function: &'a Function<'a>, graph: &'a Graph) -> Self {
+        let registers = Registers::new(function);
+        let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
+        for (index, statement) in function.statements.iter().enumerate() {
+            written(function, &registers, text, statement, |register| pairs.push((register, index as u32)));
+        }
+        let mut first_writer = vec![0_u32; registers.count() + 1];
+        for (register, _) in &pairs {
+            first_writer[*register as usize + 1] += 1;
+        }
+        for index in 0..registers.count() {
+            first_writer[index + 1] += first_writer[index];
+        }
+        let mut next = first_writer.clone();
+        let mut writers = vec![0; pairs.len()];
+        for (register, statement) in pairs {
+            let at = &mut next[register as usize];
+            writers[*at as usize] = statement;
+            *at += 1;
+        }
+        let mut block_of = vec![0; function.statements.len()];
+        for (number, block) in graph.blocks.iter().enumerate() {
+            block_of[block.first as usize..block.end as usize].fill(number as u32);
+        }
+        Self { text, function, graph, registers, writers, first_writer, block_of, left: BTreeMap::new(), walks: Cell::new(0) }
+    }
+
+    /// Statements that may write a register, in order.
+    pub(super) fn writers(&self, register: Register) -> &[u32] {
+        let at = register as usize;
+        &self.writers[self.first_writer[at] as usize..self.first_writer[at + 1] as usize]
+    }
+
+    /// Those among them that stand in a range of the text.
+    pub(super) fn writers_between(&self, register: Register, range: std::ops::Range<u32>) -> &[u32] {
+        let all = self.writers(register);
+        &all[all.partition_point(|at| *at < range.start)..all.partition_point(|at| *at < range.end)]
+    }
+
+    pub(super) fn block_of(&self, statement: u32) -> u32 {
+        self.block_of[statement as usize]
+    }
+
+    /// The register that guards a statement.
+    pub(super) fn guard(&self, statement: u32) -> Option<Register> {
+        let statement = &self.function.statements[statement as usize];
+        let (name, _) = split_guard(text_of(self.text, statement)).0?;
+        self.registers.find(self.function, statement.scope, name)
+    }
+
+    /// Whether a statement's guard must be true for it to take effect, rather than false.
+    pub(super) fn polarity(&self, statement: u32) -> bool {
+        let statement = &self.function.statements[statement as usize];
+        split_guard(text_of(self.text, statement)).0.is_none_or(|(_, when)| when)
+    }
+
+    /// Notes what an instruction of a loop leaves in its n-th result.
+    pub(super) fn note(&mut self, statement: u32, nth: u32, value: Value) {
+        self.left.insert((statement, nth), lasting(value));
+    }
+
+    /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
+    pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
+        let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
+        let width = self.registers.width(register).clamp(1, 64);
+        if !outside {
+            return Value::unknown(width);
+        }
+        let mut starts: Vec<u32> = Vec::new();
+        for &block in blocks {
+            if block == 0 {
+                return Value::unknown(width);
+            }
+            starts.extend(self.graph.sources(block).iter().filter(|source| !member(**source)));
+        }
+        self.walks.set(0);
+        self.at_ends(register, starts, 0)
+    }
+
+    /// What a register holds at the ends of these blocks, whichever of them was passed last.
+    fn at_ends(&self, register: Register, mut work: Vec<u32>, depth: u32) -> Value {
+        let width = self.registers.width(register).clamp(1, 64);
+        let unknown = Value::unknown(width);
+        let writers = self.writers(register);
+        let mut seen: Vec<u32> = Vec::new();
+        let mut known: Option<Value> = None;
+        while let Some(block) = work.pop() {
+            if seen.contains(&block) {
+                continue;
+            }
+            self.walks.set(self.walks.get() + 1);
+            if self.walks.get() > MOST_WALKED || seen.len() > 64 {
+                return unknown;
+            }
+            seen.push(block);
+            let here = self.graph.blocks[block as usize];
+            let behind = writers.partition_point(|statement| *statement < here.end);
+            match writers[..behind].last().filter(|statement| **statement >= here.first) {
+                Some(&statement) => {
+                    let value = self.written_by(register, statement, depth);
+                    let joined = known.map_or(value, |known| known.join(&value, width, NOBODY));
+                    if joined.range.is_full(width) && joined.kind == Kind::Plain && joined.name == NOBODY {
+                        return unknown;
+                    }
+                    known = Some(joined);
+                }
+                // Nothing is known of what a register holds before it is first written.
+                None if block == 0 => return unknown,
+                None => work.extend(self.graph.sources(block)),
+            }
+        }
+        known.unwrap_or(unknown)
+    }
+
+    fn written_by(&self, register: Register, statement: u32, depth: u32) -> Value {
+        let width = self.registers.width(register).clamp(1, 64);
+        let instruction = decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize]);
+        let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };
+        if let Some(value) = self.left.get(&(statement, nth as u32)) {
+            return *value;
+        }
+        if instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
+            return Value::unknown(width);
+        }
+        lasting(result(&instruction, nth, width, u32::MAX, &Earlier { body: self, statement, depth }))
+    }
+
+    /// What a register holds in front of a statement.
+    fn in_front(&self, register: Register, statement: u32, depth: u32) -> Value {
+        let block = self.block_of(statement);
+        let writers = self.writers(register);
+        let first = self.graph.blocks[block as usize].first;
+        let behind = writers.partition_point(|writer| *writer < statement);
+        match writers[..behind].last().filter(|writer| **writer >= first) {
+            Some(&writer) => self.written_by(register, writer, depth),
+            None if block == 0 => Value::unknown(self.registers.width(register).clamp(1, 64)),
+            None => self.at_ends(register, self.graph.sources(block).to_vec(), depth),
+        }
+    }
+}
+
+/// What stays true of a value for the rest of the function.
+fn lasting(value: Value) -> Value {
+    let kind = match value.kind {
+        Kind::Control(_) | Kind::Flag => value.kind,
+        _ => Kind::Plain,
+    };
+    Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, ..value }
+}
+
+/// Operands of an instruction outside the loop.
+struct Earlier<'b, 'a> {
+    body: &'b Body<'a>,
+    statement: u32,
+    depth: u32,
+}
+
+impl Source for Earlier<'_, '_> {
+    fn value(&self, operand: Operand<'_>, width: u8) -> Value {
+        match operand {
+            Operand::Register(register) => {
+                let own = self.body.registers.width(register);
+                if width != 0 && own != width || own == 0 || own > 64 {
+                    return Value::unknown(width.clamp(1, 64));
+                }
+                self.body.in_front(register, self.statement, self.depth + 1)
+            }
+            Operand::Number(value) if width != 0 => Value::of(super::range::Range::constant(value, width)),
+            _ => Value::unknown(width.clamp(1, 64)),
+        }
+    }
+
+    fn is_fixed(&self, _: Operand<'_>) -> bool {
+        false
+    }
+
+    fn assumption(&self) -> Assumption {
+        Assumption::default()
+    }
+}

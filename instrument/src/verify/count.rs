@@ -1,0 +1,68 @@
+//! Counted rounds: a register that rises or falls in each.
+
+use super::flow::{Found, Pass, State};
+use super::range::Range;
+use super::value::Value;
+
+/// Most rounds that one register may count without a poll.
+pub const MOST_ROUNDS: u64 = 1 << 16;
+/// Most rounds of loops within loops without a poll, their counts multiplied.
+pub const MOST_TOGETHER: u64 = 1 << 26;
+
+/// At most so many rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) rounds: u64,
+    /// How far it moves in each round at least.
+    pub(super) step: u64,
+    /// The register that counts, as a slot; `u32::MAX` if none is needed.
+    pub(super) slot: u32,
+}
+
+/// The loop never comes round.
+pub(super) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX };
+
+/// The least bound that some register gives: `base` is what registers hold at the head in any round, and `found` says how they come back.
+///
+/// A register that is between L and H at the head in every round, and d less or more in each round than in the one before, without
+/// wrapping, is there for at most (H - L) / d further rounds.
+pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State) -> Option<Count> {
+    let again = found.again.as_ref()?;
+    let mut best: Option<Count> = None;
+    for (slot, value) in again.iter() {
+        let Some(since) = value.since.filter(|since| since.slot == slot) else { continue };
+        let step = if since.hi < 0 {
+            -i128::from(since.hi)
+        } else if since.lo > 0 {
+            i128::from(since.lo)
+        } else {
+            continue;
+        };
+        let (width, base) = (pass.slice.slots[slot as usize].1, base.get(slot));
+        if !(2..=64).contains(&width) {
+            continue;
+        }
+        for (holds, signed) in [(since.unsigned, false), (since.signed, true)] {
+            let range = base.map_or(Range::full(width), |base| base.range).as_integers(signed, width);
+            let rounds = u64::try_from((range.hi - range.lo) / step).unwrap_or(u64::MAX);
+            if holds && rounds <= MOST_ROUNDS && best.is_none_or(|best| rounds < best.rounds) {
+                best = Some(Count { rounds, step: u64::try_from(step).unwrap_or(1), slot });
+            }
+        }
+    }
+    best
+}
+
+/// How far a register may fall in all, and how many rounds of this loop that allows, for a register that falls far enough in each round to
+/// pay for the rounds inside, each of which was added to every register at its price; or at least does not rise then.
+pub(super) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<(u64, u64)> {
+    let again = found.again.as_ref()?;
+    let bound = |(slot, value): (u32, &Value)| {
+        let since = value.since.filter(|since| since.slot == slot && since.hi <= 0)?;
+        let width = pass.slice.slots[slot as usize].1;
+        let range = base.get(slot).map_or(Range::full(width), |base| base.range).as_integers(!since.unsigned, width);
+        let span = u64::try_from(range.hi - range.lo).ok().filter(|span| *span <= MOST_ROUNDS)?;
+        Some((span, if since.hi < 0 { span / since.hi.unsigned_abs() } else { own }))
+    };
+    again.iter().filter_map(bound).min()
+}

@@ -1,0 +1,38 @@
+//! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
+//! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
+//!
+//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction` (operands,
+//! registers) → `range`, `value` (what an instruction makes of what is known) → `slice`, `body`, `flow` (values followed through blocks) →
+//! `round`, `count` (what is proved of a loop) → `calls`, `verdict` (the whole module) → `place`, [`report`].
+
+mod body;
+mod calls;
+mod count;
+mod flow;
+mod graph;
+mod instruction;
+mod place;
+mod range;
+pub mod report;
+mod round;
+mod slice;
+mod text;
+mod value;
+mod verdict;
+
+pub use count::{MOST_ROUNDS, MOST_TOGETHER};
+pub use report::Report;
+
+/// What can be proved of the loops in this PTX. Never fails: what is wrong with the text is in [`Report::faults`].
+///
+/// # Examples
+/// ```
+/// let ptx = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n";
+/// let report = cuinstr::verify::verify_ptx(ptx);
+/// assert!(!report.holds());
+/// assert_eq!(report.loops[0].function, "spin");
+/// ```
+#[must_use]
+pub fn verify_ptx(ptx: &str) -> Report {
+    verdict::report(ptx, &text::read(ptx))
+}

@@ -1,0 +1,155 @@
+//! What the proof says.
+
+use serde::Serialize;
+
+/// What was found in one module of PTX.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// `.target`, if there is one.
+    pub target: Option<String>,
+    /// Kernels, in the order of the text.
+    pub kernels: Vec<String>,
+    /// Loops and cycles of calls, in the order of the text.
+    pub loops: Vec<Loop>,
+    /// Calls of functions that are not in sight.
+    pub unknown: Vec<UnknownCall>,
+    /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
+    pub faults: Vec<Fault>,
+}
+
+impl Report {
+    /// Whether every loop is polled or bounded, every callee is in sight, and the text is sound.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.faults.is_empty() && self.unknown.is_empty() && self.loops.iter().all(|found| found.verdict.holds())
+    }
+}
+
+/// A loop, or functions that call each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loop {
+    /// Function it lies in; for a cycle of calls the first of them.
+    pub function: String,
+    /// Kernels that reach it, the first few; empty if none of this module does.
+    pub kernels: Vec<String>,
+    /// What is proved.
+    pub verdict: Verdict,
+    /// Line of the PTX, from 1, at which its rounds begin.
+    pub line: usize,
+    /// Where in the source its rounds end, if the PTX says so.
+    pub place: Option<Place>,
+    /// Every line of sources that its blocks come from: file and line.
+    pub lines: Vec<(String, u32)>,
+    /// Labels of its blocks; blocks without one by their line in the PTX (`line 17`). For a cycle of calls, the functions.
+    pub blocks: Vec<String>,
+    /// How many loops are around it in its function.
+    pub depth: usize,
+    /// Whether it is a cycle of calls.
+    pub recursion: bool,
+}
+
+/// What is proved of a loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Once the flag says stop, at most so many rounds of it and the loops inside go on: 0 if each asks.
+    Polled {
+        /// Most further rounds.
+        rounds: u64,
+    },
+    /// It ends by itself.
+    Bounded {
+        /// By what.
+        by: Bound,
+    },
+    /// Each round waits for a barrier in hardware, which can't ask.
+    WaitsInHardware,
+    /// Nothing shows that it can be stopped.
+    NotPolled {
+        /// Why not.
+        why: String,
+    },
+    /// Threads that must stop trap under `trap`; under `leave` they say so and go on.
+    TrapOnly,
+}
+
+/// What ends a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// At most so many rounds each time it is entered, those of loops inside included.
+    Rounds(u64),
+    /// A clock, after a second or 10^9 cycles at most.
+    Clock,
+}
+
+impl Verdict {
+    /// Whether it lets a module pass.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::Polled { .. } | Self::Bounded { .. })
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Polled { rounds: 0 } => "polled".to_owned(),
+            Self::Polled { rounds } => format!("polled (within {rounds} rounds)"),
+            Self::Bounded { by: Bound::Rounds(0) } => "bounded (never repeats)".to_owned(),
+            Self::Bounded { by: Bound::Rounds(rounds) } => format!("bounded (at most {rounds} rounds)"),
+            Self::Bounded { by: Bound::Clock } => "bounded (by the clock)".to_owned(),
+            Self::WaitsInHardware => "waits in hardware".to_owned(),
+            Self::NotPolled { why } => format!("not polled: {why}"),
+            Self::TrapOnly => "traps only: under `leave` its threads go on".to_owned(),
+        }
+    }
+}
+
+/// A place in a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// As the compiler spelled it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
+    /// Where it was inlined, from the inside out.
+    pub inlined: Vec<Frame>,
+}
+
+/// A call that was inlined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// The function that was inlined, as the linker knows it; empty if the PTX does not say.
+    pub function: String,
+    /// Where it was called.
+    pub file: String,
+    /// Line of the call, from 1.
+    pub line: u32,
+    /// Column of the call, from 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// A call that leads out of sight.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnknownCall {
+    /// Function that calls.
+    pub function: String,
+    /// Function that is called; empty for a pointer.
+    pub callee: String,
+    /// Line of the PTX, from 1.
+    pub line: usize,
+    /// Where in the source, if the PTX says so.
+    pub place: Option<Place>,
+}
+
+/// What is wrong with the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Line of the PTX, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
+}

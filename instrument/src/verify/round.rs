@@ -1,0 +1,385 @@
+//! The loops of one function, and what can be proved of each.
+//!
+//! An infinite run of a function, its callees returning, passes some set of blocks for ever: a strongly connected set S. For each loop, a
+//! head and the strongly connected set around it, it is shown that no S that holds the head can be passed for ever once the flag says stop;
+//! then the head is taken out, and what is still strongly connected inside is a loop of its own. That this is enough: each S lies in one
+//! of the sets and holds its head, or else lies in a set inside.
+//!
+//! To show it for one head, a round is followed from the head, with whatever any earlier round may have left in registers (`base`), under
+//! the assumption that the flag holds the launch's number. Since S is passed for ever, every edge of S is passed in rounds that begin after
+//! the host wrote the flag; edges that no such round can pass are not in S. What is left around the head must be empty, or a register must
+//! rise or fall in each round without wrapping, within bounds that hold in any round.
+
+use super::body::Body;
+use super::count::{Count, NEVER, count, count_together};
+use super::flow::{Found, Pass, State};
+use super::graph::{Components, Graph};
+use super::slice::Slice;
+use super::value::{Assumption, Since, Value};
+
+/// Looks at blocks and steps, in multiples of a set's size, before a proof is given up.
+const PATIENCE: usize = 60;
+/// And looks that any set is worth.
+const LOOKS: usize = 200_000;
+/// Deepest chain of loops within loops that is followed.
+const DEEPEST: usize = 50;
+/// Most loops of one set of which some are counted together.
+const MOST_TOGETHER: usize = 1000;
+
+/// What is proved of a loop, without what loops inside add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// No round goes on once the flag says stop.
+    Polled,
+    /// At most so many rounds go on after that.
+    PolledWithin(Count),
+    /// At most so many rounds, whatever the flag says.
+    Counted(Count),
+    /// A clock ends it.
+    Clock,
+    /// Threads go on when the flag says stop, but under `trap` they trap.
+    TrapOnly,
+    /// Nothing.
+    None(Why),
+}
+
+/// Why there is no proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Some round neither asks nor counts.
+    NoPoll,
+    /// Some round asks for the flag and goes on.
+    GoesOn,
+    /// Too large or too deep for this proof.
+    TooLarge,
+}
+
+/// A loop of the function.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// The block that rounds begin at.
+    pub(super) head: u32,
+    /// All blocks of it, sorted.
+    pub(super) blocks: Vec<u32>,
+    /// Those that a round without end may pass, sorted; empty if there is none.
+    pub(super) left: Vec<u32>,
+    /// Index of the loop around it.
+    pub(super) parent: Option<usize>,
+    pub(super) proof: Proof,
+    /// Loops inside whose rounds one register counts together with those of this one.
+    pub(super) shared: Option<Shared>,
+    /// Depth of nesting, from 0.
+    pub(super) depth: usize,
+}
+
+/// Rounds that are counted together.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// At most so many of the loop itself.
+    pub(super) own: u64,
+    /// Heads of the loops inside, and at most how many rounds of each.
+    pub(super) inside: Vec<(u32, u64)>,
+}
+
+/// The strongly connected sets of a function that its entry reaches, in topological order.
+pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Components) -> Vec<Vec<u32>> {
+    let mut nodes: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
+    nodes.sort_by_key(|block| place[*block as usize]);
+    let mut sets = components.find(graph.blocks.len(), &nodes, |block, nth| graph.edges(block).get(nth as usize).map(|edge| Some(edge.to)));
+    sets.reverse();
+    for set in &mut sets {
+        set.sort_unstable();
+    }
+    sets
+}
+
+/// Scratch space for one function.
+struct Work<'w, 'a> {
+    body: &'w Body<'a>,
+    slice: &'w Slice<'a>,
+    place: &'w [u32],
+    /// `u32::MAX` for each block of the function, but while a pass is under way.
+    position: &'w mut Vec<u32>,
+    components: &'w mut Components,
+    returns: &'w dyn Fn(u32, Assumption) -> bool,
+    /// Looks left.
+    budget: usize,
+}
+
+/// The loops of one strongly connected set, outermost first.
+pub(super) fn rounds(
+    body: &mut Body<'_>,
+    place: &[u32],
+    set: &[u32],
+    (components, position): (&mut Components, &mut Vec<u32>),
+    returns: &dyn Fn(u32, Assumption) -> bool,
+) -> Vec<Round> {
+    let slice = Slice::new(body, set);
+    position.resize(body.graph.blocks.len(), u32::MAX);
+    let is_member = |block: u32| set.binary_search(&block).is_ok();
+    let enter =
+        State::new(slice.slots.iter().zip(0..).map(|((register, _), slot)| (slot, body.before(*register, set, &is_member))).collect());
+    let mut work =
+        Work { body, slice: &slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
+    let entries: Vec<u32> = set
+        .iter()
+        .copied()
+        .filter(|block| {
+            *block == 0 || body.graph.sources(*block).iter().any(|source| !is_member(*source) && place[*source as usize] != u32::MAX)
+        })
+        .collect();
+    let starts: Vec<(u32, State)> = entries.iter().map(|block| (*block, enter.clone())).collect();
+    let mut order = set.to_vec();
+    order.sort_by_key(|block| place[*block as usize]);
+    let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    let base = work.pass(&order, &starts, &anything, |found, pass| {
+        let mut notes = Vec::new();
+        pass.show(&found, |index, _, after| {
+            let step = &slice.steps[index as usize];
+            for (nth, slot) in step.writes.iter().enumerate().filter(|(_, slot)| **slot != u32::MAX) {
+                notes.extend(after.get(*slot).map(|value| (step.statement, nth as u32, *value)));
+            }
+        });
+        (found, notes)
+    });
+    let (base, notes) = base;
+    let base_of = |head: u32| {
+        order.binary_search_by_key(&place[head as usize], |block| place[*block as usize]).ok().and_then(|at| base.states[at].clone())
+    };
+    let mut found = nest(&mut work, set, &entries, &base_of);
+    share(&mut work, &mut found, &base_of);
+    for (statement, nth, value) in notes {
+        body.note(statement, nth, value);
+    }
+    found
+}
+
+/// Loop by loop, from the outside in.
+fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], base_of: &dyn Fn(u32) -> Option<State>) -> Vec<Round> {
+    let mut found: Vec<Round> = Vec::new();
+    let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
+    while let Some((blocks, parent, depth)) = waiting.pop() {
+        let graph = work.body.graph;
+        work.budget = work.budget.saturating_sub(blocks.len());
+        let is_member = |block: u32| blocks.binary_search(&block).is_ok();
+        let is_entry = |block: &u32| {
+            if parent.is_none() { entries.contains(block) } else { graph.sources(*block).iter().any(|source| !is_member(*source)) }
+        };
+        let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
+        let (proof, left) = match base_of(head) {
+            // No round that begins here can be reached.
+            None => (Proof::Counted(NEVER), Left::default()),
+            Some(_) if work.budget == 0 || depth > DEEPEST => {
+                (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
+            }
+            Some(state) => prove(work, &blocks, head, &state),
+        };
+        let index = found.len();
+        let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
+        let sets = if depth > DEEPEST || work.budget == 0 {
+            // What lies inside is part of this loop's verdict.
+            Vec::new()
+        } else {
+            work.components.find(graph.blocks.len(), &inside, |block, nth| {
+                graph.edges(block).get(nth as usize).map(|edge| (edge.to != head && is_member(edge.to)).then_some(edge.to))
+            })
+        };
+        for mut inner in sets {
+            inner.sort_unstable();
+            waiting.push((inner, Some(index), depth + 1));
+        }
+        found.push(Round { head, blocks, left: left.blocks, parent, proof, shared: None, depth });
+    }
+    found
+}
+
+/// How control is followed: see [`Pass`].
+struct Way<'w> {
+    head: Option<u32>,
+    assumption: Assumption,
+    closed: &'w dyn Fn(usize) -> bool,
+    toll: &'w dyn Fn(u32, u32) -> Option<u64>,
+}
+
+impl<'a> Work<'_, 'a> {
+    /// Follows control through blocks and hands what was found to `then`.
+    fn pass<T>(&mut self, order: &[u32], starts: &[(u32, State)], way: &Way<'_>, then: impl FnOnce(Found, &Pass<'_, 'a>) -> T) -> T {
+        for (at, block) in order.iter().enumerate() {
+            self.position[*block as usize] = at as u32;
+        }
+        let mut fixed = vec![true; self.slice.slots.len()];
+        for block in order {
+            for step in &self.slice.steps[self.slice.steps(*block)] {
+                for slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                    fixed[*slot as usize] = false;
+                }
+            }
+        }
+        let pass = Pass {
+            body: self.body,
+            slice: self.slice,
+            order,
+            position: self.position,
+            closed: way.closed,
+            assumption: way.assumption,
+            returns: self.returns,
+            head: way.head,
+            toll: way.toll,
+            fixed: &fixed,
+        };
+        let found = pass.run(starts);
+        let looked = found.work;
+        let result = then(found, &pass);
+        self.budget = self.budget.saturating_sub(looked);
+        for block in order {
+            self.position[*block as usize] = u32::MAX;
+        }
+        result
+    }
+}
+
+/// What is left around a head under an assumption.
+#[derive(Debug, Default)]
+struct Left {
+    blocks: Vec<u32>,
+    asks: bool,
+    count: Option<Count>,
+}
+
+fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State) -> (Proof, Left) {
+    let asked = Assumption { asked: true, late: true, trap: false };
+    let only_late = Assumption { late: true, ..Assumption::default() };
+    let left = remaining(work, blocks, head, base, asked);
+    if left.blocks.is_empty() {
+        if left.asks {
+            return (Proof::Polled, left);
+        }
+        // Something else ends it: what it counts, a clock, or a callee that asks.
+        let plain = remaining(work, blocks, head, base, Assumption::default());
+        if plain.blocks.is_empty() {
+            return (Proof::Counted(NEVER), plain);
+        }
+        if let Some(count) = plain.count {
+            return (Proof::Counted(count), plain);
+        }
+        let late = remaining(work, blocks, head, base, only_late);
+        return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
+    }
+    if let Some(count) = left.count {
+        let plain = remaining(work, blocks, head, base, only_late);
+        return match plain.count {
+            Some(count) => (Proof::Counted(count), plain),
+            None => (Proof::PolledWithin(count), left),
+        };
+    }
+    if work.budget == 0 {
+        return (Proof::None(Why::TooLarge), left);
+    }
+    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked });
+    if trap.blocks.is_empty() || trap.count.is_some() {
+        return (Proof::TrapOnly, left);
+    }
+    (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
+}
+
+fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State, assumption: Assumption) -> Left {
+    let start = begin(work, head, base);
+    let graph = work.body.graph;
+    let place = work.place;
+    let mut blocks = blocks.to_vec();
+    let mut open: Option<Vec<usize>> = None;
+    let mut asks = false;
+    loop {
+        let mut order = blocks.clone();
+        order.sort_by_key(|block| (*block != head, place[*block as usize]));
+        let closed = |edge: usize| open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
+        let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
+        let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |found, pass| {
+            let counted = count(pass, &found, base);
+            (found, counted)
+        });
+        asks |= found.asks;
+        let is_member = |block: u32| blocks.binary_search(&block).is_ok();
+        let before = open.as_ref().map(Vec::len);
+        let now = found.open;
+        let sets = work.components.find(graph.blocks.len(), &order, |block, nth| {
+            graph.edges(block).get(nth as usize).map(|edge| {
+                let number = graph.first_edge(block) + nth as usize;
+                (is_member(edge.to) && now.binary_search(&number).is_ok()).then_some(edge.to)
+            })
+        });
+        let Some(mut around) = sets.into_iter().find(|set| set.contains(&head)) else { return Left { asks, ..Left::default() } };
+        around.sort_unstable();
+        // Only edges within what is left matter from now on.
+        let within: Vec<usize> = around
+            .iter()
+            .flat_map(|&block| graph.edges(block).iter().zip(graph.first_edge(block)..))
+            .filter(|(edge, number)| around.binary_search(&edge.to).is_ok() && now.binary_search(number).is_ok())
+            .map(|(_, number)| number)
+            .collect();
+        let is_same = around.len() == blocks.len() && before == Some(within.len());
+        if is_same || counted.is_some() || work.budget == 0 {
+            return Left { blocks: around, asks, count: counted };
+        }
+        blocks = around;
+        let mut within = within;
+        within.sort_unstable();
+        open = Some(within);
+    }
+}
+
+/// What holds at the beginning of a round: each register is what it is there.
+fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
+    let mut start = base.clone();
+    for &slot in work.slice.live(head) {
+        let width = work.slice.slots[slot as usize].1.clamp(1, 64);
+        let value = base.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
+        start.set(slot, Value { since: Some(Since { slot, lo: 0, hi: 0, unsigned: true, signed: true }), ..value });
+    }
+    start
+}
+
+/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds.
+fn share(work: &mut Work<'_, '_>, found: &mut [Round], base_of: &dyn Fn(u32) -> Option<State>) {
+    if found.len() > MOST_TOGETHER {
+        return;
+    }
+    for index in 0..found.len() {
+        let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
+        let mut inside: Vec<usize> = Vec::new();
+        for (number, round) in found.iter().enumerate().skip(index + 1) {
+            let is_inside = round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent));
+            if is_inside {
+                inside.push(number);
+            }
+        }
+        inside.retain(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
+        let Some(base) = base_of(found[index].head) else { continue };
+        let head = found[index].head;
+        let mut order = found[index].left.clone();
+        let place = work.place;
+        order.sort_by_key(|block| (*block != head, place[*block as usize]));
+        // All of them, or else those that the same register counts: a function that was inlined may have a count of its own.
+        let same =
+            inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(inner) if inner.slot == count.slot));
+        for together in [same.collect(), inside] {
+            if together.is_empty() || work.budget == 0 || found[index].shared.is_some() {
+                continue;
+            }
+            let start = begin(work, head, &base);
+            let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
+            let toll = |from: u32, to: u32| {
+                let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
+                found[number].blocks.binary_search(&from).is_ok().then(|| step(number))
+            };
+            let asked = Assumption { asked: true, late: true, trap: false };
+            let way = Way { head: Some(head), assumption: asked, closed: &|_| false, toll: &toll };
+            let bound = work.pass(&order, &[(head, start)], &way, |found, pass| count_together(pass, &found, &base, count.rounds));
+            let shared = bound.map(|(span, own)| Shared {
+                own,
+                inside: together.iter().map(|number| (found[*number].head, span / step(*number))).collect(),
+            });
+            found[index].shared = shared;
+        }
+    }
+}

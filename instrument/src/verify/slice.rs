@@ -1,0 +1,252 @@
+//! The registers that decide how control goes round a strongly connected set of blocks, and the instructions that write them.
+
+use super::body::Body;
+use super::instruction::{Instruction, Operand, Register, decode};
+use super::range::Range;
+use super::text::Flow;
+use super::value::comparison;
+use std::collections::BTreeMap;
+
+/// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
+const MOST_VALUES: usize = 1 << 20;
+/// Most registers of one slice. Those left out are unknown.
+const MOST_SLOTS: usize = 1 << 16;
+
+/// What is followed in a set of blocks.
+#[derive(Debug)]
+pub(super) struct Slice<'a> {
+    /// The registers, and their widths.
+    pub(super) slots: Vec<(Register, u8)>,
+    slot_of: BTreeMap<Register, u32>,
+    /// Instructions that write them, in order.
+    pub(super) steps: Vec<Step<'a>>,
+    /// For each block of the set the steps in it, as a range.
+    pub(super) steps_of: BTreeMap<u32, (u32, u32)>,
+    /// For each block of the set that ends with a guarded statement, the guard's slot.
+    pub(super) guards: BTreeMap<u32, u32>,
+    /// For each block of the set the slots that are read from its beginning on before they are written, sorted.
+    live: BTreeMap<u32, Vec<u32>>,
+    /// Where a bound of a set that grows may come to rest: constants that the steps name, and their neighbours.
+    pub(super) marks: Vec<i128>,
+}
+
+/// An instruction that writes slots.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) statement: u32,
+    pub(super) instruction: Instruction<'a>,
+    /// The slot of each register of its first operand; `u32::MAX` for those that are not followed.
+    pub(super) writes: Vec<u32>,
+    /// Whether it may write any register it names, in ways that are not known.
+    pub(super) is_wild: bool,
+}
+
+impl<'a> Slice<'a> {
+    /// `blocks` are sorted.
+    pub(super) fn new(body: &Body<'a>, blocks: &[u32]) -> Self {
+        let mut slice = Self {
+            slots: Vec::new(),
+            slot_of: BTreeMap::new(),
+            steps: Vec::new(),
+            steps_of: BTreeMap::new(),
+            guards: BTreeMap::new(),
+            live: BTreeMap::new(),
+            marks: Vec::new(),
+        };
+        let most = MOST_SLOTS;
+        for &block in blocks {
+            let last = body.graph.blocks[block as usize].end - 1;
+            let statement = &body.function.statements[last as usize];
+            if statement.guarded && statement.flow != Flow::Next {
+                let guard = body.guard(last);
+                if let Some(slot) = guard.and_then(|register| slice.slot(body, register, most)) {
+                    slice.guards.insert(block, slot);
+                }
+            }
+        }
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return slice };
+        let within = body.graph.blocks[*first as usize].first..body.graph.blocks[*last as usize].end;
+        let mut decoded: BTreeMap<u32, Instruction<'a>> = BTreeMap::new();
+        let mut next = 0;
+        while next < slice.slots.len() {
+            let (register, _) = slice.slots[next];
+            next += 1;
+            for &statement in body.writers_between(register, within.clone()) {
+                if blocks.binary_search(&body.block_of(statement)).is_err() || decoded.contains_key(&statement) {
+                    continue;
+                }
+                let instruction = decode(body.function, &body.registers, body.text, &body.function.statements[statement as usize]);
+                for register in needed(&instruction) {
+                    let _ = slice.slot(body, register, most);
+                }
+                decoded.insert(statement, instruction);
+            }
+        }
+        slice.arrange(body, blocks, decoded);
+        slice.trace(body, blocks);
+        slice
+    }
+
+    /// Finds where each slot is live.
+    fn trace(&mut self, body: &Body<'_>, blocks: &[u32]) {
+        // For each block what it reads before it writes, and what it writes whatever its guards say.
+        let mut reads: Vec<(u32, u32)> = Vec::new();
+        let mut writes: Vec<(u32, u32)> = Vec::new();
+        let mut here: Vec<u32> = Vec::new();
+        for &block in blocks {
+            here.clear();
+            for step in &self.steps[self.steps(block)] {
+                let mut read = |slot: u32, here: &[u32]| {
+                    if !here.contains(&slot) {
+                        reads.push((slot, block));
+                    }
+                };
+                for slot in needed(&step.instruction).iter().filter_map(|register| self.slot_of.get(register)) {
+                    read(*slot, &here);
+                }
+                for slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                    if step.instruction.guard.is_some() {
+                        read(*slot, &here);
+                    } else if !here.contains(slot) {
+                        here.push(*slot);
+                        writes.push((*slot, block));
+                    }
+                }
+            }
+            if let Some(slot) = self.guards.get(&block).filter(|slot| !here.contains(slot)) {
+                reads.push((*slot, block));
+            }
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        writes.sort_unstable();
+        let mut live: Vec<(u32, u32)> = Vec::new();
+        let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut work: Vec<u32> = Vec::new();
+        let mut at = 0;
+        while at < reads.len() && live.len() < MOST_VALUES {
+            let slot = reads[at].0;
+            while let Some((_, block)) = reads.get(at).filter(|(of, _)| *of == slot) {
+                work.push(*block);
+                at += 1;
+            }
+            while let Some(block) = work.pop() {
+                if seen.insert(block, slot) == Some(slot) {
+                    continue;
+                }
+                live.push((block, slot));
+                let sources = body.graph.sources(block).iter().filter(|source| blocks.binary_search(source).is_ok());
+                work.extend(sources.filter(|source| writes.binary_search(&(slot, **source)).is_err()));
+            }
+        }
+        live.sort_unstable();
+        for (block, slot) in live {
+            self.live.entry(block).or_default().push(slot);
+        }
+    }
+
+    /// Slots that matter from a block's beginning on, sorted.
+    pub(super) fn live(&self, block: u32) -> &[u32] {
+        self.live.get(&block).map_or(&[], Vec::as_slice)
+    }
+
+    fn slot(&mut self, body: &Body<'_>, register: Register, most: usize) -> Option<u32> {
+        if let Some(&slot) = self.slot_of.get(&register) {
+            return Some(slot);
+        }
+        if self.slots.len() >= most {
+            return None;
+        }
+        let slot = self.slots.len() as u32;
+        self.slots.push((register, body.registers.width(register)));
+        self.slot_of.insert(register, slot);
+        Some(slot)
+    }
+
+    fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: BTreeMap<u32, Instruction<'a>>) {
+        let mut marks = vec![0];
+        for (statement, instruction) in decoded {
+            let numbers =
+                instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
+            if comparison(instruction.opcode).is_some() {
+                marks.extend(numbers.flat_map(|value| [value - 1, value, value + 1]));
+            } else if ["mov.", "min.", "max."].iter().any(|head| instruction.opcode.starts_with(head)) {
+                marks.extend(numbers);
+            }
+            let writes = instruction.writes();
+            let is_wild = writes != instruction.first;
+            let writes = writes.iter().map(|register| self.slot_of.get(register).copied().unwrap_or(u32::MAX)).collect();
+            let block = body.block_of(statement);
+            let index = self.steps.len() as u32;
+            self.steps.push(Step { statement, instruction, writes, is_wild });
+            self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
+        }
+        debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
+        for register in 0..self.slots.len() {
+            let (_, width) = self.slots[register];
+            marks.extend([Range::full(width).hi]);
+        }
+        marks.sort_unstable();
+        marks.dedup();
+        marks.truncate(128);
+        self.marks = marks;
+    }
+
+    /// The slot of a register that is followed.
+    pub(super) fn find(&self, register: Register) -> Option<u32> {
+        self.slot_of.get(&register).copied()
+    }
+
+    /// The steps of a block.
+    pub(super) fn steps(&self, block: u32) -> std::ops::Range<usize> {
+        self.steps_of.get(&block).map_or(0..0, |(from, to)| *from as usize..*to as usize)
+    }
+}
+
+/// Registers whose values say something about the result.
+fn needed(instruction: &Instruction<'_>) -> Vec<Register> {
+    let opcode = instruction.opcode;
+    let (head, suffix) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let integer = !suffix.rsplit('.').next().is_some_and(|kind| kind.starts_with('f'));
+    let modelled = matches!(
+        head,
+        "mov"
+            | "cvta"
+            | "cvt"
+            | "add"
+            | "sub"
+            | "mul"
+            | "mad"
+            | "neg"
+            | "min"
+            | "max"
+            | "and"
+            | "or"
+            | "xor"
+            | "not"
+            | "shl"
+            | "shr"
+            | "rem"
+            | "div"
+            | "selp"
+            | "setp"
+            | "bfe"
+    );
+    let mut registers: Vec<Register> = Vec::new();
+    if modelled && integer {
+        registers.extend(instruction.rest.iter().filter_map(|operand| match operand {
+            Operand::Register(register) => Some(*register),
+            _ => None,
+        }));
+    }
+    if head == "ld" {
+        registers.extend(instruction.rest.iter().filter_map(|operand| match operand {
+            Operand::At(register, _) => Some(*register),
+            _ => None,
+        }));
+    }
+    if let Some((Some(guard), _)) = instruction.guard {
+        registers.push(guard);
+    }
+    registers
+}

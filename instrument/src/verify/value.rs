@@ -1,0 +1,549 @@
+//! What is known of a register's value, and what an instruction makes of it.
+
+use super::instruction::{Instruction, Operand, type_of};
+use super::range::{Order, Range};
+
+/// Stands for a value: two registers with the same name, other than [`NOBODY`], hold the same value. The name of an instruction's result
+/// means that of its latest execution.
+pub(super) type Name = u32;
+
+/// No name.
+pub(super) const NOBODY: Name = 0;
+/// The number of the launch: the word at offset 8 of the control block, which does not change during a launch.
+pub(super) const LAUNCH: Name = 1;
+/// The first name that is free.
+pub(super) const FIRST_NAME: Name = 16;
+
+/// The control block's symbol, and where in it its words lie (docs/ABI.md).
+pub(super) const CONTROL: &str = "cuinstr_control_v1";
+const ACTION_AT: i64 = 4;
+const FLAG_AT: i64 = 16;
+const LAUNCH_AT: i64 = 8;
+
+/// Longest that a loop which only a clock ends may take, in nanoseconds or clock cycles.
+pub(super) const MOST_TICKS: i128 = 1_000_000_000;
+
+/// What is known of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) range: Range,
+    pub(super) name: Name,
+    pub(super) kind: Kind,
+    pub(super) since: Option<Since>,
+}
+
+/// What a value stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    /// Address of the control block plus so many bytes.
+    Control(i64),
+    /// The pointer to the flag, as it lies in the control block.
+    Flag,
+    /// A clock, read since the loop's current round began.
+    Clock,
+    /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands.
+    Truth {
+        by: u32,
+        not: bool,
+        a: Name,
+        b: Name,
+    },
+}
+
+/// How a value relates to a register at the beginning of the loop's round: it is that plus `lo` to `hi`, as integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since {
+    /// Slot of the register.
+    pub(super) slot: u32,
+    pub(super) lo: i64,
+    pub(super) hi: i64,
+    /// Whether that holds for the values read as unsigned integers, and as signed ones: no step on the way wrapped round.
+    pub(super) unsigned: bool,
+    pub(super) signed: bool,
+}
+
+/// As good as infinite; far from where sums overflow.
+pub(super) const FAR: i64 = 1 << 62;
+
+/// What a round is looked at under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Assumption {
+    /// The flag holds the launch's number, from some moment on.
+    pub(super) asked: bool,
+    /// Clocks have gone on for longer than [`MOST_TICKS`] since anything before the loop.
+    pub(super) late: bool,
+    /// The action is `trap`.
+    pub(super) trap: bool,
+}
+
+impl Value {
+    pub(super) fn unknown(width: u8) -> Self {
+        Self::of(Range::full(width))
+    }
+
+    pub(super) fn of(range: Range) -> Self {
+        Self { range, name: NOBODY, kind: Kind::Plain, since: None }
+    }
+
+    pub(super) fn named(self, name: Name) -> Self {
+        Self { name, ..self }
+    }
+
+    fn kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// What holds of both; `name` is for the case that they differ.
+    pub(super) fn join(&self, other: &Self, width: u8, name: Name) -> Self {
+        Self {
+            range: self.range.join(other.range, width),
+            name: if self.name == other.name && self.name != NOBODY { self.name } else { name },
+            kind: if self.kind == other.kind { self.kind } else { Kind::Plain },
+            since: self.since.zip(other.since).and_then(|(a, b)| a.join(b)),
+        }
+    }
+
+    /// Restricts by a comparison with another value; false if nothing is left.
+    pub(super) fn restrict(&mut self, order: Order, other: Range, signed: bool, width: u8) -> bool {
+        match self.range.restrict(order, other, signed, width) {
+            Some(range) => {
+                self.range = range;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Since {
+    fn join(self, other: Self) -> Option<Self> {
+        let joined = Self {
+            slot: self.slot,
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            unsigned: self.unsigned && other.unsigned,
+            signed: self.signed && other.signed,
+        };
+        (self.slot == other.slot && (joined.unsigned || joined.signed)).then_some(joined)
+    }
+
+    /// Where a bound has moved since an earlier look, it is given up.
+    pub(super) fn widen(self, before: Self) -> Self {
+        Self { lo: if self.lo < before.lo { -FAR } else { self.lo }, hi: if self.hi > before.hi { FAR } else { self.hi }, ..self }
+    }
+
+    /// Adds the price of a round inside.
+    pub(super) fn charge(self, price: u64) -> Self {
+        let more = |bound: i64| saturate(i128::from(bound) + i128::from(price));
+        Self { lo: more(self.lo), hi: more(self.hi), ..self }
+    }
+
+    /// After adding something of this range to a value of that range.
+    fn add(self, value: Range, added: Range, width: u8) -> Option<Self> {
+        // Read as signed, an addend is small whichever way it was spelled.
+        let added = added.signed(width);
+        let fits = |signed: bool| {
+            let (value, whole) = (value.as_integers(signed, width), Range::full(width).as_integers(signed, width));
+            value.lo + added.lo >= whole.lo && value.hi + added.hi <= whole.hi
+        };
+        let moved = Self {
+            lo: saturate(i128::from(self.lo) + added.lo),
+            hi: saturate(i128::from(self.hi) + added.hi),
+            unsigned: self.unsigned && fits(false),
+            signed: self.signed && fits(true),
+            ..self
+        };
+        (moved.unsigned || moved.signed).then_some(moved)
+    }
+}
+
+fn saturate(value: i128) -> i64 {
+    value.clamp(i128::from(-FAR), i128::from(FAR)) as i64
+}
+
+/// A comparison's order, whether it is of signed integers, and its width.
+pub(super) fn comparison(opcode: &str) -> Option<(Order, bool, u8)> {
+    let mut parts = opcode.split('.');
+    if parts.next()? != "setp" {
+        return None;
+    }
+    let (order, kind) = (parts.next()?, parts.next()?);
+    if parts.next().is_some() || kind.starts_with('f') {
+        return None;
+    }
+    let (width, signed) = type_of(kind)?;
+    let (order, unsigned) = match order {
+        "eq" => (Order::Eq, false),
+        "ne" => (Order::Ne, false),
+        "lt" => (Order::Lt, false),
+        "le" => (Order::Le, false),
+        "gt" => (Order::Gt, false),
+        "ge" => (Order::Ge, false),
+        "lo" => (Order::Lt, true),
+        "ls" => (Order::Le, true),
+        "hi" => (Order::Gt, true),
+        "hs" => (Order::Ge, true),
+        _ => return None,
+    };
+    (width <= 64).then_some((order, signed && !unsigned, width))
+}
+
+/// Where values come from while instructions are followed.
+pub(super) trait Source {
+    /// The operand's value. A register of another width is unknown; width 0 takes a register as it is.
+    fn value(&self, operand: Operand<'_>, width: u8) -> Value;
+    /// Whether the operand keeps its value throughout the loop.
+    fn is_fixed(&self, operand: Operand<'_>) -> bool;
+    /// What is assumed.
+    fn assumption(&self) -> Assumption;
+}
+
+/// What the instruction puts into its n-th result, of that width. `by` is its number, for predicates.
+pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32, source: &impl Source) -> Value {
+    if width == 0 || width > 64 {
+        return Value::unknown(64);
+    }
+    let value = result_or_none(instruction, nth, width, by, source);
+    value.unwrap_or_else(|| Value::unknown(width))
+}
+
+fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32, source: &impl Source) -> Option<Value> {
+    let opcode = instruction.opcode;
+    let (head, suffix) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let operand = |at: usize| instruction.rest.get(at).copied();
+    if matches!(head, "ld" | "ldu") {
+        return load(instruction, nth, width, source);
+    }
+    if let Some((order, signed, of)) = comparison(opcode) {
+        let (a, b) = (source.value(operand(0)?, of), source.value(operand(1)?, of));
+        let same = a.name == b.name && a.name != NOBODY;
+        let known =
+            if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
+        let range = known.map_or(Range::full(1), |holds| Range::constant(i128::from(holds ^ (nth == 1)), 1));
+        return (nth < 2 && instruction.rest.len() == 2)
+            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name }));
+    }
+    if nth > 0 || instruction.first.len() != 1 {
+        return None;
+    }
+    let unary = |at: usize, of: u8| operand(at).map(|operand| source.value(operand, of));
+    if suffix == "pred" {
+        return predicate(head, &|at| unary(at, 1), by);
+    }
+    let kind = suffix.rsplit('.').next().unwrap_or("");
+    let (of, signed) = type_of(kind)?;
+    if of > 64 || kind.starts_with('f') {
+        return if head == "mov" && of <= 64 { unary(0, width) } else { None };
+    }
+    let plain = suffix == kind;
+    let (a, b) = (|| unary(0, of), || unary(1, of));
+    match head {
+        "mov" if plain => {
+            if let Operand::Name(name) = operand(0)? {
+                return Some(named_value(name, width, source.assumption()));
+            }
+            unary(0, width)
+        }
+        "cvta" => {
+            let address = match operand(0)? {
+                Operand::Name(name) => named_value(name, of, source.assumption()),
+                _ => a()?,
+            };
+            match address.kind {
+                Kind::Control(_) => Some(Value::unknown(width).kind(address.kind)),
+                Kind::Flag => None,
+                _ => None,
+            }
+        }
+        "cvt" => convert(suffix, width, a()?, source, operand(0)?),
+        "add" if plain => Some(sum(a()?, b()?, of)),
+        "sub" if plain => {
+            let (first, second) = (a()?, b()?);
+            if source.assumption().late && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
+                return Some(Value::of(Range::between(MOST_TICKS + 1, i128::from(u64::MAX), 64)));
+            }
+            Some(difference(first, second, of))
+        }
+        "mul" if suffix.starts_with("lo.") => Some(product(a()?, b()?, of)),
+        "mul" if suffix.starts_with("wide.") => {
+            let widened = |value: Value| Value::of(value.range.as_integers(signed, of));
+            let (first, second) = (widened(a()?), widened(b()?));
+            (of * 2 == width).then(|| product(first, second, width))
+        }
+        "mad" if suffix.starts_with("lo.") && !suffix.contains("cc") => Some(sum(product(a()?, b()?, of), unary(2, of)?, of)),
+        "neg" if plain => Some(Value::of(a()?.range.times(-1, of))),
+        "min" | "max" if plain => {
+            let (a, b) = (a()?.range.as_integers(signed, of), b()?.range.as_integers(signed, of));
+            let (lo, hi) = if head == "min" { (a.lo.min(b.lo), a.hi.min(b.hi)) } else { (a.lo.max(b.lo), a.hi.max(b.hi)) };
+            Some(Value::of(Range::between(lo, hi, of)))
+        }
+        "and" | "or" | "xor" | "not" => bits(head, a()?, b(), of),
+        "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
+        "rem" | "div" if plain && !signed => {
+            let (a, b) = (a()?.range.unsigned(of), b()?.range.unsigned(of));
+            // Division by zero gives all ones.
+            if b.lo < 1 {
+                return None;
+            }
+            Some(Value::of(if head == "rem" {
+                Range::between(0, a.hi.min(b.hi - 1), of)
+            } else {
+                Range::between(a.lo / b.hi, a.hi / b.lo, of)
+            }))
+        }
+        "selp" if plain => select(instruction, of, source),
+        "popc" | "clz" => Some(Value::of(Range::between(0, 64, width))),
+        "bfe" if plain && !signed => {
+            let length = unary(2, 32)?.range.value(32)?;
+            (length < 32).then(|| Value::of(Range::between(0, (1 << length) - 1, of)))
+        }
+        _ => None,
+    }
+}
+
+/// A name that is no register: a special register, or a symbol's address.
+fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
+    let between = |lo, hi| Value::of(Range::between(lo, hi, width));
+    match name {
+        CONTROL => Value::unknown(width).kind(Kind::Control(0)),
+        "%globaltimer" | "%clock64" if width == 64 => {
+            let clock = Value::unknown(64);
+            if assumption.late { clock.kind(Kind::Clock) } else { clock }
+        }
+        "%tid.x" | "%tid.y" | "%tid.z" => between(0, 1023),
+        "%ntid.x" | "%ntid.y" | "%ntid.z" => between(1, 1024),
+        "%laneid" => between(0, 31),
+        "WARP_SZ" => between(32, 32),
+        "%ctaid.x" | "%ctaid.y" | "%ctaid.z" if width >= 32 => between(0, (1 << 31) - 1),
+        "%nctaid.x" | "%nctaid.y" | "%nctaid.z" if width >= 32 => between(1, (1 << 31) - 1),
+        _ => Value::unknown(width),
+    }
+}
+
+fn sum(a: Value, b: Value, width: u8) -> Value {
+    let mut value = Value::of(a.range.add(b.range, width));
+    // Of two that relate to a register, the one that is no constant is the counter.
+    value.since = match (a.since, b.since) {
+        (Some(since), _) if a.range.lo != a.range.hi || b.since.is_none() => since.add(a.range, b.range, width),
+        (_, Some(since)) => since.add(b.range, a.range, width),
+        _ => None,
+    };
+    let offset = |address: Value, added: Value| match (address.kind, added.range.value(width)) {
+        (Kind::Control(at), Some(added)) => {
+            i64::try_from(Range::constant(added, width).signed(width).lo).ok().and_then(|added| at.checked_add(added)).map(Kind::Control)
+        }
+        _ => None,
+    };
+    value.kind = offset(a, b).or_else(|| offset(b, a)).unwrap_or(Kind::Plain);
+    value
+}
+
+fn difference(a: Value, b: Value, width: u8) -> Value {
+    if a.name == b.name && a.name != NOBODY {
+        return Value::of(Range::constant(0, width));
+    }
+    let mut value = Value::of(a.range.sub(b.range, width));
+    let negated = b.range.signed(width).times(-1, width);
+    // The least signed number has no opposite.
+    if b.range.signed(width).lo > Range::full(width).signed(width).lo {
+        value.since = a.since.and_then(|since| since.add(a.range, negated, width));
+    }
+    value
+}
+
+fn product(a: Value, b: Value, width: u8) -> Value {
+    match (a.range.value(width), b.range.value(width)) {
+        (_, Some(factor)) => Value::of(a.range.times(Range::constant(factor, width).signed(width).lo, width)),
+        (Some(factor), _) => Value::of(b.range.times(Range::constant(factor, width).signed(width).lo, width)),
+        _ => {
+            let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
+            let range = match a.hi.checked_mul(b.hi) {
+                Some(hi) => Range::between(a.lo * b.lo, hi, width),
+                None => Range::full(width),
+            };
+            Value::of(range)
+        }
+    }
+}
+
+fn predicate(head: &str, operand: &dyn Fn(usize) -> Option<Value>, by: u32) -> Option<Value> {
+    let a = operand(0)?;
+    let known = a.range.value(1);
+    match head {
+        "mov" => Some(a),
+        "not" => {
+            let kind = match a.kind {
+                Kind::Truth { by, not, a, b } => Kind::Truth { by, not: !not, a, b },
+                other => other,
+            };
+            Some(Value::of(known.map_or(Range::full(1), |value| Range::constant(1 - value, 1))).kind(kind))
+        }
+        "and" | "or" | "xor" => {
+            let b = operand(1)?;
+            let other = b.range.value(1);
+            // What decides alone: 0 for `and`, 1 for `or`.
+            let decides = i128::from(head != "and");
+            let range = match (known, other) {
+                (Some(a), Some(b)) => Range::constant(
+                    if head == "and" {
+                        a & b
+                    } else if head == "or" {
+                        a | b
+                    } else {
+                        a ^ b
+                    },
+                    1,
+                ),
+                (Some(one), None) | (None, Some(one)) if head != "xor" && one == decides => Range::constant(decides, 1),
+                _ => Range::full(1),
+            };
+            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name }))
+        }
+        _ => None,
+    }
+}
+
+fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
+    let whole = Range::full(width).hi;
+    if head == "not" {
+        // The opposite less one.
+        return Some(Value::of(a.range.times(-1, width).add(Range::constant(-1, width), width)));
+    }
+    let b = b?;
+    if a.name == b.name && a.name != NOBODY {
+        return Some(if head == "xor" { Value::of(Range::constant(0, width)) } else { a });
+    }
+    if let (Some(x), Some(y)) = (a.range.value(width), b.range.value(width)) {
+        let value = match head {
+            "and" => x & y,
+            "or" => x | y,
+            _ => x ^ y,
+        };
+        return Some(Value::of(Range::constant(value, width)));
+    }
+    let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
+    // All bits up to the highest that may be set.
+    let mask = |hi: i128| (1_i128 << (128 - hi.leading_zeros())) - 1;
+    Some(Value::of(match head {
+        "and" => {
+            let (value, bits) = if a.lo == a.hi { (b, a.lo) } else { (a, b.hi) };
+            if (a.lo == a.hi || b.lo == b.hi) && bits & (bits + 1) == 0 && value.hi <= bits {
+                value
+            } else {
+                Range::between(0, a.hi.min(b.hi), width)
+            }
+        }
+        "or" => Range::between(a.lo.max(b.lo), mask(a.hi.max(b.hi)).min(whole), width),
+        _ => Range::between(0, mask(a.hi.max(b.hi)).min(whole), width),
+    }))
+}
+
+fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {
+    let amount = amount.range.unsigned(32);
+    if left {
+        let by = (amount.lo == amount.hi && amount.lo < i128::from(width)).then_some(amount.lo)?;
+        let mut value = Value::of(a.range.times(1 << by, width));
+        let from = a.range.unsigned(width);
+        let grows = (1_i128 << by) - 1;
+        // x << n is x + x * (2^n - 1).
+        if let Some(since) = a.since
+            && from.hi << by <= Range::full(width).hi
+        {
+            let (lo, hi) = (saturate(i128::from(since.lo) + from.lo * grows), saturate(i128::from(since.hi) + from.hi * grows));
+            value.since = since.unsigned.then_some(Since { lo, hi, signed: false, ..since });
+        }
+        return Some(value);
+    }
+    let from = a.range.as_integers(signed, width);
+    if from.lo < 0 {
+        return None;
+    }
+    let (least, most) = (amount.lo.min(127), amount.hi.min(127));
+    let mut value = Value::of(Range::between(from.lo >> most, from.hi >> least, width));
+    if let Some(since) = a.since {
+        // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
+        let (lo, hi) = (from.hi - (from.hi >> most), from.lo - (from.lo >> least));
+        let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == from.lo, since.signed && signed);
+        let lost = Since {
+            lo: saturate(i128::from(since.lo) - lo),
+            hi: saturate(i128::from(since.hi) - hi),
+            unsigned,
+            signed: as_signed,
+            ..since
+        };
+        value.since = (unsigned || as_signed).then_some(lost);
+    }
+    Some(value)
+}
+
+fn convert(suffix: &str, width: u8, value: Value, source: &impl Source, operand: Operand<'_>) -> Option<Value> {
+    let (to, from) = suffix.split_once('.')?;
+    let ((to, _), (from, signed)) = (type_of(to)?, type_of(from)?);
+    if to > 64 || from > 64 || suffix.contains('f') || width != to {
+        return None;
+    }
+    let value = if let Operand::Register(_) = operand { source.value(operand, 0) } else { value };
+    let narrow = Range::between(0, 0, from).add(value.range, from).as_integers(signed, from);
+    let strided = |of: Range, width: u8| Range::constant(0, width).add(of, width);
+    Some(Value::of(strided(narrow, to)))
+}
+
+fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Value> {
+    let operand = |at: usize| instruction.rest.get(at).copied();
+    let (a, b) = (source.value(operand(0)?, width), source.value(operand(1)?, width));
+    let chosen = source.value(operand(2)?, 1);
+    match chosen.range.value(1) {
+        Some(0) => Some(b),
+        Some(_) => Some(a),
+        None => Some(a.join(&b, width, NOBODY)),
+    }
+}
+
+fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Source) -> Option<Value> {
+    let mut strong = false;
+    let (mut narrow_scope, mut elsewhere, mut kind) = (false, false, "");
+    for part in instruction.opcode.split('.').skip(1) {
+        match part {
+            "volatile" | "relaxed" | "acquire" => strong = true,
+            // Blocks and clusters may be served from caches that the host's write does not reach.
+            "cta" | "cluster" => narrow_scope = true,
+            "shared" | "shared::cta" | "shared::cluster" | "local" | "const" | "param" | "param::entry" | "param::func" | "nc" => {
+                elsewhere = true;
+            }
+            _ => kind = part,
+        }
+    }
+    let (of, signed) = type_of(kind)?;
+    if of > 64 || kind.starts_with('f') {
+        return None;
+    }
+    let any = if of < width {
+        let whole = Range::full(of).as_integers(signed, of);
+        Value::of(Range::between(whole.lo, whole.hi, width))
+    } else {
+        Value::unknown(width)
+    };
+    if elsewhere || of != width {
+        return Some(any);
+    }
+    let (base, offset) = match *instruction.rest.first()? {
+        Operand::AtSymbol(CONTROL, offset) => (Kind::Control(0), offset),
+        Operand::At(register, offset) => (source.value(Operand::Register(register), 64).kind, offset),
+        _ => return Some(any),
+    };
+    let assumption = source.assumption();
+    let at = offset.checked_add(i64::try_from(nth).ok()? * i64::from(of / 8))?;
+    Some(match base {
+        Kind::Control(base) => match (base.checked_add(at)?, of) {
+            (ACTION_AT, 32) if assumption.trap => Value::of(Range::constant(0, 32)),
+            (FLAG_AT, 64) => any.kind(Kind::Flag),
+            (LAUNCH_AT, 32) => any.named(LAUNCH),
+            _ => any,
+        },
+        Kind::Flag if at == 0 && of == 32 && strong && !narrow_scope && assumption.asked && instruction.first.len() == 1 => {
+            any.named(LAUNCH)
+        }
+        _ => any,
+    })
+}

@@ -1,0 +1,461 @@
+//! From proofs about single loops to the report about a module.
+
+use super::body::Body;
+use super::calls::{Callee, Callees};
+use super::count::MOST_TOGETHER;
+use super::flow::{Pass, State};
+use super::graph::{Components, Graph, names};
+use super::instruction::text_of;
+use super::place::Places;
+use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
+use super::round::{Proof, Round, Why, connected, rounds};
+use super::slice::Slice;
+use super::text::{Flow, Module};
+use super::value::{Assumption, CONTROL};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deepest chain of calls that is followed for whether a callee stops.
+const DEEPEST: u32 = 32;
+/// Most kernels that are listed for a function.
+const MOST_KERNELS: usize = 8;
+/// Most lines of sources that are listed for a loop.
+const MOST_LINES: usize = 64;
+
+/// What is known of a whole module while its functions are looked at.
+struct Whole<'a> {
+    text: &'a str,
+    module: &'a Module<'a>,
+    graphs: &'a [Graph],
+    callees: &'a Callees<'a>,
+    /// Whether each function returns if the flag says stop: without and with `trap`. None until it is asked for.
+    returns: RefCell<Vec<[Option<bool>; 2]>>,
+    depth: RefCell<u32>,
+}
+
+/// The report about a module.
+pub(super) fn report(text: &str, module: &Module<'_>) -> Report {
+    let graphs: Vec<Graph> = module.functions.iter().map(|function| Graph::new(function, text)).collect();
+    let callees = Callees::new(module, text);
+    let whole = Whole {
+        text,
+        module,
+        graphs: &graphs,
+        callees: &callees,
+        returns: RefCell::new(vec![[None; 2]; module.functions.len()]),
+        depth: RefCell::new(0),
+    };
+    whole.report()
+}
+
+impl<'a> Whole<'a> {
+    fn report(&self) -> Report {
+        let lines = Lines::new(self.text);
+        let places = Places::new(self.module);
+        let calls = self.calls();
+        let mut report = Report {
+            target: self.module.target.map(str::to_owned),
+            kernels: self.module.functions.iter().filter(|function| function.is_kernel).map(|function| function.name.to_owned()).collect(),
+            loops: Vec::new(),
+            unknown: Vec::new(),
+            faults: Vec::new(),
+        };
+        for (at, why) in &self.module.faults {
+            report.faults.push(Fault { line: lines.number(*at), message: (*why).to_owned() });
+        }
+        // A variable of that name that is no control block would make loads of it look like polls.
+        let is_other = |declaration: &str| {
+            let head = declaration.split('=').next().unwrap_or("");
+            names(head).any(|name| name == CONTROL) && !names(head).any(|name| name == ".global")
+        };
+        let declared = self.module.functions.iter().flat_map(|function| {
+            let inside = function.declarations.iter().copied().filter(|declaration| names(declaration).any(|name| name == CONTROL));
+            let registers = function.registers.iter().map(|(_, declaration)| *declaration);
+            inside.chain(registers.filter(|declaration| names(declaration).any(|name| name == CONTROL)))
+        });
+        if declared.chain(self.module.variables.iter().copied().filter(|variable| is_other(variable))).next().is_some() {
+            report.faults.push(Fault { line: 1, message: format!("`{CONTROL}` is something else than a variable in global memory") });
+        }
+        let mut components = Components::default();
+        let mut totals = vec![1_u64; self.module.functions.len()];
+        let mut found: Vec<(usize, Vec<Round>)> = Vec::new();
+        for (index, graph) in self.graphs.iter().enumerate() {
+            let function = &self.module.functions[index];
+            for &statement in &graph.lost {
+                let at = function.statements[statement as usize].start as usize;
+                report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
+            }
+            // Without an edge back in the text there is no cycle.
+            let blocks = 0..graph.blocks.len() as u32;
+            if blocks.clone().all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
+                continue;
+            }
+            let order = graph.reverse_postorder();
+            let sets = connected(graph, &order, &mut components);
+            if sets.is_empty() {
+                continue;
+            }
+            let mut body = Body::new(self.text, function, graph);
+            let returns = |statement: u32, assumption: Assumption| self.call_returns(index, statement, assumption);
+            let mut all: Vec<Round> = Vec::new();
+            let mut position = Vec::new();
+            for set in sets {
+                let offset = all.len();
+                let new = rounds(&mut body, &order, &set, (&mut components, &mut position), &returns);
+                all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
+            }
+            found.push((index, all));
+        }
+        let mut waiting: BTreeMap<usize, Vec<Round>> = found.into_iter().collect();
+        let mut loops: BTreeMap<usize, Vec<Loop>> = BTreeMap::new();
+        for index in callees_first(&calls) {
+            let inner = calls[index].iter().map(|(_, to)| totals[*to as usize]).max().unwrap_or(1);
+            totals[index] = inner;
+            let Some(all) = waiting.remove(&index) else { continue };
+            let verdicts = self.verdicts(index, &all, &calls[index], &totals);
+            let labels = &self.module.functions[index].labels;
+            let labels: BTreeMap<u32, &str> =
+                labels.iter().filter(|label| label.table.is_none()).map(|label| (label.statement, label.name)).collect();
+            for (round, (verdict, total)) in all.iter().zip(verdicts) {
+                if matches!(verdict, Verdict::Bounded { by: Bound::Rounds(_) }) {
+                    totals[index] = totals[index].max(total);
+                }
+                loops.entry(index).or_default().push(self.describe(index, round, verdict, &labels, (&lines, &places)));
+            }
+        }
+        let kernels = self.kernels_by_function(&calls);
+        for (index, found) in loops {
+            report.loops.extend(found.into_iter().map(|found| Loop { kernels: kernels[index].clone(), ..found }));
+        }
+        self.recursion(&calls, &kernels, &mut components, &mut report, (&lines, &places));
+        self.unknown(&mut report, &lines, &places);
+        report.loops.sort_by_key(|found| (found.line, found.depth));
+        report
+    }
+
+    /// For each function the calls of functions of the module: statement and callee.
+    fn calls(&self) -> Vec<Vec<(u32, u32)>> {
+        let of = |function: &super::text::Function<'a>| {
+            let mut found = Vec::new();
+            for (at, statement) in function.statements.iter().enumerate().filter(|(_, statement)| statement.flow == Flow::Call) {
+                match self.callees.of(function, self.text, statement) {
+                    Callee::Known(index) => found.push((at as u32, index)),
+                    Callee::Pointer(all) => found.extend(all.into_iter().map(|index| (at as u32, index))),
+                    Callee::System | Callee::Unknown(_) => {}
+                }
+            }
+            found
+        };
+        self.module.functions.iter().map(of).collect()
+    }
+
+    /// Whether a call returns to its caller.
+    fn call_returns(&self, function: usize, statement: u32, assumption: Assumption) -> bool {
+        if !assumption.asked {
+            return true;
+        }
+        let function = &self.module.functions[function];
+        match self.callees.of(function, self.text, &function.statements[statement as usize]) {
+            Callee::Known(index) => self.returns(index as usize, assumption.trap),
+            Callee::Pointer(all) => all.into_iter().any(|index| self.returns(index as usize, assumption.trap)),
+            Callee::System | Callee::Unknown(_) => true,
+        }
+    }
+
+    /// Whether a function may return once the flag says stop.
+    fn returns(&self, index: usize, trap: bool) -> bool {
+        if let Some(known) = self.returns.borrow()[index][usize::from(trap)] {
+            return known;
+        }
+        if *self.depth.borrow() >= DEEPEST {
+            return true;
+        }
+        // A function that is asked about while it is being looked at calls itself: then nothing is claimed.
+        self.returns.borrow_mut()[index][usize::from(trap)] = Some(true);
+        *self.depth.borrow_mut() += 1;
+        let answer = self.follow(index, trap, |found, _| found.returns);
+        *self.depth.borrow_mut() -= 1;
+        self.returns.borrow_mut()[index][usize::from(trap)] = Some(answer);
+        answer
+    }
+
+    /// Follows a whole function from its entry with the flag saying stop.
+    fn follow<T>(&self, index: usize, trap: bool, then: impl FnOnce(super::flow::Found, &[u32]) -> T) -> T {
+        let graph = &self.graphs[index];
+        let place = graph.reverse_postorder();
+        let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
+        let body = Body::new(self.text, &self.module.functions[index], graph);
+        let slice = Slice::new(&body, &order);
+        order.sort_by_key(|block| place[*block as usize]);
+        let start = State::default();
+        let fixed = vec![false; slice.slots.len()];
+        let pass = Pass {
+            body: &body,
+            slice: &slice,
+            order: &order,
+            position: &place,
+            closed: &|_| false,
+            assumption: Assumption { asked: true, late: false, trap },
+            returns: &|statement, assumption| self.call_returns(index, statement, assumption),
+            head: None,
+            toll: &|_, _| None,
+            fixed: &fixed,
+        };
+        let starts: &[(u32, State)] = if order.is_empty() { &[] } else { &[(0, start)] };
+        let found = pass.run(starts);
+        then(found, &order)
+    }
+
+    /// What the proofs of a function's loops come to, loops inside and callees included: verdict and number of rounds.
+    fn verdicts(&self, index: usize, all: &[Round], calls: &[(u32, u32)], totals: &[u64]) -> Vec<(Verdict, u64)> {
+        let graph = &self.graphs[index];
+        let mut inside = vec![1_u64; all.len()];
+        // Rounds of loops inside that are counted together with a loop's own.
+        let mut beside = vec![1_u64; all.len()];
+        let mut found: Vec<Option<(Verdict, u64)>> = vec![None; all.len()];
+        // Rounds of callees, by the block that calls.
+        let mut called: BTreeMap<u32, u64> = BTreeMap::new();
+        for (statement, to) in calls {
+            let most = called.entry(graph.blocks.partition_point(|block| block.end <= *statement) as u32).or_insert(1);
+            *most = (*most).max(totals[*to as usize]);
+        }
+        for (number, round) in all.iter().enumerate().rev() {
+            let called = round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
+            let total = |rounds: u64| {
+                let own = round.shared.as_ref().map_or(rounds, |shared| shared.own).max(1);
+                own.saturating_mul(inside[number].max(called)).max(beside[number])
+            };
+            let is_few = |total: u64| total <= MOST_TOGETHER;
+            let too_many =
+                |total: u64| Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") };
+            let verdict = match round.proof {
+                Proof::Polled => (Verdict::Polled { rounds: 0 }, 1),
+                Proof::Clock => (Verdict::Bounded { by: Bound::Clock }, 1),
+                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total(1)),
+                Proof::Counted(count) if is_few(total(count.rounds)) => {
+                    (Verdict::Bounded { by: Bound::Rounds(total(count.rounds)) }, total(count.rounds))
+                }
+                Proof::PolledWithin(count) if is_few(total(count.rounds)) => {
+                    (Verdict::Polled { rounds: total(count.rounds) }, total(count.rounds))
+                }
+                Proof::Counted(count) | Proof::PolledWithin(count) => (too_many(total(count.rounds)), total(count.rounds)),
+                Proof::TrapOnly => (Verdict::TrapOnly, 1),
+                Proof::None(_) if self.waits(index, round) => (Verdict::WaitsInHardware, 1),
+                Proof::None(Why::NoPoll) => {
+                    (Verdict::NotPolled { why: "a round may pass without a poll, and nothing bounds them".to_owned() }, 1)
+                }
+                Proof::None(Why::GoesOn) => {
+                    (Verdict::NotPolled { why: "it polls, but a round may pass without that, or go on after it".to_owned() }, 1)
+                }
+                Proof::None(Why::TooLarge) => (Verdict::NotPolled { why: "too large or too deeply nested to prove".to_owned() }, 1),
+            };
+            if let Some(parent) = round.parent
+                && all[parent].left.binary_search(&round.head).is_ok()
+            {
+                let together = all[parent].shared.as_ref().and_then(|shared| shared.inside.iter().find(|(head, _)| *head == round.head));
+                match together {
+                    Some((_, rounds)) => beside[parent] = beside[parent].max(rounds.saturating_mul(inside[number])),
+                    None => inside[parent] = inside[parent].max(verdict.1),
+                }
+            }
+            found[number] = Some(verdict);
+        }
+        found.into_iter().flatten().collect()
+    }
+
+    /// Whether what is left of a loop waits for a barrier that hardware moves on.
+    fn waits(&self, index: usize, round: &Round) -> bool {
+        let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
+        round.left.iter().any(|block| {
+            let block = graph.blocks[*block as usize];
+            function.statements[block.first as usize..block.end as usize].iter().any(|statement| {
+                let body = super::instruction::split_guard(text_of(self.text, statement)).1;
+                body.starts_with("mbarrier.try_wait") || body.starts_with("mbarrier.test_wait")
+            })
+        })
+    }
+
+    fn describe(
+        &self,
+        index: usize,
+        round: &Round,
+        verdict: Verdict,
+        labels: &BTreeMap<u32, &str>,
+        (lines, places): (&Lines, &Places<'_>),
+    ) -> Loop {
+        let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
+        let shown = if round.left.is_empty() { &round.blocks } else { &round.left };
+        let loc = |place: u32| (place as usize).checked_sub(1).and_then(|at| function.places.get(at)).copied();
+        // A round ends with a jump back to the head; its place is the loop's keyword or condition.
+        let last = |block: &u32| graph.blocks[*block as usize].end - 1;
+        let back = shown.iter().filter(|block| graph.edges(**block).iter().any(|edge| edge.to == round.head));
+        let place = back
+            .clone()
+            .rev()
+            .chain(shown.iter())
+            .find_map(|block| loc(function.statements[last(block) as usize].place).and_then(|loc| places.find(loc)));
+        let mut found = BTreeSet::new();
+        for block in &round.blocks {
+            let block = graph.blocks[*block as usize];
+            for statement in &function.statements[block.first as usize..block.end as usize] {
+                if let Some((file, line)) = loc(statement.place).and_then(Places::line) {
+                    found.insert((file, line));
+                }
+            }
+        }
+        let lines_of_sources = found.into_iter().take(MOST_LINES).map(|(file, line)| (places.file(file), line)).collect();
+        let at = |block: u32| function.statements[graph.blocks[block as usize].first as usize].start as usize;
+        let label = |block: &u32| {
+            let first = graph.blocks[*block as usize].first;
+            labels.get(&first).map_or_else(|| format!("line {}", lines.number(at(*block))), |label| (*label).to_owned())
+        };
+        Loop {
+            function: function.name.to_owned(),
+            kernels: Vec::new(),
+            verdict,
+            line: lines.number(at(round.head)),
+            place,
+            lines: lines_of_sources,
+            blocks: shown.iter().take(MOST_LINES).map(label).collect(),
+            depth: round.depth,
+            recursion: false,
+        }
+    }
+
+    /// Kernels that reach each function, the first few.
+    fn kernels_by_function(&self, calls: &[Vec<(u32, u32)>]) -> Vec<Vec<String>> {
+        let mut reached: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
+        for kernel in (0..calls.len()).filter(|index| self.module.functions[*index].is_kernel) {
+            let mut work = vec![kernel];
+            while let Some(function) = work.pop() {
+                if reached[function].last() == Some(&kernel) || reached[function].len() >= MOST_KERNELS {
+                    continue;
+                }
+                reached[function].push(kernel);
+                work.extend(calls[function].iter().map(|(_, to)| *to as usize));
+            }
+        }
+        let name = |kernel: usize| self.module.functions[kernel].name.to_owned();
+        reached.into_iter().map(|kernels| kernels.into_iter().map(name).collect()).collect()
+    }
+
+    /// Cycles of calls: what is left of them once calls are taken out that no thread makes after the flag said stop.
+    fn recursion(
+        &self,
+        calls: &[Vec<(u32, u32)>],
+        kernels: &[Vec<String>],
+        components: &mut Components,
+        report: &mut Report,
+        (lines, places): (&Lines, &Places<'_>),
+    ) {
+        let nodes: Vec<u32> = (0..calls.len() as u32).collect();
+        let sets = components.find(calls.len(), &nodes, |from, nth| calls[from as usize].get(nth as usize).map(|(_, to)| Some(*to)));
+        for mut set in sets {
+            set.sort_unstable();
+            let mut is_cut = |trap: bool| {
+                let made: BTreeMap<u32, Vec<u32>> = set
+                    .iter()
+                    .map(|&index| {
+                        let reached = self.follow(index as usize, trap, |found, order| {
+                            order
+                                .iter()
+                                .zip(&found.states)
+                                .filter(|(_, state)| state.is_some())
+                                .map(|(block, _)| *block)
+                                .collect::<BTreeSet<_>>()
+                        });
+                        let graph = &self.graphs[index as usize];
+                        let block_of = |statement: u32| graph.blocks.partition_point(|block| block.end <= statement) as u32;
+                        let all = calls[index as usize].iter().filter(|(statement, _)| reached.contains(&block_of(*statement)));
+                        (index, all.map(|(_, to)| *to).collect())
+                    })
+                    .collect();
+                let next = |from: u32, nth: u32| made.get(&from).and_then(|all| all.get(nth as usize)).map(|to| Some(*to));
+                components.find(calls.len(), &set, |from, nth| next(from, nth).map(|to| to.filter(|to| made.contains_key(to)))).is_empty()
+            };
+            let verdict = if is_cut(false) {
+                Verdict::Polled { rounds: 0 }
+            } else if is_cut(true) {
+                Verdict::TrapOnly
+            } else {
+                Verdict::NotPolled { why: "functions call each other without a poll on the way".to_owned() }
+            };
+            let Some(&first) = set.first() else { continue };
+            let function = &self.module.functions[first as usize];
+            let call = calls[first as usize].iter().find(|(_, to)| set.binary_search(to).is_ok());
+            let place = call
+                .and_then(|(statement, _)| (function.statements[*statement as usize].place as usize).checked_sub(1))
+                .and_then(|at| function.places.get(at))
+                .and_then(|loc| places.find(loc));
+            report.loops.push(Loop {
+                function: function.name.to_owned(),
+                kernels: kernels[first as usize].clone(),
+                verdict,
+                line: lines.number(function.at),
+                lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
+                place,
+                blocks: set.iter().map(|index| self.module.functions[*index as usize].name.to_owned()).collect(),
+                depth: 0,
+                recursion: true,
+            });
+        }
+    }
+
+    fn unknown(&self, report: &mut Report, lines: &Lines, places: &Places<'_>) {
+        for function in &self.module.functions {
+            let mut seen = BTreeSet::new();
+            for statement in function.statements.iter().filter(|statement| statement.flow == Flow::Call) {
+                if let Callee::Unknown(callee) = self.callees.of(function, self.text, statement)
+                    && seen.insert(callee)
+                {
+                    let loc = (statement.place as usize).checked_sub(1).and_then(|at| function.places.get(at));
+                    report.unknown.push(UnknownCall {
+                        function: function.name.to_owned(),
+                        callee: callee.to_owned(),
+                        line: lines.number(statement.start as usize),
+                        place: loc.and_then(|loc| places.find(loc)),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The functions, each behind those that it calls as far as that is possible.
+fn callees_first(calls: &[Vec<(u32, u32)>]) -> Vec<usize> {
+    let mut seen = vec![false; calls.len()];
+    let mut order = Vec::with_capacity(calls.len());
+    for root in 0..calls.len() {
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((function, next)) = work.pop() {
+            match calls[function].get(next) {
+                Some((_, to)) => {
+                    work.push((function, next + 1));
+                    if !std::mem::replace(&mut seen[*to as usize], true) {
+                        work.push((*to as usize, 0));
+                    }
+                }
+                None => order.push(function),
+            }
+        }
+    }
+    order
+}
+
+/// Where lines begin; only built where something is to be said.
+struct Lines {
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        Self { starts: std::iter::once(0).chain(text.bytes().zip(1..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next)).collect() }
+    }
+
+    fn number(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= offset)
+    }
+}

@@ -1,0 +1,209 @@
+//! Graphs by chance, with polls and counters, against an oracle that walks every state.
+//!
+//! The oracle knows the blocks, not the PTX: it walks all states (block, counters, whether what was read of the flag is from after the stop)
+//! that a thread can be in, and asks if some state after the stop can come round to itself. Where the proof holds, there must be none. Where
+//! no counter decides anything and each poll stands in one block, the two must agree exactly.
+
+use crate::kernel;
+use cuinstr::verify::verify_ptx;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What a block does before control leaves it by one of two ways, which may be the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Block {
+    /// Goes either way.
+    Either,
+    /// Reads the flag and leaves, or goes on the first way.
+    Poll,
+    /// Reads the flag weakly and does the same.
+    WeakPoll,
+    /// Reads the flag and goes either way.
+    Read,
+    /// Leaves if what was read last was a stop, or goes on the first way.
+    Check,
+    /// Sets a counter.
+    Set(usize, i64),
+    /// Adds to a counter.
+    Add(usize, i64),
+    /// The first way if the counter is less than, greater than, or not that; else the second.
+    Less(usize, i64),
+    Greater(usize, i64),
+    Not(usize, i64),
+    /// Ends.
+    Return,
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        // Marsaglia's xorshift64.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+}
+
+type Graph = Vec<(Block, usize, usize)>;
+
+fn graph(chance: &mut Chance, counters: bool) -> Graph {
+    let count = 2 + chance.below(9);
+    let mut graph: Graph = Vec::new();
+    for at in 0..count {
+        let kinds = if counters { 13 } else { 5 };
+        let (counter, value) = (chance.below(2), [-1, 0, 1, 2, 3, 4][chance.below(6)]);
+        let step = [1, 1, -1, -1, 2, -2, 0, 3][chance.below(8)];
+        let block = match chance.below(kinds) {
+            0 | 1 => Block::Either,
+            2 | 3 => Block::Poll,
+            4 if counters => [Block::WeakPoll, Block::Read, Block::Check, Block::Check][chance.below(4)],
+            4 => [Block::WeakPoll, Block::Return][chance.below(2)],
+            5 => Block::Set(counter, value),
+            6 | 7 => Block::Add(counter, step),
+            8 | 9 => Block::Less(counter, value),
+            10 => Block::Greater(counter, value),
+            11 => Block::Not(counter, value),
+            _ => Block::Return,
+        };
+        // Mostly ahead, and often to the next, as code is.
+        let way = |chance: &mut Chance| if chance.below(3) > 0 { (at + 1 + chance.below(2)).min(count - 1) } else { chance.below(count) };
+        let (one, two) = (way(chance), way(chance));
+        graph.push((block, one, two));
+    }
+    graph
+}
+
+fn ptx(graph: &Graph) -> String {
+    let mut body =
+        String::from("\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n");
+    for (at, (block, one, two)) in graph.iter().enumerate() {
+        let _ = writeln!(body, "$B{at}:");
+        let read = |weak: bool| {
+            let strength = if weak { "global" } else { "relaxed.sys" };
+            format!("\tld.global.u64 %rd1, [cuinstr_control_v1+16];\n\tld.{strength}.u32 %r10, [%rd1];\n")
+        };
+        let leave = "\tsetp.eq.s32 %p1, %r10, %r11;\n\t@%p1 exit;\n";
+        let either = "\tld.global.u32 %r9, [%rd9];\n\tsetp.ne.s32 %p5, %r9, 0;\n\t@%p5 bra";
+        let compare = |order: &str, counter: &usize, value: &i64| {
+            format!("\tsetp.{order}.s32 %p2, %r2{counter}, {value};\n\t@%p2 bra $B{one};\n\tbra $B{two};")
+        };
+        let text = match block {
+            Block::Either => format!("{either} $B{one};\n\tbra $B{two};"),
+            Block::Poll => format!("{}{leave}\tbra $B{one};", read(false)),
+            // What a weak load reads is not followed by a later check: it goes to a register of its own.
+            Block::WeakPoll => format!("{}{leave}\tbra $B{one};", read(true)).replace("%r10", "%r12"),
+            Block::Read => format!("{}{either} $B{one};\n\tbra $B{two};", read(false)),
+            Block::Check => format!("{leave}\tbra $B{one};"),
+            Block::Set(counter, value) => format!("\tmov.u32 %r2{counter}, {value};\n\tbra $B{one};"),
+            Block::Add(counter, step) => format!("\tadd.s32 %r2{counter}, %r2{counter}, {step};\n\tbra $B{one};"),
+            Block::Less(counter, value) => compare("lt", counter, value),
+            Block::Greater(counter, value) => compare("gt", counter, value),
+            Block::Not(counter, value) => compare("ne", counter, value),
+            Block::Return => "\tret;".to_owned(),
+        };
+        body.push_str(&text);
+        body.push('\n');
+    }
+    body.push_str("\tret;");
+    kernel(&body)
+}
+
+/// A counter beyond this has so far to go that its loop counts as endless.
+const FAR: i64 = 40;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct State {
+    block: usize,
+    counters: [i64; 2],
+    /// What was read last is a stop.
+    seen: bool,
+    stopped: bool,
+}
+
+/// Whether a thread may go on for ever after the stop.
+fn is_endless(graph: &Graph) -> bool {
+    let next = |state: State| -> Vec<State> {
+        let (block, one, two) = graph[state.block];
+        let to = |block: usize| State { block, ..state };
+        // A stop may come at any moment.
+        let mut states = match block {
+            Block::Either => vec![to(one), to(two)],
+            Block::Poll if state.stopped => vec![],
+            Block::Poll => vec![State { seen: false, ..to(one) }],
+            Block::WeakPoll => vec![to(one)],
+            Block::Read => [one, two].iter().map(|way| State { seen: state.stopped, ..to(*way) }).collect(),
+            Block::Check if state.seen => vec![],
+            Block::Check => vec![to(one)],
+            Block::Set(counter, value) => {
+                let mut next = to(one);
+                next.counters[counter] = value;
+                vec![next]
+            }
+            Block::Add(counter, step) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[counter] + step).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::Less(counter, value) => vec![to(if state.counters[counter] < value { one } else { two })],
+            Block::Greater(counter, value) => vec![to(if state.counters[counter] > value { one } else { two })],
+            Block::Not(counter, value) => vec![to(if state.counters[counter] == value { two } else { one })],
+            Block::Return => vec![],
+        };
+        if !state.stopped {
+            states.push(State { stopped: true, ..state });
+        }
+        states
+    };
+    let start = State { block: 0, counters: [0, 3], seen: false, stopped: false };
+    let mut found = BTreeSet::from([start]);
+    let mut work = vec![start];
+    while let Some(state) = work.pop() {
+        work.extend(next(state).into_iter().filter(|next| found.insert(*next)));
+    }
+    // What has no way on is taken away until nothing changes: what is left goes on for ever.
+    let mut left: BTreeSet<State> = found.into_iter().filter(|state| state.stopped).collect();
+    loop {
+        let dead: Vec<State> = left.iter().copied().filter(|state| !next(*state).iter().any(|next| left.contains(next))).collect();
+        if dead.is_empty() {
+            return !left.is_empty();
+        }
+        for state in dead {
+            left.remove(&state);
+        }
+    }
+}
+
+/// How many graphs; `CUINSTR_GRAPHS` asks for more than a test run has time for.
+fn how_many() -> usize {
+    std::env::var("CUINSTR_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(4_000)
+}
+
+#[test]
+fn graphs_with_polls_alone_are_judged_exactly() {
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut endless = 0;
+    for number in 0..how_many() {
+        let graph = graph(&mut chance, false);
+        let truth = is_endless(&graph);
+        assert_eq!(verify_ptx(&ptx(&graph)).holds(), !truth, "graph {number}: {graph:?}");
+        endless += usize::from(truth);
+    }
+    assert!(endless > how_many() / 10 && endless < how_many() * 9 / 10, "{endless}");
+}
+
+#[test]
+fn no_graph_that_can_go_on_for_ever_is_proved() {
+    let mut chance = Chance(0xd134_2543_de82_ef95);
+    let (mut proved, mut ends) = (0, 0);
+    for number in 0..how_many() {
+        let graph = graph(&mut chance, true);
+        let (truth, holds) = (is_endless(&graph), verify_ptx(&ptx(&graph)).holds());
+        assert!(!(truth && holds), "graph {number}: {graph:?}");
+        ends += usize::from(!truth);
+        proved += usize::from(holds);
+    }
+    // Most of those that end are proved.
+    assert!(proved * 100 > ends * 90, "{proved} of {ends}");
+}

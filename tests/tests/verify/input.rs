@@ -1,0 +1,100 @@
+//! Input that is cut short, foreign, newer than known, or large.
+
+use crate::{kernel, poll};
+use cuinstr::verify::verify_ptx;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+#[test]
+fn what_is_no_ptx_is_a_fault() {
+    for text in [
+        "",
+        "hello",
+        "\u{7f}ELF\u{0}\u{1}",
+        "#include <cuda.h>\n__global__ void k() { for (;;); }\n",
+        ".version",
+        "}}}}",
+        ".entry k() { $L: bra $L; }",
+    ] {
+        assert!(!verify_ptx(text).holds(), "{text}");
+    }
+}
+
+#[test]
+fn a_text_that_is_cut_anywhere_is_never_proved_and_never_a_panic() {
+    let whole = kernel(&format!("$L:\n{}\t@%p5 bra $L;\n\tret;", poll(1)));
+    assert!(verify_ptx(&whole).holds());
+    let begins = whole.find("$L:").expect("the loop is there");
+    for end in 0..whole.trim_end().len() {
+        let report = verify_ptx(&whole[..end]);
+        assert!(end < begins || !report.holds(), "{}", &whole[..end]);
+    }
+}
+
+#[test]
+fn labels_that_are_not_there_and_stray_bytes_are_faults() {
+    for body in ["\tbra $Nowhere;", "\tbrx.idx %r1, $Nowhere;", "\t@%p1 bra;", "\t)\n", "\t{\n$In:\n\tnop;\n\t}\n\tbra $In;"] {
+        let report = verify_ptx(&kernel(body));
+        assert!(!report.faults.is_empty() && !report.holds(), "{body}");
+    }
+}
+
+#[test]
+fn instructions_of_a_newer_isa_do_not_disturb_the_graph() {
+    let body = format!(
+        "\tfuture.op.x7::y {{%r1, %r2}}, [%rd1 + 16], {{%r3, _}}, 0f3F800000;\n$L:\n\t@%p3 warp.teleport.sync %r1|%p2, %r4, {{%rd2}};\n{}\tbra $L;",
+        poll(1)
+    );
+    let text = kernel(&body).replace(".version 9.0", ".version 99.7").replace("sm_90", "sm_999a");
+    assert!(verify_ptx(&text).holds(), "{:#?}", verify_ptx(&text));
+    assert!(!verify_ptx(&text.replace("setp.ne.s32", "setp.eq.s32")).holds());
+}
+
+/// Writes a block of that number.
+type Shape = fn(&mut String, usize);
+
+/// Many blocks, in shapes that are bad for a proof that looks at each more than a few times.
+#[test]
+fn a_hundred_thousand_blocks_take_no_longer_than_their_number() {
+    let count = 100_000;
+    let shapes: [(&str, Shape); 4] = [
+        ("a chain", |text, at| {
+            let _ = write!(text, "$B{at}:\n\t@%p1 bra $B{};\n", at + 1);
+        }),
+        ("one large loop", |text, at| {
+            let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, %r2;\n\t@%p1 bra $B0;\n");
+        }),
+        ("loops within loops", |text, at| {
+            let _ = write!(text, "$B{at}:\n\tsetp.ne.s32 %p1, %r1, {at};\n\t@%p1 bra $B{};\n", at / 2);
+        }),
+        ("many small loops", |text, at| {
+            let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $B{at};\n");
+        }),
+    ];
+    for (name, block) in shapes {
+        let mut body = String::new();
+        for at in 0..count {
+            block(&mut body, at);
+        }
+        let _ = write!(body, "$B{count}:\n\tret;");
+        let text = kernel(&body);
+        let start = Instant::now();
+        let report = verify_ptx(&text);
+        // Without optimisation; a quadratic walk would take hours.
+        assert!(start.elapsed() < Duration::from_secs(60), "{name}: {:?}", start.elapsed());
+        assert_eq!(report.holds(), name == "a chain", "{name}");
+    }
+}
+
+#[test]
+fn deep_chains_of_scopes_calls_and_expressions_are_no_deep_recursion() {
+    let depth = 100_000;
+    let scopes = format!("{}$L:\n\tbra $L;\n{}", "{\n".repeat(depth), "}\n".repeat(depth));
+    assert!(!verify_ptx(&kernel(&scopes)).holds());
+    let mut text = String::from(".version 9.0\n.target sm_90\n");
+    for at in 0..depth {
+        let _ = write!(text, ".func f{at}()\n{{\n$L:\n\tcall f{}, ();\n\tbra $L;\n}}\n", at + 1);
+    }
+    let _ = write!(text, ".func f{depth}()\n{{\n\tret;\n}}\n");
+    assert!(!verify_ptx(&text).holds());
+}
