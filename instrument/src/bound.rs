@@ -1,10 +1,11 @@
 //! Loops that provably end soon, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
 //!
 //! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
-//! for its bound, a counter that the body may change in any way it can't see through, and the loop is not bounded.
+//! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
 
 use crate::fragment::Fragment;
-use crate::macros::{Macros, integer};
+use crate::macros::{Integer, integer};
+use crate::read_only::{self, Context};
 use crate::statement::{Loop, LoopKind};
 use crate::token::Kind;
 
@@ -12,7 +13,8 @@ use crate::token::Kind;
 const MOST_TRIPS: i64 = 4096;
 
 /// How often the loop's body runs at most, if that is a small constant.
-pub(crate) fn trips(source: &[u8], fragment: &Fragment, macros: &Macros, loop_: &Loop) -> Option<u64> {
+pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
+    let (source, fragment) = (context.source, context.fragment);
     let (open, close) = loop_.header?;
     if loop_.kind != LoopKind::For {
         return None;
@@ -25,25 +27,28 @@ pub(crate) fn trips(source: &[u8], fragment: &Fragment, macros: &Macros, loop_: 
     if fragment.kind(assign - 1) != Some(Kind::Ident) || assign - 1 == open + 1 {
         return None;
     }
-    let signed = is_wide_integer(source, fragment, open + 1, assign - 1)?;
-    let start = literal(source, fragment, macros, assign + 1, first)?;
+    let signed = is_wide_integer(context, open + 1, assign - 1)?;
+    let start = literal(context, assign + 1, first)?;
     // `i < 32`
     if text(first + 1) != counter {
         return None;
     }
-    let (relation, bound_at) = match (text(first + 2), text(first + 3)) {
-        (b"<", _) => (Relation::Below, first + 3),
-        (b">", b"=") if fragment.kind(first + 2) == Some(Kind::Punct(b'>')) => (Relation::AtLeast, first + 4),
-        (b">", _) => (Relation::Above, first + 3),
-        (b"<=", _) => (Relation::AtMost, first + 3),
-        (b">=", _) => (Relation::AtLeast, first + 3),
-        (b"!=", _) => (Relation::Not, first + 3),
+    let relation = match text(first + 2) {
+        b"<" => Relation::Below,
+        b">" => Relation::Above,
+        b"<=" => Relation::AtMost,
+        b">=" => Relation::AtLeast,
+        b"!=" => Relation::Not,
         _ => return None,
     };
-    let bound = literal(source, fragment, macros, bound_at, second)?;
-    let step = step(source, fragment, macros, counter, second + 1, close)?;
-    let trips = count(start, bound, step, &relation, signed)?;
-    (leaves_alone(source, fragment, macros, counter, loop_)).then_some(trips)
+    let bound = literal(context, first + 3, second)?;
+    // A signed counter is compared as an unsigned one with an unsigned bound, and what an unsigned literal makes of its start is as odd.
+    if signed && (start.unsigned || bound.unsigned) {
+        return None;
+    }
+    let step = step(context, counter, second + 1, close)?;
+    let trips = count(start.value, bound.value, step, &relation, signed)?;
+    read_only::leaves_alone(context, counter, loop_).then_some(trips)
 }
 
 /// The two semicolons of a `for` header.
@@ -94,48 +99,56 @@ fn count(start: i64, bound: i64, step: i64, relation: &Relation, signed: bool) -
 }
 
 /// Whether the tokens name an integer type of at least 32 bits, and whether it is signed.
-fn is_wide_integer(source: &[u8], fragment: &Fragment, from: usize, to: usize) -> Option<bool> {
+fn is_wide_integer(context: &Context, from: usize, to: usize) -> Option<bool> {
     let mut signed = true;
     let mut wide = false;
-    let mut at = from;
-    while at < to {
-        match fragment.text(source, at) {
+    for at in from..to {
+        let text = context.fragment.text(context.source, at);
+        if context.fragment.kind(at) == Some(Kind::Ident) && text != b"std" && !read_only::is_number_type(context.declarations, text) {
+            return None;
+        }
+        match text {
             b"int" | b"long" | b"int32_t" | b"int64_t" | b"ptrdiff_t" => wide = true,
             b"unsigned" | b"uint" | b"uint32_t" | b"uint64_t" | b"size_t" => (wide, signed) = (true, false),
-            b"std" | b"::" | b"signed" | b"register" | b"const" => {}
+            b"std" | b"::" | b"signed" | b"register" => {}
             _ => return None,
         }
-        at += 1;
     }
     wide.then_some(signed)
 }
 
 /// An integer: a literal with a sign perhaps, or a macro of this file that stands for one. Any other name is looked up nowhere.
-fn literal(source: &[u8], fragment: &Fragment, macros: &Macros, from: usize, to: usize) -> Option<i64> {
+fn literal(context: &Context, from: usize, to: usize) -> Option<Integer> {
+    let (source, fragment) = (context.source, context.fragment);
     let (negative, at) = if fragment.is(from, b'-') { (true, from + 1) } else { (false, from) };
     if to != at + 1 {
         return None;
     }
     let text = fragment.text(source, at);
-    let value = match fragment.kind(at)? {
-        Kind::Number => integer(std::str::from_utf8(text).ok()?)?,
-        Kind::Ident => macros.constant(text)?,
+    let Integer { value, unsigned } = match fragment.kind(at)? {
+        Kind::Number => integer(text)?,
+        Kind::Ident => context.macros.constant(text, fragment.tokens[at].start as usize)?,
         _ => return None,
     };
-    Some(if negative { -value } else { value })
+    // The negative of an unsigned number is a huge one.
+    match (negative, unsigned) {
+        (true, true) => None,
+        (true, false) => Some(Integer { value: -value, unsigned }),
+        (false, _) => Some(Integer { value, unsigned }),
+    }
 }
 
 /// `++i`, `i++`, `i += 4` and their mirror images.
-fn step(source: &[u8], fragment: &Fragment, macros: &Macros, counter: &[u8], from: usize, to: usize) -> Option<i64> {
-    let text = |index: usize| fragment.text(source, index);
+fn step(context: &Context, counter: &[u8], from: usize, to: usize) -> Option<i64> {
+    let text = |index: usize| context.fragment.text(context.source, index);
     let step = match to.checked_sub(from)? {
         2 => match (text(from), text(from + 1)) {
             (b"++", name) | (name, b"++") if name == counter => 1,
             (b"--", name) | (name, b"--") if name == counter => -1,
             _ => return None,
         },
-        3 if text(from) == counter => {
-            let amount = literal(source, fragment, macros, from + 2, to)?;
+        3 | 4 if text(from) == counter => {
+            let amount = literal(context, from + 2, to)?.value;
             match text(from + 1) {
                 b"+=" => amount,
                 b"-=" => -amount,
@@ -145,71 +158,4 @@ fn step(source: &[u8], fragment: &Fragment, macros: &Macros, counter: &[u8], fro
         _ => return None,
     };
     (step != 0).then_some(step)
-}
-
-/// Whether nothing in the body can change the counter. Any use that is not plainly a read counts as a change.
-fn leaves_alone(source: &[u8], fragment: &Fragment, macros: &Macros, counter: &[u8], loop_: &Loop) -> bool {
-    let Some(end) = loop_.body_end else { return false };
-    let kind = |index: usize| fragment.kind(index);
-    for at in loop_.body..=end {
-        let Some(token) = fragment.tokens.get(at) else { return false };
-        let text = &source[token.range()];
-        match token.kind {
-            Kind::Ident if text == counter => {
-                let before = at.checked_sub(1).and_then(kind);
-                let after = kind(at + 1);
-                let written = matches!(after, Some(Kind::Assign | Kind::OpAssign | Kind::Step))
-                    || matches!(before, Some(Kind::Step | Kind::Punct(b'&')))
-                    // A reference may be bound to it.
-                    || (matches!(before, Some(Kind::Assign)) && at >= 3 && (fragment.is(at - 3, b'&') || kind(at - 3) == Some(Kind::Op)))
-                    || (matches!(before, Some(Kind::Punct(b'(' | b',' | b'{')))
-                        && matches!(after, Some(Kind::Punct(b')' | b',' | b'}')))
-                        && !is_passed_by_value(source, fragment, at));
-                // `>>=` comes as `>`, `>=`.
-                if written || (fragment.is(at + 1, b'>') && fragment.is(at + 2, b'>') && kind(at + 3) == Some(Kind::Assign)) {
-                    return false;
-                }
-            }
-            Kind::Ident => {
-                // A macro may name the counter where we do not see it.
-                let mentions = macros.bodies_of(text).any(|body| {
-                    body.tokens
-                        .iter()
-                        .any(|inner| &source[inner.range()] == counter || matches!(inner.kind, Kind::For | Kind::While | Kind::Goto))
-                });
-                let is_unknown_macro =
-                    fragment.is(at + 1, b'(') && !macros.is_defined(text) && text.len() > 2 && !text.iter().any(u8::is_ascii_lowercase);
-                if mentions || is_unknown_macro {
-                    return false;
-                }
-            }
-            // A jump may come back without passing the counter's step.
-            Kind::Goto | Kind::ArmIf => return false,
-            _ => {}
-        }
-    }
-    true
-}
-
-/// Whether the bare argument at `at` goes to a cast or to a function of CUDA's own, none of which takes a reference to an integer.
-fn is_passed_by_value(source: &[u8], fragment: &Fragment, at: usize) -> bool {
-    let mut depth = 0_usize;
-    for index in (at.saturating_sub(64)..at).rev() {
-        match fragment.tokens[index].kind {
-            Kind::Punct(b')' | b']' | b'}') => depth += 1,
-            Kind::Punct(b'(' | b'[' | b'{') if depth > 0 => depth -= 1,
-            Kind::Punct(b'(') => {
-                let Some(before) = fragment.before(index) else { return false };
-                let name = fragment.text(source, before);
-                return match fragment.tokens[before].kind {
-                    Kind::Keyword => matches!(name, b"float" | b"double" | b"int" | b"unsigned" | b"long" | b"char" | b"short"),
-                    Kind::Ident => name.starts_with(b"__") || matches!(name, b"min" | b"max" | b"size_t" | b"fmaf" | b"fma" | b"printf"),
-                    _ => false,
-                };
-            }
-            Kind::Punct(b'[' | b'{' | b';') => return false,
-            _ => {}
-        }
-    }
-    false
 }

@@ -5,6 +5,7 @@
 
 use crate::fragment::Fragment;
 use crate::function::Function;
+use crate::macros::Macros;
 use crate::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,27 +19,44 @@ pub(crate) struct CallGraph {
 type Arity = (usize, usize);
 
 impl CallGraph {
-    pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function]) -> Self {
+    pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> Self {
         let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (index, function) in functions.iter().enumerate() {
             if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
                 by_name.entry(fragment.text(source, name)).or_default().push(index);
             }
         }
+        let is_call_operator = |function: &Function| {
+            function.name.is_some_and(|name| {
+                fragment.kind(name) == Some(Kind::Operator) && fragment.is(name + 1, b'(') && fragment.is(name + 2, b')')
+            })
+        };
+        let call_operators: Vec<usize> = (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect();
         let takes: Vec<Arity> = functions.iter().map(|function| parameters(source, fragment, function)).collect();
+        let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let callees = functions
             .iter()
-            .map(|function| {
+            .enumerate()
+            .map(|(index, function)| {
                 let mut callees = BTreeSet::new();
                 for at in function.open..function.close {
+                    if calls_the_call_operator(source, fragment, at) {
+                        callees.extend(&call_operators);
+                    } else if function.name.is_none() && calls_its_own_argument(source, fragment, at) {
+                        callees.insert(index);
+                    }
                     if fragment.kind(at) != Some(Kind::Ident) {
                         continue;
                     }
-                    let Some(candidates) = by_name.get(fragment.text(source, at)) else { continue };
+                    let name = fragment.text(source, at);
+                    if macros.is_defined(name) {
+                        callees.extend(behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name)).iter());
+                    }
+                    let Some(candidates) = by_name.get(name) else { continue };
                     let gives = match fragment.kind(at + 1) {
                         Some(Kind::Punct(b'(')) => fragment.mate(at + 1).map_or((0, usize::MAX), |close| arity(fragment, at + 1, close)),
                         // Explicit template arguments; or a name alone, a function that is passed on.
-                        Some(Kind::Punct(b'<' | b',' | b')' | b';')) => (0, usize::MAX),
+                        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
                         _ => continue,
                     };
                     callees.extend(candidates.iter().filter(|callee| gives.0 <= takes[**callee].1 && gives.1 >= takes[**callee].0));
@@ -110,6 +128,41 @@ impl CallGraph {
         }
         found
     }
+}
+
+/// `(*this)(…)` and `this->operator()(…)`: a functor reaches itself, or another in this file.
+fn calls_the_call_operator(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    match fragment.kind(at) {
+        Some(Kind::Keyword) if fragment.text(source, at) == b"this" => fragment.is(at + 1, b')') && fragment.is(at + 2, b'('),
+        Some(Kind::Operator) => fragment.is(at + 1, b'(') && fragment.is(at + 2, b')') && fragment.is(at + 3, b'('),
+        _ => false,
+    }
+}
+
+/// `self(self, …)`, by which a lambda reaches itself.
+pub(crate) fn calls_its_own_argument(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    fragment.kind(at) == Some(Kind::Ident)
+        && fragment.is(at + 1, b'(')
+        && fragment.kind(at + 2) == Some(Kind::Ident)
+        && fragment.text(source, at + 2) == fragment.text(source, at)
+        && matches!(fragment.kind(at + 3), Some(Kind::Punct(b',' | b')')))
+}
+
+/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses.
+fn behind_macro<'a>(source: &'a [u8], macros: &Macros, name: &'a [u8], by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([name]), vec![name]);
+    while let Some(name) = work.pop() {
+        for body in macros.bodies_of(name) {
+            for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
+                let text = &source[token.range()];
+                found.extend(by_name.get(text).into_iter().flatten());
+                if macros.is_defined(text) && seen.insert(text) {
+                    work.push(text);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Arguments or parameters between two parentheses.

@@ -116,13 +116,19 @@ fn blanks(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize)
     );
     let bytes = |from: usize, to: usize| fragment.tokens[from].start as usize..fragment.tokens[to].end as usize;
     blank.extend(body.prefixes.iter().map(|(from, to)| bytes(*from, *to)));
-    blank.extend(body.macro_uses.iter().map(|use_| bytes(use_.name, use_.arguments.map_or(use_.name, |(_, close)| close))));
+    let uses = body.macro_uses.iter().filter(|use_| !is_target_macro(fragment.text(input.source, use_.name)));
+    blank.extend(uses.map(|use_| bytes(use_.name, use_.arguments.map_or(use_.name, |(_, close)| close))));
     for at in range.0..range.1 {
         let token = fragment.tokens[at];
         let text = &input.source[token.range()];
         match token.kind {
             Kind::Host | Kind::Device | Kind::Global => blank.push(token.range()),
             Kind::Ident if input.macros.spaces_of(Kind::Ident, text).any() => blank.push(token.range()),
+            Kind::Ident if is_target_macro(text) && fragment.is(at + 1, b'(') => {
+                if let Some(close) = fragment.mate(at + 1) {
+                    blank.extend(around_branches(fragment, at, close).into_iter().map(|(from, to)| bytes(from, to)));
+                }
+            }
             Kind::Keyword
                 if matches!(text, b"__align__" | b"__launch_bounds__" | b"__attribute__" | b"alignas") && fragment.is(at + 1, b'(') =>
             {
@@ -148,6 +154,30 @@ fn blanks(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize)
         }
     }
     blank
+}
+
+/// Whether the name is one of libcu++'s macros that take statements for one target or another: `NV_IF_TARGET(condition, (…), (…))`.
+pub(crate) fn is_target_macro(name: &[u8]) -> bool {
+    matches!(name, b"NV_IF_TARGET" | b"NV_IF_ELSE_TARGET" | b"NV_DISPATCH_TARGET")
+}
+
+/// What of such a macro's use is no statement: all but the insides of arguments in parentheses that hold a loop.
+fn around_branches(fragment: &Fragment, name: usize, close: usize) -> Vec<(usize, usize)> {
+    let mut around = Vec::new();
+    let (mut from, mut at) = (name, name + 2);
+    while at < close {
+        let Some(end) = fragment.mate(at).filter(|end| *end > at) else {
+            at += 1;
+            continue;
+        };
+        if (at..end).any(|inner| matches!(fragment.tokens[inner].kind, Kind::For | Kind::While | Kind::Do)) {
+            around.push((from, at));
+            from = end;
+        }
+        at = end + 1;
+    }
+    around.push((from, close));
+    around
 }
 
 /// How many arms the widest conditional of the range has, within reason.

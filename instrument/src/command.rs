@@ -5,19 +5,20 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | everything asked for was done; there may be warnings |
-//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included |
+//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved |
 //! | 2 | the command line makes no sense; nothing was done |
 //! | 3 | something could not be read or written |
 //!
 //! If several apply, the largest. One input that fails keeps none of the others from being written.
 //!
 //! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `config` (cuinstr.toml, with `glob`) → `input` → `job` (one input)
-//! → `output` → `listing`, `summary` (what is printed).
+//! → `output` → `listing`, `summary` (what is printed). `verify`, with `exceptions` and `sarif`, stands for itself.
 
 mod batch;
 mod cli;
 mod config;
 mod duration;
+mod exceptions;
 mod explain;
 mod glob;
 mod input;
@@ -25,7 +26,9 @@ mod job;
 mod listing;
 mod output;
 mod report;
+mod sarif;
 mod summary;
+mod verify;
 
 use anyhow::Context;
 use std::ffi::OsString;
@@ -70,6 +73,7 @@ fn perform(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<Status> 
             output::to_stdout(explain::text(code).as_bytes()).context("standard output can't be written")?;
             Ok(Status::Done)
         }
+        Some(cli::Verb::Verify(args)) => verify::run(&args),
         None => batch::run(&cli.rewrite),
     }
 }

@@ -1,15 +1,16 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
-use crate::bound;
-use crate::fragment::Fragment;
-use crate::options::Polls;
-use crate::plan::Input;
+use crate::options::{Options, Polls};
+use crate::read_only::Context;
 use crate::statement::Body;
 use crate::token::Kind;
-use std::collections::BTreeSet;
+use crate::{asm, bound};
 
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 8192;
+
+/// Most loops directly inside another whose costs are told from one another.
+const MOST_INNER: usize = 256;
 
 /// What an iteration of a loop costs, and whether it is left alone.
 #[derive(Debug, Clone, Copy)]
@@ -28,14 +29,14 @@ impl Cost {
 }
 
 /// What each loop of a body costs, in the same order.
-pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8]>, body: &Body) -> Vec<Cost> {
-    let source = input.source;
-    let leave = input.options.polls == Polls::Amortised && input.options.limits.fuel.is_none();
+pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec<Cost> {
+    let (source, fragment, names) = (context.source, context.fragment, context.functions);
+    let leave = options.polls == Polls::Amortised && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
         let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
-        let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(256).collect();
+        let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(MOST_INNER).collect();
         let mut tokens = 0_u64;
         let mut at = loop_.keyword;
         while at <= end {
@@ -48,14 +49,22 @@ pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8
             }
             tokens += match fragment.tokens[at].kind {
                 Kind::Punct(b'[') => 24,
-                Kind::Ident if fragment.is(at + 1, b'(') && names.contains(fragment.text(source, at)) => 1024,
+                Kind::Ident
+                    if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
+                {
+                    1024
+                }
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
+                Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
                 _ => 1,
             };
             at += 1;
         }
         costs[index].tokens = tokens;
-        if leave && let Some(trips) = bound::trips(source, fragment, input.macros, loop_) {
+        if leave
+            && inner.len() < MOST_INNER
+            && let Some(trips) = bound::trips(context, loop_)
+        {
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
             costs[index].left_alone = fits.then_some(trips);
         }
@@ -66,4 +75,9 @@ pub(crate) fn of_loops(input: &Input, fragment: &Fragment, names: &BTreeSet<&[u8
 /// Functions of CUDA's own that take about a microsecond, or wait for other threads.
 fn waits(name: &[u8]) -> bool {
     [&b"atomic"[..], b"__nanosleep", b"__sync", b"__threadfence", b"arrive_and_wait"].iter().any(|word| name.starts_with(word))
+}
+
+/// The same of inline assembly.
+fn asm_waits(text: &str) -> bool {
+    ["wait", "nanosleep", "bar", "atom", "red.", "fence", "membar"].iter().any(|word| text.contains(word))
 }

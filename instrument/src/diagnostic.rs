@@ -93,6 +93,22 @@ codes! {
         "The output is written to a temporary file beside its place and then renamed, so a failure leaves what was there before.";
     BadConfig "CI043" Error "the configuration can't be used",
         "cuinstr.toml is no TOML, or holds a key or a value that cuinstr does not know.";
+    NotStoppable "CI050" Error "a loop can't be stopped",
+        "`cuinstr verify` found a cycle in the PTX that a thread can go round for ever although the flag says stop: some round of it neither asks for the flag and leaves, nor is counted, nor is ended by the clock.\n\nIf the loop is yours, rewrite its file with cuinstr and compile again. If it comes from a header or library, rewrite that header, avoid the function, or accept the loop in a list:\n\n    [[allow]]\n    place = \"sync.h:98\"\n    reason = \"all blocks are resident\"";
+    TrapsOnly "CI051" Error "a loop's threads go on under `leave`",
+        "The loop asks for the flag. Under `trap` its threads trap when it says stop; under `leave` they only say so and go on, as they do where leaving is not defined (CI020). A launch that hangs there falls to the next tier.";
+    WaitsInHardware "CI052" Error "a loop waits in hardware",
+        "Each round waits for an mbarrier, which hardware moves on, and nothing in it asks for the flag. If what it waits for never comes, only a trap from outside or a killed process ends it.";
+    UnknownCallee "CI053" Error "a function is not in sight",
+        "The PTX calls a function whose body it does not hold, or calls through a pointer that no function of it fits. Nothing is known of the loops in there.\n\nVerify the PTX of all translation units that are linked together, and accept the call in a list.";
+    UnsoundPtx "CI054" Error "the PTX can't be made sense of",
+        "The text is cut short, branches to labels that are not there, or is no PTX. Nothing is proved about it, whatever its loops look like.";
+    MachineCodeOnly "CI055" Error "there is machine code without its PTX",
+        "`cuinstr verify` reads PTX. This part of the file holds machine code only, or could not be read, so nothing is proved about it.\n\nKeep the PTX beside the machine code, for example with\n\n    nvcc -gencode arch=compute_90,code=[sm_90,compute_90]";
+    StaleException "CI056" Error "an exception accepts nothing",
+        "Nothing in the files matches this entry of the list that `--allow` names. What it spoke of has changed: remove the entry.";
+    BadExceptions "CI057" Error "the list of exceptions can't be used",
+        "The file that `--allow` names is TOML with entries of this form; at least one of function, place and verdict is given, and the reason always:\n\n    [[allow]]\n    function = \"wait_for_peer\"      as the linker or as people write it\n    place = \"sync.h:98\"             file and line, of the loop or of a call that it was inlined through\n    verdict = \"waits-in-hardware\"   or not-polled, trap-only, unknown-callee\n    reason = \"the peer always signals\"";
 }
 
 impl Code {

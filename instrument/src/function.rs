@@ -320,6 +320,49 @@ fn name_is_operator(fragment: &Fragment, assign: usize) -> bool {
     assign.checked_sub(1).and_then(|at| fragment.kind(at)) == Some(Kind::Operator)
 }
 
+/// Looks back from a brace over a lambda's qualifiers to its parameters or captures.
+pub(crate) fn is_lambda_body(fragment: &Fragment, at: usize) -> bool {
+    let mut index = at;
+    for _ in 0..32 {
+        let Some(before) = fragment.before(index) else { return false };
+        index = before;
+        match fragment.tokens[index].kind {
+            Kind::Punct(b']') => return is_lambda_introducer(fragment, index),
+            Kind::Punct(b')') => {
+                let Some(open) = fragment.mate(index) else { return false };
+                let Some(before) = fragment.before(open) else { return false };
+                if fragment.is(before, b']') && is_lambda_introducer(fragment, before) {
+                    return true;
+                }
+                if fragment.is(before, b'>') && ends_lambda_template(fragment, before) {
+                    return true;
+                }
+                index = open;
+            }
+            Kind::Punct(b';' | b'{' | b'}' | b',' | b'(' | b'=') | Kind::Assign | Kind::Return => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// `[…]<class T>(T x)`: the `>` at `index` ends a template list behind captures.
+fn ends_lambda_template(fragment: &Fragment, index: usize) -> bool {
+    let mut depth = 0_i32;
+    for at in (index.saturating_sub(64)..=index).rev() {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'>') => depth += 1,
+            Kind::Punct(b'<') => depth -= 1,
+            Kind::Punct(b';' | b'{' | b'}') => return false,
+            _ => {}
+        }
+        if depth == 0 {
+            return at.checked_sub(1).is_some_and(|before| fragment.is(before, b']') && is_lambda_introducer(fragment, before));
+        }
+    }
+    false
+}
+
 /// Whether the `]` at `close` ends a lambda's captures rather than a subscript, an array's length or an attribute.
 pub(crate) fn is_lambda_introducer(fragment: &Fragment, close: usize) -> bool {
     let Some(open) = fragment.mate(close) else { return false };

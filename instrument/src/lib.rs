@@ -4,7 +4,7 @@
 //!
 //! text → `token` (lexer) → `fragment` (brackets, `#if` arms) → `macros`, `function` (what is device code) → `statement` (loops, jumps,
 //! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `place`, `cost`, `bound`,
-//! `calls`, `hardware`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
+//! `read_only`, `declaration`, `calls`, `hardware`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod bound;
 mod calls;
 mod census;
 mod cost;
+mod declaration;
 pub mod diagnostic;
 mod fragment;
 mod function;
@@ -25,12 +26,14 @@ mod plan;
 mod poll;
 pub mod position;
 pub mod prelude;
+mod read_only;
 pub mod render;
 mod rewrite;
 pub mod site;
 mod statement;
 mod token;
 mod tree;
+pub mod verify;
 mod waiver;
 
 pub use rewrite::{Rewrite, rewrite};

@@ -3,7 +3,7 @@
 
 use crate::fragment::Fragment;
 use crate::options::{Options, Space};
-use crate::token::{Kind, Lexed, Line};
+use crate::token::{Directive, Kind, Lexed, Line, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -41,6 +41,14 @@ pub(crate) struct Looping {
     pub(crate) opens: bool,
 }
 
+/// An integer that a name stands for, or a literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Integer {
+    pub(crate) value: i64,
+    /// Its type is unsigned, and so is a comparison with it.
+    pub(crate) unsigned: bool,
+}
+
 /// All that is known of macros.
 #[derive(Debug, Default)]
 pub(crate) struct Macros<'a> {
@@ -49,10 +57,14 @@ pub(crate) struct Macros<'a> {
     with_arguments: BTreeSet<&'a [u8]>,
     looping: BTreeMap<&'a [u8], Looping>,
     loop_openers: BTreeSet<&'a [u8]>,
+    /// Labels that a macro's body jumps to, or that of a macro which it uses.
+    jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
-    /// Names that stand for one integer in the whole file: defined once, under no condition, undefined nowhere.
-    constants: BTreeMap<&'a [u8], i64>,
+    /// Names that stand for one integer in the whole file, and where they begin to: defined once, under no condition, undefined nowhere.
+    constants: BTreeMap<&'a [u8], (usize, Integer)>,
+    /// Names that stand for a literal wherever they are defined.
+    literals: BTreeSet<&'a [u8]>,
     /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
@@ -102,12 +114,22 @@ impl<'a> Macros<'a> {
         macros
     }
 
-    /// The integer that a name stands for in this file, whatever `-D` says: a definition in the text comes after it.
-    pub(crate) fn constant(&self, name: &[u8]) -> Option<i64> {
-        self.constants.get(name).copied()
+    /// The integer that a name stands for at an offset of this file, whatever `-D` says: a definition in the text comes after it.
+    pub(crate) fn constant(&self, name: &[u8], at: usize) -> Option<Integer> {
+        self.constants.get(name).filter(|(since, _)| *since < at).map(|(_, integer)| *integer)
+    }
+
+    /// Whether each definition of the name in this file is a literal, or `_Pragma("unroll")`: no part of an expression that could change anything.
+    pub(crate) fn is_literal(&self, name: &[u8]) -> bool {
+        self.literals.contains(name)
     }
 
     fn read_constants(&mut self, source: &'a [u8], lexed: &Lexed) {
+        // What is taken back by name, or has a name that the end of a line splits, can't be followed.
+        let is_split = |directive: &Directive| !matches!(directive.line, Line::Pragma) && splits_a_name(&source[directive.span.clone()]);
+        if source.windows(9).any(|word| word == b"pop_macro") || lexed.directives.iter().any(is_split) {
+            return;
+        }
         let mut depth = 0_usize;
         let mut undefined = BTreeSet::new();
         for directive in &lexed.directives {
@@ -116,21 +138,26 @@ impl<'a> Macros<'a> {
                 Line::Endif => depth = depth.saturating_sub(1),
                 Line::Define(define) if depth == 0 && !define.function_like => {
                     let name = &source[define.name.clone()];
-                    if let Some(value) = std::str::from_utf8(&source[define.body.clone()]).ok().and_then(integer) {
-                        self.constants.insert(name, value);
+                    if let Some(index) = self.defined.get(name).and_then(|definitions| definitions.first())
+                        && let Some(value) = integer_of(source, &self.bodies[*index])
+                    {
+                        self.constants.insert(name, (define.name.start, value));
                     }
                 }
                 Line::Other => {
-                    let text = source[directive.span.clone()].trim_ascii_start();
-                    if let Some(rest) = text.strip_prefix(b"#").map(<[u8]>::trim_ascii_start).and_then(|text| text.strip_prefix(b"undef")) {
-                        undefined.insert(rest.trim_ascii());
-                    }
+                    let words = lex(source, directive.span.clone(), true).tokens;
+                    undefined.extend(words.iter().map(|word| &source[word.range()]));
                 }
                 _ => {}
             }
         }
         let defined = &self.defined;
         self.constants.retain(|name, _| !undefined.contains(name) && defined.get(name).is_some_and(|definitions| definitions.len() == 1));
+        self.literals = defined
+            .iter()
+            .filter(|(_, definitions)| definitions.iter().all(|index| is_literal(source, &self.bodies[*index])))
+            .map(|(name, _)| *name)
+            .collect();
     }
 
     fn read_definitions(&mut self, source: &'a [u8], lexed: &Lexed) {
@@ -189,6 +216,27 @@ impl<'a> Macros<'a> {
                 break;
             }
         }
+        loop {
+            let mut changed = false;
+            for (name, _, fragment) in &bodies {
+                for (at, token) in fragment.tokens.iter().enumerate() {
+                    let labels = match token.kind {
+                        Kind::Goto => BTreeSet::from([fragment.text(source, at + 1)]),
+                        Kind::Ident => self.jumps.get(&source[token.range()]).cloned().unwrap_or_default(),
+                        _ => continue,
+                    };
+                    if !labels.is_empty() {
+                        let known = self.jumps.entry(name).or_default();
+                        let count = known.len();
+                        known.extend(labels);
+                        changed |= known.len() > count;
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
         for (name, _, fragment) in bodies {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
@@ -240,6 +288,11 @@ impl<'a> Macros<'a> {
         if self.looping.is_empty() { None } else { self.looping.get(name).copied() }
     }
 
+    /// The labels that the macro of that name jumps to.
+    pub(crate) fn jumps(&self, name: &[u8]) -> impl Iterator<Item = &[u8]> {
+        self.jumps.get(name).into_iter().flatten().copied()
+    }
+
     /// Whether this file defines the name.
     pub(crate) fn is_defined(&self, name: &[u8]) -> bool {
         self.defined.contains_key(name)
@@ -254,16 +307,56 @@ impl<'a> Macros<'a> {
     pub(crate) fn bodies_of(&self, name: &[u8]) -> impl Iterator<Item = &Fragment> {
         self.defined.get(name).into_iter().flatten().map(|index| &self.bodies[*index])
     }
+
+    /// Bodies of all macros of this file.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &Fragment> {
+        self.bodies.iter()
+    }
 }
 
-/// A decimal integer, in parentheses or with a suffix perhaps, and nothing else.
-pub(crate) fn integer(text: &str) -> Option<i64> {
-    let mut text = text.trim();
-    while let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
-        text = inner.trim();
+/// Whether a `\` at the end of a line stands between two bytes of names.
+fn splits_a_name(text: &[u8]) -> bool {
+    (1..text.len()).any(|at| {
+        text[at] == b'\\'
+            && is_name_byte(text[at - 1])
+            && splice(text, at).and_then(|next| text.get(next)).is_some_and(|byte| is_name_byte(*byte))
+    })
+}
+
+/// The integer that a macro's body is, in parentheses perhaps.
+fn integer_of(source: &[u8], body: &Fragment) -> Option<Integer> {
+    let (mut from, mut to) = (0, body.len());
+    while to > from + 1 && body.is(from, b'(') && body.mate(from) == Some(to - 1) {
+        (from, to) = (from + 1, to - 1);
     }
-    let text = text.replace('\'', "");
-    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
-    if is_decimal { digits.parse().ok().filter(|value| *value <= 1 << 30) } else { None }
+    if to == from + 1 && body.kind(from) == Some(Kind::Number) { integer(body.text(source, from)) } else { None }
+}
+
+/// Whether a macro's body is one literal, with signs and parentheses perhaps, or a pragma to unroll.
+fn is_literal(source: &[u8], body: &Fragment) -> bool {
+    let mut depth = 0_usize;
+    let mut literals = 0;
+    for at in 0..body.len() {
+        match body.tokens[at].kind {
+            Kind::Punct(b'(') => depth += 1,
+            Kind::Punct(b')') if depth > 0 => depth -= 1,
+            Kind::Punct(b'-' | b'+') => {}
+            Kind::Number | Kind::Char => literals += 1,
+            Kind::Pragma if at == 0 && body.len() == 4 => return body.text(source, 2).windows(6).any(|word| word == b"unroll"),
+            _ => return false,
+        }
+    }
+    depth == 0 && literals == 1
+}
+
+/// A decimal integer that is not too large, with a suffix perhaps: no sum of two such overflows 32 bits.
+pub(crate) fn integer(text: &[u8]) -> Option<Integer> {
+    let text: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'\'').collect();
+    let count = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(count);
+    if !suffix.iter().all(|byte| matches!(byte, b'u' | b'U' | b'l' | b'L')) || (digits.starts_with(b"0") && digits != b"0") {
+        return None;
+    }
+    let value = std::str::from_utf8(digits).ok()?.parse().ok().filter(|value| *value <= 1 << 29)?;
+    Some(Integer { value, unsigned: suffix.iter().any(|byte| matches!(byte, b'u' | b'U')) })
 }

@@ -1,8 +1,9 @@
 //! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is changed here.
 
 use crate::apply::Edit;
-use crate::calls::CallGraph;
+use crate::calls::{self, CallGraph};
 use crate::cost::{self, Cost};
+use crate::declaration::Declarations;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fragment::Fragment;
 use crate::function::{self, Function};
@@ -11,11 +12,13 @@ use crate::options::{AtExit, Options, Polls};
 use crate::place::{self, Place};
 use crate::poll::{Opening, Spelling};
 use crate::position::LineIndex;
+use crate::read_only::Context;
 use crate::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::statement::{self, Body, Loop, LoopKind};
 use crate::token::{Kind, Lexed};
 use crate::tree::Grammar;
 use crate::{asm, census, hardware};
+use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything decided about one file.
@@ -41,7 +44,11 @@ pub(crate) struct Input<'a> {
 
 /// Plans the file and the bodies of its macros.
 pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
-    let mut planner = Planner { input, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
+    let mut declarations = Declarations::default();
+    for fragment in std::iter::once(file).chain(input.macros.bodies()) {
+        declarations.read(input.source, fragment);
+    }
+    let mut planner = Planner { input, declarations, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
     planner.fragment(file);
     for fragment in &input.macros.fragments {
         planner.fragment(fragment);
@@ -54,6 +61,7 @@ pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
 
 struct Planner<'a> {
     input: &'a Input<'a>,
+    declarations: Declarations<'a>,
     plan: Plan,
     ids: BTreeSet<u64>,
     grammar: Grammar,
@@ -89,7 +97,7 @@ impl Planner<'_> {
         let source = self.input.source;
         let functions = function::find(source, fragment, self.input.macros);
         let list: Vec<&Function> = functions.values().collect();
-        let calls = CallGraph::new(source, fragment, &list);
+        let calls = CallGraph::new(source, fragment, &list, self.input.macros);
         let suspects =
             list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function)).map(|(index, _)| index);
         let suspects: BTreeSet<usize> = suspects.collect();
@@ -205,7 +213,15 @@ impl Planner<'_> {
         let fragment = known.fragment;
         let owners = self.owners(known, body);
         let mut allowance = vec![false; body.scopes.len()];
-        let costs = cost::of_loops(self.input, fragment, &known.names, body);
+        let context = Context {
+            source: self.input.source,
+            lexed: self.input.lexed,
+            fragment,
+            macros: self.input.macros,
+            declarations: &self.declarations,
+            functions: &known.names,
+        };
+        let costs = cost::of_loops(&context, self.input.options, body);
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
         }
@@ -255,8 +271,14 @@ impl Planner<'_> {
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
         // A use of a macro that brings a loop along needs the allowance of the activation it lands in.
         for at in range.0..range.1.min(fragment.len()) {
-            if fragment.kind(at) == Some(Kind::Ident) && self.input.macros.looping(fragment.text(self.input.source, at)).is_some() {
+            if fragment.kind(at) != Some(Kind::Ident) {
+                continue;
+            }
+            if self.input.macros.looping(fragment.text(self.input.source, at)).is_some() {
                 allowance[innermost_scope(fragment, body, at)] = true;
+            }
+            if fragment.of_macro.is_none() {
+                self.jump_of_macro(known, &owners, body, at);
             }
         }
         for (index, scope) in body.scopes.iter().enumerate() {
@@ -266,6 +288,9 @@ impl Planner<'_> {
                 continue;
             }
             self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
+            if !is_function && index > 0 && owners[index].untouched.is_none() {
+                self.lambda(known, &owners[index], body, index);
+            }
             let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
             for &twin in twins.into_iter().flatten() {
                 let open = known.functions[twin].open;
@@ -316,6 +341,19 @@ impl Planner<'_> {
         let text = owner.spelling.opening(&opening);
         if !text.is_empty() {
             self.insert(at, false, text);
+        }
+    }
+
+    /// A lambda that reaches itself polls where it begins, as a recursive function does.
+    fn lambda(&mut self, known: &Known, owner: &Owner, body: &Body, scope: usize) {
+        let (source, fragment) = (self.input.source, known.fragment);
+        let open = body.scopes[scope].open;
+        let Some(close) = fragment.mate(open) else { return };
+        let is_call = |at: usize| calls::calls_its_own_argument(source, fragment, at) && innermost_scope(fragment, body, at) == scope;
+        if (open..close).any(is_call) {
+            let at = fragment.tokens[open].range();
+            let site = self.site(SiteKind::Recursion, at.start, owner, Form::Each, None);
+            self.insert(at.end, false, owner.spelling.opening(&Opening { recursion: Some(site), ..Opening::default() }));
         }
     }
 
@@ -382,28 +420,45 @@ impl Planner<'_> {
 
     fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, goto: &statement::Simple, allowance: &mut bool) {
         let fragment = known.fragment;
-        let label = fragment.text(self.input.source, goto.token + 1);
-        let back = body
-            .labels
-            .iter()
-            .any(|found| found.scope == goto.scope && found.token < goto.token && fragment.text(self.input.source, found.token) == label);
-        if !back || owner.untouched.is_some() || !fragment.is(goto.token + 2, b';') {
+        if owner.untouched.is_some() || self.jumps_ahead(fragment, body, goto.token, fragment.text(self.input.source, goto.token + 1)) {
             return;
+        }
+        self.plan.summary.loops += 1;
+        if fragment.kind(goto.token + 1) != Some(Kind::Ident) || !fragment.is(goto.token + 2, b';') {
+            return self.gap(Code::NotPolled, "this jump has no place for a poll", fragment, goto.token, owner, SiteKind::Goto);
         }
         let at = fragment.tokens[goto.token].start as usize;
         let site = self.site(SiteKind::Goto, at, owner, owner.spelling.form(), None);
         *allowance = true;
-        self.plan.summary.loops += 1;
         self.plan.summary.polled += 1;
         self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, 1)));
         self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
+    }
+
+    /// Whether the label stands below the jump and nowhere else. One that can't be found may be a macro's, and above.
+    fn jumps_ahead(&self, fragment: &Fragment, body: &Body, jump: usize, label: &[u8]) -> bool {
+        let mut found = body.labels.iter().filter(|found| fragment.text(self.input.source, found.token) == label).peekable();
+        found.peek().is_some() && found.all(|found| found.token > jump)
+    }
+
+    /// A use of a macro that jumps back: its text is shared by places that may jump ahead, so it is told and not polled.
+    fn jump_of_macro(&mut self, known: &Known, owners: &[Owner], body: &Body, at: usize) {
+        let fragment = known.fragment;
+        let macros = self.input.macros;
+        if macros.jumps(fragment.text(self.input.source, at)).any(|label| !self.jumps_ahead(fragment, body, at, label)) {
+            let owner = &owners[innermost_scope(fragment, body, at)];
+            if owner.untouched.is_none() {
+                self.plan.summary.loops += 1;
+                self.gap(Code::NotPolled, "this macro may jump back: it is not polled", fragment, at, owner, SiteKind::Goto);
+            }
+        }
     }
 
     fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, allowance: &mut bool) {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
-        if owner.untouched.is_some() || macros.is_defined(name) {
+        if owner.untouched.is_some() || macros.is_defined(name) || census::is_target_macro(name) {
             return;
         }
         let opener = macros.is_loop_opener(name);
@@ -415,7 +470,7 @@ impl Planner<'_> {
         let before_keyword = !matches!(fragment.kind(next), Some(Kind::Ident | Kind::Punct(b'{')));
         let suspicious = if use_.block.is_some() {
             capital || like(&["loop", "for", "while", "repeat"])
-        } else if before_keyword {
+        } else if before_keyword || (capital && !is_declarator(fragment, next)) {
             !like(&["unroll", "pragma", "likely", "assert", "check"])
         } else {
             like(&["loop", "for_each", "foreach", "while", "repeat"])
@@ -537,6 +592,20 @@ impl Planner<'_> {
     }
 }
 
+/// Whether the name behind a macro is declared there, so that the macro stands for a type: `VEC(float) x;`, not `EACH(i, n) f(i);`.
+fn is_declarator(fragment: &Fragment, name: usize) -> bool {
+    let mut after = name + 1;
+    let is_array = fragment.is(after, b'[');
+    while fragment.is(after, b'[') {
+        after = fragment.mate(after).unwrap_or(after) + 1;
+    }
+    match fragment.kind(after) {
+        Some(Kind::Punct(b';' | b',' | b'{') | Kind::Ident) => true,
+        Some(Kind::Assign) => is_array && fragment.is(after + 1, b'{'),
+        _ => false,
+    }
+}
+
 /// The innermost scope that holds a token.
 pub(crate) fn innermost_scope(fragment: &Fragment, body: &Body, token: usize) -> usize {
     body.scopes
@@ -546,9 +615,4 @@ pub(crate) fn innermost_scope(fragment: &Fragment, body: &Body, token: usize) ->
         .rev()
         .find(|(_, scope)| scope.open <= token && fragment.mate(scope.open).is_some_and(|close| token <= close))
         .map_or(0, |(index, _)| index)
-}
-
-/// FNV-1a, 64 bits: stable over versions and machines.
-pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -2,11 +2,15 @@
 // Inserted by cuinstr: the device side of docs/ABI.md. This text may land in anybody's source, without conditions.
 #ifndef __cuinstr_prelude_v1
 #define __cuinstr_prelude_v1
+// NVRTC makes weak words with a name of ours from nothing but an `inline` variable, and takes those from C++17 on.
+#if defined(__CUDACC_RTC__) && defined(__CUDACC_RDC__) && __cplusplus < 201703L
+#error "cuinstr: NVRTC with relocatable device code needs C++17 (--std=c++17)"
+#endif
 // Weak control words under -rdc=true need `inline` variables, which C++11 and C++14 know as an extension only.
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 3033
-#if defined(__GNUC__) && !defined(__CUDACC_RTC__)
+#if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wc++17-extensions"
@@ -53,7 +57,7 @@ extern "C++" {
 #define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
 __cuinstr_shared_definition __device__ unsigned int cuinstr_flag_v1 = 0u;
 __cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
-    1u, 0u, &cuinstr_flag_v1, 1u, 0u, 0ull, 0ull, 0ull, 0ull, nullptr, {}};
+    1u, 0u, 1u, 0u, &cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
 
 // Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
 // loops, since it may lie in host memory. At a kernel's two ends, where every thread passes once, the narrower scope is half the price,
@@ -154,6 +158,9 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
 __cuinstr_device unsigned long long __cuinstr_left_word() { return 0x63756e7374720000ull + cuinstr_control_v1.launch; }
 #endif
 
+__cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
+  return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
+}
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
 // the record is out: device memory can't be read afterwards.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
@@ -168,7 +175,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
   unsigned int lanes_below;
   asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
   if ((mask & lanes_below) == 0u) {
-    __cuinstr_stop_record* record = &control->record;
+    __cuinstr_stop_record* record = __cuinstr_record();
     const unsigned long long threads = (unsigned long long)__popc(mask);
     if (atomicCAS(&record->claimed, 0u, launch) == 0u) {
       record->site = site;
@@ -217,14 +224,16 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
       slot = (slot + 1u) % 64u;
     }
   }
-  // The flag comes after the claim: whoever sees it finds the reason taken.
-  __threadfence_system();
-  if (__cuinstr_load(control->flag) != launch) *(volatile unsigned int*)control->flag = launch;
-  __threadfence_system();
+  // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
+  if (__cuinstr_load(control->flag) != launch) {
+    __threadfence_system();
+    *(volatile unsigned int*)control->flag = launch;
+  }
   if (trap) {
+    __threadfence_system();
     // A record that another thread has claimed is waited for, but not for longer than a millisecond.
     const unsigned long long since = __cuinstr_now();
-    while (__cuinstr_load(&control->record.published) == 0u && __cuinstr_now() - since < 1000000ull) {
+    while (__cuinstr_load(&__cuinstr_record()->published) == 0u && __cuinstr_now() - since < 1000000ull) {
     }
     asm volatile("trap;");
   }
@@ -237,7 +246,9 @@ __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
   if (start != 0ull) return start;
   const unsigned long long first = atomicCAS(&cuinstr_control_v1.start_ns, 0ull, now);
-  return first == 0ull ? now : first;
+  if (first != 0ull) return first;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned long long*)&cuinstr_control_v1.host_record->start_ns = now;
+  return now;
 }
 // The reason to stop, or 0. Two clocks of one launch may differ by a tick, so a start that lies ahead is no deadline passed.
 __cuinstr_device unsigned int __cuinstr_due(bool asked) {
@@ -326,7 +337,7 @@ __cuinstr_device unsigned int __cuinstr_refill(__cuinstr_allowance& allowance) {
   unsigned int pace = allowance.pace;
   if (before != 0u) {
     const unsigned int took = now - before;
-    if (took > 2u * __cuinstr_gap_ns) {
+    if (took > __cuinstr_gap_ns) {
       pace = took > 64u * __cuinstr_gap_ns ? pace >> 6 : took > 8u * __cuinstr_gap_ns ? pace >> 3 : pace >> 1;
     } else if (took < __cuinstr_gap_ns / 2u) {
       pace += pace;
@@ -339,10 +350,11 @@ __cuinstr_device unsigned int __cuinstr_refill(__cuinstr_allowance& allowance) {
   return pace;
 }
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
-// __cuinstr_most iterations of all the loops of one activation run without one.
+// __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
+// could follow it, look each time.
 __cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
   __cuinstr_burn(site);
-  if (allowance.left > weight) {
+  if (__cuinstr_most > 1u && allowance.left > weight) {
     allowance.left -= weight;
   } else {
     __cuinstr_look(site);
@@ -352,7 +364,7 @@ __cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned in
 // The same with a fixed pace, for functions that the host or the compiler may run, too.
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
   __cuinstr_burn(site);
-  if (left > weight) {
+  if (__cuinstr_chunk > 1u && left > weight) {
     left -= weight;
   } else {
     left = __cuinstr_chunk;
@@ -451,15 +463,25 @@ struct __cuinstr_kernel {
 #endif
     }
 #endif
+#if __cuinstr_fuel
+    if (cuinstr_control_v1.count_fuel != 0u) {
+      const unsigned long long left = *__cuinstr_tank() & 0xffffffffffull;
+      atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
+    }
+#endif
     const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
     if (why == 0u) return;
     if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
-    *(volatile unsigned int*)&cuinstr_control_v1.record.late = 1u;
+    const unsigned int launch = cuinstr_control_v1.launch;
+    // The host's own copy lies across the bus, so few write it.
+    if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
+    *(volatile unsigned int*)&__cuinstr_record()->late = launch;
+    if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
   }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L
-#if defined(__GNUC__) && !defined(__CUDACC_RTC__)
+#if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 #pragma nv_diagnostic pop

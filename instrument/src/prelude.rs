@@ -4,13 +4,12 @@
 use crate::options::{AtExit, Options};
 use crate::poll;
 use crate::site::{Kind, SiteMap};
-use cuinstr_runtime::control;
+use cuinstr_abi::control;
 use std::fmt::Write as _;
 
-const TEMPLATE: &str = include_str!("prelude.cuh");
+pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 
-/// What the record of a site map begins with, followed by the length of its JSON text in eight hexadecimal digits and a space.
-pub const SITES_MAGIC: &str = "CUINSTR-SITES/1 ";
+const TEMPLATE: &str = include_str!("prelude.cuh");
 
 /// Bytes of the record in one string literal.
 const PIECE: usize = 1000;

@@ -40,6 +40,18 @@ impl Source {
         Position { line, column: offset - self.lines[line - 1] + 1 }
     }
 
+    /// The bytes of a line from a column on, both counted from 1; column 0 stands for the first that is not blank. Blanks at its end are
+    /// left out, and lines beyond the end count as the end.
+    #[must_use]
+    pub fn line(&self, line: usize, column: usize) -> Range<usize> {
+        let start = line.checked_sub(1).and_then(|at| self.lines.get(at)).copied().unwrap_or(self.text.len());
+        let end = self.lines.get(line).copied().unwrap_or(self.text.len()).max(start);
+        let text = self.text[start..end].trim_end_matches(['\n', '\r']);
+        let blank = text.len() - text.trim_start().len();
+        let from = start + column.checked_sub(1).unwrap_or(blank).min(text.len());
+        from..(start + text.trim_end().len()).max(from)
+    }
+
     /// The span, cut to what the text has, its ends moved outward to whole characters.
     fn clamp(&self, span: &Range<usize>) -> Range<usize> {
         let mut start = span.start.min(self.text.len());
@@ -195,6 +207,15 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 2, column: 1 });
         assert_eq!(source.position(6), Position { line: 2, column: 4 });
         assert_eq!(source.position(99), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn a_line_is_found_by_its_number() {
+        let source = Source::new("k.cu", b"ab\n  cd \n\nef");
+        let lines = [(1, 0, 0..2), (2, 0, 5..7), (2, 4, 6..7), (2, 99, 8..8), (3, 0, 9..9), (4, 1, 10..12), (5, 1, 12..12), (0, 0, 12..12)];
+        for (line, column, bytes) in lines {
+            assert_eq!(source.line(line, column), bytes, "{line}:{column}");
+        }
     }
 
     #[test]

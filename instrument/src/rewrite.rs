@@ -5,12 +5,13 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::fragment::Fragment;
 use crate::macros::Macros;
 use crate::options::{Options, Polls};
-use crate::plan::{self, Input, Plan, hash};
+use crate::plan::{self, Input, Plan};
 use crate::position::LineIndex;
 use crate::prelude;
 use crate::site::{SiteMap, Summary};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
+use cuinstr_abi::sites::hash;
 use std::ops::Range;
 
 /// What a rewrite gives back.

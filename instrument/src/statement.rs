@@ -5,7 +5,7 @@
 //! arms of an `#if` can each start from the same place.
 
 use crate::fragment::{Fragment, NONE};
-use crate::function::{Function, is_lambda_introducer};
+use crate::function::{Function, is_lambda_body};
 use crate::token::Kind;
 use std::collections::BTreeMap;
 
@@ -347,23 +347,32 @@ impl Reader<'_> {
                     | Kind::Pragma
             )
         );
+        let block = if follows == Some(Kind::Punct(b'{')) && !in_class { Some(after) } else { None };
         let Some(close) = close else {
+            // `UNROLL LIKELY for (…)`: no declaration goes on with a loop.
+            let words = (at..end).take_while(|index| fragment.kind(*index) == Some(Kind::Ident)).count();
+            if words > 1 && matches!(fragment.kind(at + words), Some(Kind::For | Kind::While | Kind::Do)) {
+                self.out.prefixes.push((at, at + words - 1));
+                return at + words;
+            }
             if statement_follows {
                 self.out.prefixes.push((at, at));
+                return at + 1;
+            }
+            // `FOREVER { … }`.
+            if block.is_some() && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) {
+                self.macro_use(at, None, block);
                 return at + 1;
             }
             self.begin_expression();
             return self.in_expression(at, Kind::Ident);
         };
         if !in_class {
-            let block = if follows == Some(Kind::Punct(b'{')) { Some(after) } else { None };
-            // `CHECK(x) y = 1;`: a name after the list can't go on an expression.
-            let bare = statement_follows || matches!(follows, Some(Kind::Ident));
-            if block.is_some() || bare {
-                let index = self.out.macro_uses.len() as u32;
-                let use_ = MacroUse { name: at, arguments: Some((at + 1, close)), block, scope: self.scope() as usize, end: None };
-                self.out.macro_uses.push(use_);
-                self.push(Frame::MacroBody { index });
+            // `CHECK(x) y = 1;`: neither a name nor `++y` after the list can go on an expression.
+            let steps = follows == Some(Kind::Step) && fragment.kind(after + 1) == Some(Kind::Ident);
+            let this = follows == Some(Kind::Keyword) && fragment.text(self.source, after) == b"this";
+            if block.is_some() || statement_follows || steps || this || follows == Some(Kind::Ident) {
+                self.macro_use(at, Some((at + 1, close)), block);
                 // The arguments may hold a lambda.
                 self.at_start = false;
                 return at + 1;
@@ -371,6 +380,12 @@ impl Reader<'_> {
         }
         self.begin_expression();
         self.in_expression(at, Kind::Ident)
+    }
+
+    fn macro_use(&mut self, name: usize, arguments: Option<(usize, usize)>, block: Option<usize>) {
+        let index = self.out.macro_uses.len() as u32;
+        self.out.macro_uses.push(MacroUse { name, arguments, block, scope: self.scope() as usize, end: None });
+        self.push(Frame::MacroBody { index });
     }
 
     fn begin_expression(&mut self) {
@@ -527,7 +542,7 @@ impl Reader<'_> {
             self.at_start = true;
             return;
         }
-        if self.is_lambda_body(at) || self.is_method_body(at) {
+        if is_lambda_body(self.fragment, at) || self.is_method_body(at) {
             return self.open_scope(at);
         }
         if self.fragment.before(at).is_some_and(|before| self.fragment.is(before, b'(')) {
@@ -557,52 +572,6 @@ impl Reader<'_> {
                 .rev()
                 .take_while(|index| !self.fragment.is(*index, b';'))
                 .any(|index| self.fragment.is(index, b')'))
-    }
-
-    /// Looks back from a brace over a lambda's qualifiers to its parameters or captures.
-    fn is_lambda_body(&self, at: usize) -> bool {
-        let fragment = self.fragment;
-        let mut index = at;
-        for _ in 0..32 {
-            let Some(before) = fragment.before(index) else { return false };
-            index = before;
-            match fragment.tokens[index].kind {
-                Kind::Punct(b']') => return is_lambda_introducer(fragment, index),
-                Kind::Punct(b')') => {
-                    let Some(open) = fragment.mate(index) else { return false };
-                    let Some(before) = fragment.before(open) else { return false };
-                    if fragment.is(before, b']') && is_lambda_introducer(fragment, before) {
-                        return true;
-                    }
-                    if fragment.is(before, b'>') && self.ends_lambda_template(before) {
-                        return true;
-                    }
-                    index = open;
-                }
-                Kind::Punct(b';' | b'{' | b'}' | b',' | b'(' | b'=') | Kind::Assign | Kind::Return => return false,
-                _ => {}
-            }
-        }
-        false
-    }
-
-    /// `[…]<class T>(T x)`: the `>` at `index` ends a template list behind captures.
-    fn ends_lambda_template(&self, index: usize) -> bool {
-        let mut depth = 0_i32;
-        for at in (index.saturating_sub(64)..=index).rev() {
-            match self.fragment.tokens[at].kind {
-                Kind::Punct(b'>') => depth += 1,
-                Kind::Punct(b'<') => depth -= 1,
-                Kind::Punct(b';' | b'{' | b'}') => return false,
-                _ => {}
-            }
-            if depth == 0 {
-                return at
-                    .checked_sub(1)
-                    .is_some_and(|before| self.fragment.is(before, b']') && is_lambda_introducer(self.fragment, before));
-            }
-        }
-        false
     }
 
     /// `}`: unwinds to what the brace opened and closes it.

@@ -345,7 +345,7 @@ impl Lexer<'_> {
 }
 
 /// Where the text goes on after a `\` that ends its line, if it does.
-fn splice(text: &[u8], backslash: usize) -> Option<usize> {
+pub(crate) fn splice(text: &[u8], backslash: usize) -> Option<usize> {
     let mut at = backslash + 1;
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\r')) {
         at += 1;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
+       cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
        cuinstr explain [CODE]";
 
 const EXAMPLES: &str = "\
@@ -19,12 +20,13 @@ Examples:
   cuinstr kernel.cu --list                           show what is polled, and how
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
+  cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
   cuinstr explain CI012                              what a code means and what to do
-  cuinstr ./explain -o out.cu                        a file called `explain`
+  cuinstr ./explain -o out.cu                        a file called `explain`, or `verify`
 
 Exit codes:
   0  everything asked for was done; there may be warnings
-  1  an input was refused: a diagnostic is an error, gaps under --strict included
+  1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved
   2  the command line makes no sense
   3  something could not be read or written
 If several apply, the largest. With several inputs, those that are sound are written all the same.
@@ -61,6 +63,43 @@ pub(crate) enum Verb {
         #[arg(value_parser = code)]
         code: Option<Code>,
     },
+    /// Prove on PTX that every loop asks whether it must stop, is counted, or is ended by the clock.
+    ///
+    /// Reads PTX, and the PTX inside fat binaries, objects, libraries and executables. Exit code 0 only if every loop of every module is proved.
+    Verify(VerifyArgs),
+}
+
+/// What to prove.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// PTX, or files with PTX in them; `-` is standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// List every loop with what is proved of it, not only those that are not.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Accept what this list names, with reasons; an entry that accepts nothing is an error. `cuinstr explain CI057` shows its form.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) allow: Option<PathBuf>,
+
+    /// How the result looks on standard output.
+    #[arg(long, value_enum, default_value_t = VerifyFormat::Text)]
+    pub(crate) format: VerifyFormat,
+}
+
+/// How `verify` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerifyFormat {
+    /// Findings with their source lines, and a line for each module.
+    Text,
+    /// One line a finding: `path:line:column: error[CI050]: message`.
+    Short,
+    /// One JSON object a line for each module, with all its loops.
+    Json,
+    /// One SARIF 2.1.0 log.
+    Sarif,
 }
 
 /// What to rewrite, how, and where to.

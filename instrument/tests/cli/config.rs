@@ -105,12 +105,12 @@ fn a_waiver_is_stale_only_in_the_file_that_it_names() {
 
 #[test]
 fn site_paths_are_relative_to_the_configuration() {
-    let project = Project::new(&[("root/cuinstr.toml", ""), ("root/src/k.cu", SPIN), ("k.cu", SPIN)]);
+    let project = Project::new(&[("top/cuinstr.toml", ""), ("top/src/k.cu", SPIN), ("k.cu", SPIN)]);
     let file = |arguments: &str| {
         let run = project.run(arguments).exits(0);
         serde_json::from_str::<cuinstr::site::SiteMap>(&run.stdout).expect("it is a site map").file
     };
-    assert_eq!(file("root/../root/src/k.cu --sites - -q"), "root/../root/src/k.cu".replace("root/../root/", ""));
+    assert_eq!(file("top/../top/src/k.cu --sites - -q"), "top/../top/src/k.cu".replace("top/../top/", ""));
     assert_eq!(file("./k.cu --sites - -q"), "./k.cu", "as spelled where there is no configuration");
-    assert_eq!(file("k.cu --sites - -q --config root/cuinstr.toml"), "k.cu", "as spelled outside of the project");
+    assert_eq!(file("k.cu --sites - -q --config top/cuinstr.toml"), "k.cu", "as spelled outside of the project");
 }

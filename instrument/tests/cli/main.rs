@@ -6,3 +6,4 @@ mod diagnostics;
 mod files;
 mod project;
 mod rewriting;
+mod verify;

@@ -1,0 +1,144 @@
+//! What a file declares, as far as its tokens tell: names that may therefore mean something else than they do in CUDA.
+
+use crate::fragment::Fragment;
+use crate::token::Kind;
+use std::collections::BTreeSet;
+
+/// Names that this file declares.
+#[derive(Debug, Default)]
+pub(crate) struct Declarations<'a> {
+    /// Classes, template parameters, aliases.
+    types: BTreeSet<&'a [u8]>,
+    /// Whatever stands where a declared name would: variables, functions, parameters.
+    names: BTreeSet<&'a [u8]>,
+    /// Names that may stand for a number's type: template parameters and aliases.
+    aliases: BTreeSet<&'a [u8]>,
+    /// What operators take by a reference that is not to a constant.
+    changed_by_operators: BTreeSet<&'a [u8]>,
+}
+
+impl<'a> Declarations<'a> {
+    /// Adds what a fragment declares.
+    pub(crate) fn read(&mut self, source: &'a [u8], fragment: &Fragment) {
+        for at in 0..fragment.len() {
+            match fragment.tokens[at].kind {
+                Kind::Class => {
+                    let is_parameter = matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'<' | b',')));
+                    self.add_type(source, fragment, at + 1, is_parameter);
+                }
+                Kind::Keyword if matches!(fragment.text(source, at), b"typename" | b"using") => {
+                    self.add_type(source, fragment, at + 1, true);
+                }
+                Kind::Keyword if fragment.text(source, at) == b"typedef" => {
+                    for inner in (at + 1..fragment.len()).take_while(|inner| !fragment.is(*inner, b';')) {
+                        self.add_type(source, fragment, inner, true);
+                    }
+                }
+                Kind::Operator => self.changed_by_operators.extend(changed_operands(source, fragment, at)),
+                Kind::Ident if is_declared(source, fragment, at) => {
+                    self.names.insert(fragment.text(source, at));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_type(&mut self, source: &'a [u8], fragment: &Fragment, at: usize, is_alias: bool) {
+        if fragment.kind(at) == Some(Kind::Ident) {
+            self.types.insert(fragment.text(source, at));
+            if is_alias {
+                self.aliases.insert(fragment.text(source, at));
+            }
+        }
+    }
+
+    pub(crate) fn is_type(&self, name: &[u8]) -> bool {
+        self.types.contains(name)
+    }
+
+    /// Whether the file declares the name as anything.
+    pub(crate) fn declares(&self, name: &[u8]) -> bool {
+        self.types.contains(name) || self.names.contains(name)
+    }
+
+    /// Whether an operator may change a number that is its operand.
+    pub(crate) fn has_writing_operator(&self) -> bool {
+        self.changed_by_operators.iter().any(|name| *name == b"auto" || is_integer(name) || self.aliases.contains(name))
+    }
+}
+
+/// Names for integers in C's headers and CUDA's.
+const INTEGERS: &str =
+    "size_t ptrdiff_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uint ushort uchar ulong intptr_t uintptr_t";
+
+/// Whether the word names a type of numbers, by itself or in a header.
+pub(crate) fn is_integer(text: &[u8]) -> bool {
+    is_builtin(text) || INTEGERS.split_ascii_whitespace().any(|word| word.as_bytes() == text)
+}
+
+/// Whether the word names one of the language's own types of numbers.
+pub(crate) fn is_builtin(text: &[u8]) -> bool {
+    matches!(text, b"bool" | b"char" | b"short" | b"int" | b"long" | b"unsigned" | b"signed" | b"float" | b"double" | b"void" | b"wchar_t")
+}
+
+/// Whether the name at `at` follows a type: `int name`, `Type *name`, `(*name)`, `auto &name`, `using ns::name`.
+fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    match fragment.tokens[before].kind {
+        Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,
+        Kind::Keyword => !matches!(fragment.text(source, before), b"this" | b"throw" | b"new" | b"delete" | b"sizeof"),
+        Kind::Punct(b'*' | b'&') | Kind::Op => {
+            let mut type_at = before;
+            while matches!(fragment.kind(type_at), Some(Kind::Punct(b'*' | b'&'))) || fragment.text(source, type_at) == b"&&" {
+                let Some(next) = type_at.checked_sub(1) else { return false };
+                type_at = next;
+            }
+            match fragment.tokens[type_at].kind {
+                Kind::Keyword | Kind::Punct(b'>') => type_at != before,
+                // `(*name)(…)` or `(&name)(…)`.
+                Kind::Punct(b'(') => type_at + 2 == at && fragment.is(at + 1, b')'),
+                Kind::Ident => {
+                    type_at != before
+                        && matches!(
+                            type_at.checked_sub(1).and_then(|index| fragment.kind(index)),
+                            None | Some(
+                                Kind::Punct(b';' | b'{' | b'}' | b'(' | b',' | b'>')
+                                    | Kind::Keyword
+                                    | Kind::Device
+                                    | Kind::Host
+                                    | Kind::Global
+                                    | Kind::Constexpr
+                                    | Kind::Scope
+                            )
+                        )
+                }
+                _ => false,
+            }
+        }
+        // `vector<int> name`, but not `a > name(b)`.
+        Kind::Punct(b'>') => !matches!(fragment.kind(at + 1), Some(Kind::Punct(b')' | b'?') | Kind::Op)),
+        Kind::Scope => fragment.is(at + 1, b';'),
+        _ => false,
+    }
+}
+
+/// The types, by their last word, of the operands that the operator at `at` takes by a reference which is not to a constant.
+fn changed_operands<'a>(source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<&'a [u8]> {
+    let Some(mut open) = (at + 1..(at + 5).min(fragment.len())).find(|index| fragment.is(*index, b'(')) else { return Vec::new() };
+    if open == at + 1 && fragment.is(open + 1, b')') && fragment.is(open + 2, b'(') {
+        open += 2;
+    }
+    let Some(close) = fragment.mate(open) else { return vec![b"auto"] };
+    let mut changed = Vec::new();
+    let mut constant = false;
+    for index in open + 1..close {
+        let text = fragment.text(source, index);
+        match fragment.tokens[index].kind {
+            Kind::Punct(b',') => constant = false,
+            Kind::Keyword if text == b"const" => constant = true,
+            Kind::Punct(b'&') | Kind::Op if !constant && matches!(text, b"&" | b"&&") => changed.push(fragment.text(source, index - 1)),
+            _ => {}
+        }
+    }
+    changed
+}

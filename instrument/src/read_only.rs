@@ -1,0 +1,401 @@
+//! Whether a loop's body leaves its counter alone: each token of the loop must be of a kind that is known to be harmless, and each use of
+//! the counter must plainly be a read. Whatever is not known here counts as a change.
+
+use crate::declaration::{Declarations, is_builtin, is_integer};
+use crate::fragment::Fragment;
+use crate::macros::Macros;
+use crate::statement::Loop;
+use crate::token::{Kind, Lexed, Line, is_name_byte, splice};
+use std::collections::BTreeSet;
+
+/// What the judgement of a loop's body needs to know of its file.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) source: &'a [u8],
+    pub(crate) lexed: &'a Lexed,
+    pub(crate) fragment: &'a Fragment,
+    pub(crate) macros: &'a Macros<'a>,
+    pub(crate) declarations: &'a Declarations<'a>,
+    /// Device functions of the fragment.
+    pub(crate) functions: &'a BTreeSet<&'a [u8]>,
+}
+
+/// Functions of CUDA's own, and of C's, that take all numbers by value and return one.
+const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs llabs fabs fabsf fmin fminf fmax fmaxf fmod fmodf \
+    fma fmaf sqrt sqrtf rsqrt rsqrtf cbrt cbrtf rcbrt rcbrtf hypot hypotf exp expf exp2 exp2f exp10 exp10f expm1 expm1f log logf log2 log2f \
+    log10 log10f log1p log1pf pow powf powi powif ldexp ldexpf scalbn scalbnf sin sinf cos cosf tan tanf sinpi sinpif cospi cospif asin \
+    asinf acos acosf atan atanf atan2 atan2f sinh sinhf cosh coshf tanh tanhf asinh asinhf acosh acoshf atanh atanhf erf erff erfc erfcf \
+    tgamma tgammaf lgamma lgammaf floor floorf ceil ceilf trunc truncf round roundf rint rintf nearbyint nearbyintf lrint lrintf llrint \
+    llrintf lround lroundf copysign copysignf fdim fdimf remainder remainderf isnan isinf isfinite signbit norm3df norm4df rnorm3df \
+    rnorm4df saturate printf assert \
+    __ldg __ldca __ldcg __ldcs __ldcv __ldlu __stcg __stcs __stwb __stwt __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll \
+    __byte_perm __funnelshift_l __funnelshift_lc __funnelshift_r __funnelshift_rc __mulhi __umulhi __mul64hi __umul64hi __mul24 __umul24 \
+    __sad __usad __hadd __rhadd __uhadd __urhadd __fns __dp4a __dp2a_lo __dp2a_hi __shfl __shfl_up __shfl_down __shfl_xor __shfl_sync \
+    __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot __ballot_sync __any __any_sync __all __all_sync __match_any_sync \
+    __activemask __reduce_add_sync __reduce_min_sync __reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync \
+    __syncthreads __syncwarp __syncthreads_count __syncthreads_and __syncthreads_or __threadfence __threadfence_block \
+    __threadfence_system __nanosleep clock clock64 __expf __exp10f __logf __log2f __log10f __sinf __cosf __tanf __powf __saturatef \
+    __fdividef __fdiv_rn __frcp_rn __frcp_rz __fsqrt_rn __frsqrt_rn __fadd_rn __fadd_rz __fadd_ru __fadd_rd __fsub_rn __fmul_rn __fmul_rz \
+    __fmaf_rn __fmaf_rz __dadd_rn __dsub_rn __dmul_rn __ddiv_rn __fma_rn __drcp_rn __dsqrt_rn __int_as_float __float_as_int \
+    __uint_as_float __float_as_uint __longlong_as_double __double_as_longlong __hiloint2double __double2hiint __double2loint \
+    __int2float_rn __int2float_rz __uint2float_rn __float2int_rn __float2int_rz __float2int_rd __float2int_ru __float2uint_rn \
+    __float2uint_rz __ll2float_rn __ull2float_rn __int2double_rn __uint2double_rn __double2int_rn __double2int_rz __double2float_rn \
+    __float2half __float2half_rn __half2float __float2bfloat16 __bfloat162float __hmul __hsub __hfma __hadd2 __hmul2 __hfma2 __hmax \
+    __hmin __low2float __high2float __float22half2_rn __half22float2 __floats2half2_rn __cvta_generic_to_shared \
+    atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd atomicOr atomicXor atomicAdd_block \
+    atomicAdd_system atomicCAS_block atomicCAS_system atomicExch_block atomicExch_system \
+    make_char2 make_char4 make_uchar2 make_uchar4 make_short2 make_short4 make_int2 make_int3 make_int4 make_uint2 make_uint3 make_uint4 \
+    make_float2 make_float3 make_float4 make_double2 make_double3 make_double4 make_longlong2 make_ulonglong2 make_half2 dim3 int2 int3 \
+    int4 uint2 uint3 uint4 float2 float3 float4 double2";
+
+/// Whether nothing in the loop can change the counter.
+pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let (Some((_, header_end)), Some(end)) = (loop_.header, loop_.body_end) else { return false };
+    if end >= fragment.len() || context.declarations.has_writing_operator() || !is_spelled_plainly(context, loop_.keyword, end) {
+        return false;
+    }
+    if let Some(name) = &fragment.of_macro {
+        // What follows the macro's use could go on with an open statement; and its arguments may be anything.
+        let whole = fragment.is(loop_.body, b'{') && fragment.mate(loop_.body) == Some(end);
+        let parameters = parameters(source, name.end);
+        let given = |text: &[u8]| text.starts_with(b"__VA_") || parameters.contains(text);
+        if !whole || (loop_.keyword..=end).any(|at| given(fragment.text(source, at))) {
+            return false;
+        }
+    }
+    (loop_.keyword..=end).all(|at| {
+        let text = fragment.text(source, at);
+        let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
+        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
+            return false;
+        }
+        at <= header_end || if text == counter { is_read(context, at) } else { is_harmless(context, at) }
+    })
+}
+
+/// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
+/// that a `\` at the end of a line splits.
+fn is_spelled_plainly(context: &Context, first: usize, last: usize) -> bool {
+    let (from, to) = (context.fragment.tokens[first].start as usize, context.fragment.tokens[last].end as usize);
+    let directives = &context.lexed.directives;
+    let inside = directives.partition_point(|directive| directive.span.end <= from);
+    if context.fragment.of_macro.is_none()
+        && directives[inside..]
+            .iter()
+            .take_while(|directive| directive.span.start < to)
+            .any(|directive| matches!(directive.line, Line::Other | Line::Define(_)))
+    {
+        return false;
+    }
+    let text = &context.source[from..to];
+    !text.windows(2).any(|pair| pair == b"??") && !splits_a_token(text)
+}
+
+/// Whether a `\` at the end of a line stands in the middle of what may be one token.
+fn splits_a_token(text: &[u8]) -> bool {
+    (1..text.len()).any(|at| {
+        text[at] == b'\\'
+            && !text[at - 1].is_ascii_whitespace()
+            && splice(text, at).and_then(|next| text.get(next)).is_some_and(|byte| !byte.is_ascii_whitespace())
+    })
+}
+
+/// The names between the parentheses that follow a macro's name.
+fn parameters(source: &[u8], at: usize) -> BTreeSet<&[u8]> {
+    if source.get(at) != Some(&b'(') {
+        return BTreeSet::new();
+    }
+    let end = source[at..].iter().position(|byte| *byte == b')').map_or(source.len(), |length| at + length);
+    source[at..end].split(|byte| !is_name_byte(*byte)).filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether a token of the body that is not the counter can have no part in changing it.
+fn is_harmless(context: &Context, at: usize) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let text = fragment.text(source, at);
+    let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
+    match fragment.tokens[at].kind {
+        // Behind an operand it is a subscript, elsewhere it begins a lambda, an attribute or a list of names.
+        Kind::Punct(b'[') => matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']'))) || follows(context, at, b"this"),
+        Kind::Punct(byte) => b"(){}];,.+-*/%<>&|^!~?:".contains(&byte),
+        Kind::Op => matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||"),
+        Kind::Keyword => {
+            is_builtin(text)
+                || matches!(
+                    text,
+                    b"auto"
+                        | b"const"
+                        | b"false"
+                        | b"nullptr"
+                        | b"reinterpret_cast"
+                        | b"sizeof"
+                        | b"static"
+                        | b"static_cast"
+                        | b"this"
+                        | b"true"
+                        | b"volatile"
+                        | b"typename"
+                        | b"template"
+                        | b"__restrict__"
+                        | b"__shared__"
+                        | b"__volatile__"
+                )
+        }
+        Kind::Pragma => fragment.text(source, at + 2).windows(6).any(|word| word == b"unroll"),
+        Kind::Ident => is_harmless_name(context, at),
+        Kind::Number
+        | Kind::Str
+        | Kind::Char
+        | Kind::For
+        | Kind::While
+        | Kind::Do
+        | Kind::If
+        | Kind::Else
+        | Kind::Switch
+        | Kind::Case
+        | Kind::Default
+        | Kind::Return
+        | Kind::Break
+        | Kind::Continue
+        | Kind::Asm
+        | Kind::Constexpr
+        | Kind::Scope
+        | Kind::Arrow
+        | Kind::Assign
+        | Kind::OpAssign
+        | Kind::Step => true,
+        // A jump may come back without passing the counter's step; an arm may hold what the other arms don't; the rest is no plain code.
+        _ => false,
+    }
+}
+
+fn follows(context: &Context, at: usize, word: &[u8]) -> bool {
+    at > 0 && context.fragment.text(context.source, at - 1) == word
+}
+
+/// Whether a name is no macro from elsewhere, as far as can be told: a macro may change the counter out of our sight.
+fn is_harmless_name(context: &Context, at: usize) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let name = fragment.text(source, at);
+    if context.macros.is_literal(name) {
+        return true;
+    }
+    let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
+    let after = fragment.kind(at + 1);
+    if name.windows(6).any(|word| word.eq_ignore_ascii_case(b"unroll")) && matches!(after, Some(Kind::For | Kind::While | Kind::Do)) {
+        return true;
+    }
+    if after == Some(Kind::Punct(b'(')) {
+        let declared_here = matches!(before, Some(Kind::Keyword)) && is_builtin(fragment.text(source, at - 1));
+        return declared_here
+            || context.functions.contains(name)
+            || context.declarations.is_type(name)
+            || is_by_value(context, at)
+            || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
+            || is_integer(name);
+    }
+    if starts_statement(context, at) {
+        let goes_on = matches!(
+            after,
+            Some(
+                Kind::Assign
+                    | Kind::OpAssign
+                    | Kind::Step
+                    | Kind::Arrow
+                    | Kind::Scope
+                    | Kind::Op
+                    | Kind::Ident
+                    | Kind::Punct(b'[' | b'.' | b'<' | b'>' | b'*' | b'&' | b',')
+            )
+        );
+        if !goes_on {
+            return false;
+        }
+    }
+    let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+}
+
+/// Whether a statement may begin at the token.
+fn starts_statement(context: &Context, at: usize) -> bool {
+    let fragment = context.fragment;
+    match at.checked_sub(1).and_then(|index| fragment.kind(index)) {
+        None | Some(Kind::Punct(b';' | b'{' | b'}') | Kind::Else | Kind::Do) => true,
+        Some(Kind::Punct(b')')) => closes_condition(fragment, at - 1),
+        _ => false,
+    }
+}
+
+/// Whether the parenthesis ends the head of an `if`, a `switch` or a loop.
+fn closes_condition(fragment: &Fragment, close: usize) -> bool {
+    let before = fragment.mate(close).and_then(|open| open.checked_sub(1)).and_then(|index| fragment.kind(index));
+    matches!(before, Some(Kind::If | Kind::For | Kind::While | Kind::Switch | Kind::Constexpr))
+}
+
+/// Whether the word names a number's type that this file does not declare anew.
+pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
+    is_builtin(text) || (is_integer(text) && !declarations.declares(text))
+}
+
+/// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
+fn is_by_value(context: &Context, at: usize) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let name = fragment.text(source, at);
+    // `std::min` hands on a reference to what it was given.
+    let own = !matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope));
+    own && is_of_cuda(name) && !context.declarations.declares(name) && !context.functions.contains(name) && !context.macros.is_defined(name)
+}
+
+fn is_of_cuda(name: &[u8]) -> bool {
+    BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
+}
+
+/// Whether the counter at `at` is read there and nothing else: what is around it takes its value at once.
+fn is_read(context: &Context, at: usize) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let (mut first, mut last) = (at, at);
+    // Parentheses and casts to unknown types hand on what they hold; few of them are enough for real code.
+    for _ in 0..8 {
+        let (Some(before), Some(after)) = (first.checked_sub(1), fragment.kind(last + 1)) else { return false };
+        // `>>=` comes as `>`, `>=`.
+        if fragment.is(last + 1, b'>') && fragment.text(source, last + 2) == b">=" {
+            return false;
+        }
+        let operator_after = is_binary(after, fragment.text(source, last + 1));
+        if !operator_after && !matches!(after, Kind::Punct(b';' | b',' | b')' | b']' | b'}' | b':' | b'?')) {
+            return false;
+        }
+        let ends_argument = matches!(after, Kind::Punct(b',' | b')'));
+        match fragment.tokens[before].kind {
+            // `(x) & i` may take an address behind a cast; `type & i` declares.
+            Kind::Punct(b'&') => return before > 0 && matches!(fragment.kind(before - 1), Some(Kind::Number | Kind::Punct(b']'))),
+            Kind::OpAssign | Kind::Punct(b'!' | b'~') => return true,
+            kind if is_binary(kind, fragment.text(source, before)) => return true,
+            Kind::Return if fragment.is(last + 1, b';') => return true,
+            Kind::Assign | Kind::Return | Kind::Else | Kind::Case | Kind::Punct(b'(' | b'[' | b'{' | b',' | b';' | b'}' | b'?' | b':')
+                if operator_after =>
+            {
+                return true;
+            }
+            Kind::Assign => return matches!(after, Kind::Punct(b';' | b',' | b')')) && assigns_a_value(context, before),
+            Kind::Punct(b'[') => {
+                return after == Kind::Punct(b']')
+                    && before > 0
+                    && matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')));
+            }
+            Kind::Punct(b'(') if after == Kind::Punct(b')') => {
+                let Some(head) = before.checked_sub(1) else { return false };
+                match fragment.tokens[head].kind {
+                    Kind::If | Kind::While | Kind::Switch => return true,
+                    Kind::Keyword => return is_builtin(fragment.text(source, head)),
+                    Kind::Ident => {
+                        return is_by_value(context, head) || is_number_type(context.declarations, fragment.text(source, head));
+                    }
+                    // What follows binds closer than a cast: `(float)(i)++`.
+                    Kind::Punct(b')') if matches!(cast(context, head), Cast::Value) => (first, last) = (before, last + 1),
+                    Kind::Punct(b'>') => {
+                        let Some(open) = (head.saturating_sub(6)..head).rev().find(|index| fragment.is(*index, b'<')) else { return false };
+                        if open == 0 || fragment.text(source, open - 1) != b"static_cast" {
+                            return false;
+                        }
+                        match type_between(context, open, head) {
+                            Cast::Value => return true,
+                            Cast::Unknown => (first, last) = (open - 1, last + 1),
+                            Cast::None => return false,
+                        }
+                    }
+                    Kind::Punct(b')' | b']' | b'}') => return false,
+                    Kind::Punct(_) | Kind::Op | Kind::Assign | Kind::OpAssign | Kind::Return => (first, last) = (before, last + 1),
+                    _ => return false,
+                }
+            }
+            Kind::Punct(b'(' | b',') if ends_argument => return is_argument_by_value(context, first),
+            Kind::Punct(b')') => match cast(context, before) {
+                Cast::Value => return true,
+                Cast::Unknown => first = fragment.mate(before).unwrap_or(0),
+                Cast::None => return false,
+            },
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// What a type in parentheses makes of an operand.
+enum Cast {
+    /// A number.
+    Value,
+    /// Perhaps a reference.
+    Unknown,
+    None,
+}
+
+/// The cast that the parenthesis at `close` ends.
+fn cast(context: &Context, close: usize) -> Cast {
+    context.fragment.mate(close).map_or(Cast::None, |open| type_between(context, open, close))
+}
+
+fn type_between(context: &Context, open: usize, close: usize) -> Cast {
+    let fragment = context.fragment;
+    let words = || (open + 1..close).map(|at| fragment.text(context.source, at));
+    if words().next().is_none() {
+        return Cast::None;
+    }
+    if words().all(|word| word == b"const" || is_number_type(context.declarations, word)) {
+        return Cast::Value;
+    }
+    if close == open + 2 && fragment.kind(open + 1) == Some(Kind::Ident) { Cast::Unknown } else { Cast::None }
+}
+
+/// Whether the operator takes the values of the operands on both sides.
+fn is_binary(kind: Kind, text: &[u8]) -> bool {
+    match kind {
+        Kind::Punct(byte) => b"+-*/%<>&|^".contains(&byte),
+        Kind::Op => matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||"),
+        _ => false,
+    }
+}
+
+/// Whether what stands in front of the `=` takes a copy: an element, a variable that exists, or a new one of a number's type.
+fn assigns_a_value(context: &Context, assign: usize) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let Some(target) = assign.checked_sub(1) else { return false };
+    if fragment.is(target, b']') {
+        return true;
+    }
+    if fragment.kind(target) != Some(Kind::Ident) || target < 2 {
+        return false;
+    }
+    match fragment.tokens[target - 1].kind {
+        Kind::Keyword => {
+            let word = fragment.text(source, target - 1);
+            word == b"auto" || is_builtin(word) || (word == b"const" && is_builtin(fragment.text(source, target - 2)))
+        }
+        Kind::Ident => is_number_type(context.declarations, fragment.text(source, target - 1)),
+        Kind::Punct(b'.') => matches!(fragment.kind(target - 2), Some(Kind::Ident | Kind::Punct(b')' | b']'))),
+        Kind::Arrow | Kind::Else | Kind::Do | Kind::Punct(b'*' | b';' | b'{' | b'}' | b'(' | b':') => true,
+        Kind::Punct(b')') => closes_condition(fragment, target - 1),
+        _ => false,
+    }
+}
+
+/// Whether the bare argument at `at` goes to a function that takes it by value.
+fn is_argument_by_value(context: &Context, at: usize) -> bool {
+    let fragment = context.fragment;
+    let mut index = at;
+    for _ in 0..64 {
+        let Some(before) = index.checked_sub(1) else { return false };
+        index = before;
+        match fragment.tokens[index].kind {
+            Kind::Punct(b')' | b']' | b'}') => match fragment.mate(index) {
+                Some(open) => index = open,
+                None => return false,
+            },
+            Kind::Punct(b'(') => return index > 0 && is_by_value(context, index - 1),
+            Kind::Punct(b'[' | b'{' | b';') => return false,
+            _ => {}
+        }
+    }
+    false
+}
