@@ -5,11 +5,11 @@ use crate::fixtures::Fixture;
 use crate::session::{Checked, Session, word};
 use crate::variant::{BENCHED, MATRIX};
 use cuinstr::options::Polls;
-use cuinstr_runtime::control::{Action, Why};
+use cuinstr_abi::control::{Action, Why};
 use std::time::Duration;
 
 /// One thing to check on a GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Case {
     /// Its name.
     pub name: String,
@@ -21,10 +21,12 @@ pub struct Case {
     pub alone: bool,
     /// When to give up on it.
     pub limit: Duration,
+    /// A variable of its process's environment.
+    pub env: Option<(&'static str, &'static str)>,
 }
 
 /// What is checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Check {
     /// A kernel that is not stopped computes what its source says.
     Same(String),
@@ -56,6 +58,8 @@ pub enum Check {
     Latency(Polls),
     /// Time with polls over time without.
     Overhead(String),
+    /// Something that the runtime promises.
+    Runtime(&'static checks::runtime::Promise),
 }
 
 impl Case {
@@ -80,6 +84,7 @@ impl Case {
             Check::Fuel(name) => checks::limits::fuel_is_exact(session, name),
             Check::Latency(polls) => checks::timing::latency(session, *polls),
             Check::Overhead(name) => checks::timing::overhead(session, name),
+            Check::Runtime(promise) => promise.check(session),
         }
     }
 }
@@ -126,6 +131,11 @@ pub fn all(fixtures: &[Fixture]) -> Vec<Case> {
         let check = Check::Overhead((*name).to_owned());
         cases.push(case(format!("overhead: {name}"), check).sharing("overhead").alone().within(60));
     }
+    for promise in checks::runtime::promises() {
+        let new = case(format!("runtime: {}", promise.name), Check::Runtime(promise)).alone();
+        let limit = promise.seconds.map_or(new.limit, Duration::from_secs);
+        cases.push(Case { env: promise.env, limit, ..new });
+    }
     cases.sort_by_key(|case| case.alone);
     cases
 }
@@ -164,7 +174,7 @@ fn polls_word(polls: Polls) -> &'static str {
 
 fn case(name: impl Into<String>, check: Check) -> Case {
     let name = name.into();
-    Case { process: name.clone(), name, check, alone: false, limit: Duration::from_secs(30) }
+    Case { process: name.clone(), name, check, alone: false, limit: Duration::from_secs(30), env: None }
 }
 
 impl Case {

@@ -7,7 +7,7 @@
 use crate::buffer::Type;
 use crate::header::{Arg, Header};
 use cudarc::driver::sys::{self, CUresult};
-use cuinstr_runtime::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, SITE_SLOTS, SiteCount, StopRecord};
+use cuinstr_abi::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, StopRecord};
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::ptr;
@@ -171,25 +171,6 @@ impl<T: Copy> Pinned<T> {
         // SAFETY: as above, and it was written in `new`. The device writes whole integers; a struct read while it writes may mix old
         // fields and new ones, which callers know (they look at `published` first).
         unsafe { ptr::read_volatile(self.host) }
-    }
-}
-
-/// A stop record with nothing in it.
-#[must_use]
-pub fn empty_record() -> StopRecord {
-    StopRecord {
-        claimed: 0,
-        published: 0,
-        site: 0,
-        why: 0,
-        late: 0,
-        block: [0; 3],
-        thread: [0; 3],
-        elapsed_ns: 0,
-        elapsed_cycles: 0,
-        threads: 0,
-        unlisted: 0,
-        sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
     }
 }
 
@@ -395,16 +376,17 @@ impl Gpu {
             action: 0,
             flag: 0,
             launch: 0,
-            reserved: 0,
+            count_fuel: 0,
             timeout_ns: 0,
             start_ns: 0,
             budget_cycles: 0,
             fuel: 0,
             host_record: 0,
-            record: empty_record(),
+            record: 0,
+            own_record: StopRecord::EMPTY,
         };
         let (image, copy) = (Pinned::new(blank)?, Pinned::new(blank)?);
-        let mut control = Control { address, flag: 0, image, copy, host_record: Pinned::new(empty_record())? };
+        let mut control = Control { address, flag: 0, image, copy, host_record: Pinned::new(StopRecord::EMPTY)? };
         let block = self.block(&control)?;
         let untouched = ControlBlock { abi_version: ABI_VERSION, launch: FIRST_LAUNCH, flag: block.flag, ..blank };
         if block != untouched || block.flag == 0 {
@@ -420,19 +402,20 @@ impl Gpu {
     /// # Errors
     /// What the driver answered.
     pub fn arm(&self, control: &Control, orders: &Orders) -> Result<(), Fault> {
-        control.host_record.write(empty_record());
+        control.host_record.write(StopRecord::EMPTY);
         control.image.write(ControlBlock {
             abi_version: ABI_VERSION,
             action: orders.action as u32,
             flag: control.flag,
             launch: orders.launch,
-            reserved: 0,
+            count_fuel: 0,
             timeout_ns: orders.timeout_ns,
             start_ns: 0,
             budget_cycles: orders.budget_cycles,
             fuel: orders.fuel,
             host_record: control.host_record.device,
-            record: empty_record(),
+            record: 0,
+            own_record: StopRecord::EMPTY,
         });
         // SAFETY: source and destination hold one control block each. The source is pinned and read when the stream gets there;
         // `image` is written again only after the launch that follows has drained.
@@ -462,7 +445,7 @@ impl Gpu {
     /// # Errors
     /// What the driver answered, or that it took too long.
     pub fn record(&self, control: &Control) -> Result<StopRecord, Fault> {
-        self.block(control).map(|block| block.record)
+        self.block(control).map(|block| block.own_record)
     }
 
     fn block(&self, control: &Control) -> Result<ControlBlock, Fault> {

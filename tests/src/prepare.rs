@@ -28,8 +28,8 @@ pub struct Plan {
     pub folder: PathBuf,
     /// Compilations at a time.
     pub jobs: usize,
-    /// Only kernels whose name contains this.
-    pub only: Option<String>,
+    /// Only kernels whose name contains one of these, if there are any.
+    pub only: Vec<String>,
     /// Whether to print a line for each compilation.
     pub verbose: bool,
 }
@@ -74,7 +74,7 @@ struct Source {
 /// # Errors
 /// If the fixtures' headers are wrong, or the folder can't be written.
 pub fn prepare(nvcc: &Nvcc, plan: &Plan) -> Result<Prepared, String> {
-    let wanted = |fixture: &Fixture| plan.only.as_ref().is_none_or(|only| fixture.name.contains(only.as_str()));
+    let wanted = |fixture: &Fixture| plan.only.is_empty() || plan.only.iter().any(|only| fixture.name.contains(only.as_str()));
     let fixtures: Vec<Fixture> = fixtures::all()?.into_iter().filter(wanted).collect();
     let folder = |path: &Path| fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
     folder(&plan.folder.join("cubin"))?;
@@ -196,7 +196,15 @@ impl Workshop<'_> {
         self.call_nvcc(&args)?;
         if args.iter().any(|arg| matches!(arg.as_str(), "-rdc=true" | "--relocatable-device-code=true" | "-dc")) {
             let linked = folder.path().join("linked.cubin");
-            let link = [format!("-arch={ARCH}"), "-dlink".into(), "-cubin".into(), "-o".into(), text(&linked), text(&output)];
+            let link = [
+                format!("-arch={ARCH}"),
+                "-dlink".into(),
+                "-cubin".into(),
+                "-o".into(),
+                text(&linked),
+                text(&output),
+                "-lcudadevrt".into(),
+            ];
             self.call_nvcc(&link)?;
             fs::rename(&linked, &output).map_err(told)?;
         }

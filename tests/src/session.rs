@@ -6,7 +6,7 @@ use crate::header::Header;
 use crate::launcher::{Arguments, Contents, Control, Ended, Gpu, Kernel, Orders};
 use crate::manifest::{Build, Manifest, Subject};
 use crate::variant::{self, Variant};
-use cuinstr_runtime::control::{Action, SiteCount, StopRecord, Why};
+use cuinstr_abi::control::{Action, SiteCount, StopRecord, Why};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::Cell;

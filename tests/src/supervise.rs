@@ -154,6 +154,7 @@ impl Supervisor {
         }
         // Loading a kernel's code lazily, at its first launch, can wait for a kernel that hangs.
         command.env("CUDA_MODULE_LOADING", "EAGER").process_group(0);
+        command.envs(cases.iter().filter_map(|case| case.env));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(|error| format!("{}: {error}", self.program.display()))?;
         let (sender, lines) = mpsc::channel();
@@ -258,6 +259,7 @@ mod tests {
             process: "one".into(),
             alone: false,
             limit: Duration::from_millis(300),
+            env: None,
         };
         let cases: Vec<Case> = names.iter().map(case).collect();
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/gpu-child");

@@ -147,6 +147,12 @@ impl Nvrtc {
         let folder = folders.find(holds).ok_or_else(|| format!("no libnvrtc.so below {}", root.display()))?;
         Ok(Self { program: program.to_owned(), folder })
     }
+
+    /// The folder that holds it, for the loader's path.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
 }
 
 impl Unit {

@@ -50,7 +50,7 @@ fn run(case: &Case) -> Result<Completion, Failed> {
     let folder = PREPARED.get_or_init(|| {
         let folder = workspace().join(".gpu");
         let jobs = std::thread::available_parallelism().map_or(2, usize::from);
-        let plan = Plan { folder: folder.clone(), jobs, only: None, verbose: false };
+        let plan = Plan { folder: folder.clone(), jobs, only: Vec::new(), verbose: false };
         prepare::prepare(&Nvcc::find()?, &plan).map(|_| folder)
     });
     let supervisor = Supervisor {

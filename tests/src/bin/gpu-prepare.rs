@@ -19,7 +19,7 @@ struct Arguments {
     jobs: usize,
     /// Only kernels whose name contains this; the manifest then holds no others.
     #[arg(long)]
-    only: Option<String>,
+    only: Vec<String>,
 }
 
 fn main() -> ExitCode {

@@ -40,6 +40,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    // The runtime's workers are this program, too.
+    cuinstr_runtime::worker::serve_if_asked();
     let arguments = Arguments::parse();
     let outcome = if arguments.case.is_empty() {
         run(&arguments)

@@ -4,7 +4,7 @@ use super::stop::{TIMEOUT, UNDER_WAY, drains, still_runs, traps};
 use crate::session::{Checked, Report, SOUND, Session, same};
 use crate::variant;
 use cuinstr::site::Kind;
-use cuinstr_runtime::control::{Action, Why};
+use cuinstr_abi::control::{Action, Why};
 use serde_json::json;
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub fn stopped_at_its_end(session: &Session, overrun: Overrun, action: Action) -
     let ended = since.elapsed();
     same(&answer, &wrote)?;
     let record = session.record(&loaded)?;
-    if record.claimed != 0 || record.threads != 0 || record.late != 1 {
+    if record.claimed != 0 || record.threads != 0 || record.late != orders.launch {
         return Err(format!("a launch that did all its work late should only be late: {:?}", loaded.describe(&record)));
     }
     session.next_launch_is_right()?;

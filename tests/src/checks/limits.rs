@@ -4,7 +4,7 @@ use super::stop::{LEFT, UNDER_WAY, cancel, drains, still_runs, traps};
 use crate::buffer::elements;
 use crate::session::{Checked, Loaded, Report, Session, same};
 use crate::variant::{self, Variant};
-use cuinstr_runtime::control::{Action, Why};
+use cuinstr_abi::control::{Action, Why};
 use serde_json::json;
 use std::thread;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 pub mod exit;
 pub mod limits;
+pub mod runtime;
 pub mod same;
 pub mod stop;
 pub mod timing;

@@ -3,7 +3,7 @@
 use crate::launcher::Contents;
 use crate::session::{Checked, Loaded, Report, SOUND, Session, same};
 use crate::variant::{self, Variant};
-use cuinstr_runtime::control::Action;
+use cuinstr_abi::control::Action;
 use serde_json::json;
 
 /// Pairs of a rewritten build and the same build without contraction.

@@ -4,7 +4,7 @@ use crate::launcher::{Ended, LAUNCH_FAILED};
 use crate::session::{Checked, Loaded, Report, Session};
 use crate::variant;
 use cuinstr::options::Polls;
-use cuinstr_runtime::control::{Action, Why};
+use cuinstr_abi::control::{Action, Why};
 use serde_json::json;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use crate::manifest::Subject;
 use crate::session::{Checked, Loaded, Report, Session};
 use crate::variant;
 use cuinstr::options::Polls;
-use cuinstr_runtime::control::{Action, Why};
+use cuinstr_abi::control::{Action, Why};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -73,7 +73,7 @@ fn compiles(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Resu
 
 /// Files that C linkage does not allow, as their author wrote them: templates, their own or a header's, and a byte order mark that is no
 /// longer first.
-const NOT_IN_EXTERN_C: &[&str] = &[
+pub(crate) const NOT_IN_EXTERN_C: &[&str] = &[
     "collatz",
     "constexpr_loop",
     "cxx11",

@@ -3,7 +3,7 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_runtime::control::{ControlBlock, Field, SiteCount, StopRecord};
+use cuinstr_abi::control::{ControlBlock, Field, SiteCount, StopRecord};
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::ptx::{self, Variable};
 use cuinstr_tests::record;
@@ -107,16 +107,16 @@ fn layout(ptx: &str) -> Result<(), String> {
 
 fn symbols(ptx: &str, weak: bool) -> Result<(), String> {
     let linkage = if weak { ".weak .global" } else { ".global" };
-    let control = variable(ptx, cuinstr_runtime::control::CONTROL_SYMBOL)?;
-    let flag = variable(ptx, cuinstr_runtime::control::FLAG_SYMBOL)?;
+    let control = variable(ptx, cuinstr_abi::control::CONTROL_SYMBOL)?;
+    let flag = variable(ptx, cuinstr_abi::control::FLAG_SYMBOL)?;
     for found in [&control, &flag] {
         if !found.declaration.starts_with(linkage) {
             return Err(format!("{} is declared `{}`, not `{linkage}`", found.name, found.declaration));
         }
     }
-    // ABI version 1 and action 0 are one 64-bit word; the flag's address; launch 1 and a word that is not used.
+    // ABI version 1 and action 0 are one 64-bit word, launch 1 and no counting of fuel another; then the flag's address.
     let first: Vec<&str> = control.values.iter().take(3).map(String::as_str).collect();
-    if first != ["1", "generic(cuinstr_flag_v1)", "1"] {
+    if first != ["1", "1", "generic(cuinstr_flag_v1)"] {
         return Err(format!("the control block begins with {first:?}"));
     }
     if control.values.iter().skip(3).any(|value| value != "0") {

@@ -2,7 +2,7 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_runtime::control::{CONTROL_SYMBOL, FLAG_SYMBOL};
+use cuinstr_abi::control::{CONTROL_SYMBOL, FLAG_SYMBOL};
 use cuinstr_tests::cubin;
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::record;

@@ -1,6 +1,7 @@
 //! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
 //! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+mod image;
 mod kernels;
 mod layout;
 mod lines;
@@ -9,6 +10,7 @@ mod nvrtc;
 mod shapes;
 mod standards;
 mod twins;
+mod verify;
 
 use cuinstr_tests::fixtures::{self, Fixture};
 use cuinstr_tests::nvcc::Nvcc;
@@ -59,7 +61,9 @@ fn main() -> ExitCode {
         }
     };
     let mut checks = Checks::default();
-    for add in [kernels::add, nvrtc::add, layout::add, lines::add, link::add, shapes::add, standards::add, twins::add] {
+    for add in
+        [kernels::add, image::add, nvrtc::add, layout::add, lines::add, link::add, shapes::add, standards::add, twins::add, verify::add]
+    {
         add(&fixtures, &mut checks);
     }
     let tools = Nvcc::find().map(|nvcc| {

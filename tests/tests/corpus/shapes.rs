@@ -131,6 +131,38 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row("backward goto", "__global__ void k(int *p) {\nagain:\n    if (p[0]) goto again;\n    p[0] = 1;\n}\n", &["3 goto count-down"]),
         row("forward goto", "__global__ void k(int *p) {\n    if (p[0]) goto done;\n    p[0] = 1;\ndone:\n    return;\n}\n", &[]),
         row(
+            "forward goto, of a macro",
+            "#define FAIL(x) if (x) goto done\n__global__ void k(int *p) {\n    FAIL(p[0]);\n    p[0] = 1;\ndone:\n    return;\n}\n",
+            &[],
+        ),
+        told(
+            "backward goto, of a macro",
+            "#define RETRY goto again\n#define UNLESS(x) if (!(x)) RETRY\n__global__ void k(int *p) {\nagain:\n    UNLESS(p[0]);\n    RETRY;\n}\n",
+            &["5 goto none", "6 goto none"],
+            &["CI012", "CI012"],
+        ),
+        row(
+            "goto a label that a macro makes",
+            "#define AGAIN again:\n__global__ void k(int *p) {\n    AGAIN\n    p[0]++;\n    goto again;\n}\n",
+            &["5 goto count-down"],
+        ),
+        told(
+            "goto a computed place",
+            "__global__ void k(int *p) {\n    void *q = &&again;\nagain:\n    p[0]++;\n    goto *q;\n}\n",
+            &["5 goto none"],
+            &["CI012"],
+        ),
+        row(
+            "recursion through a macro",
+            "#define DOWN(n) down(n)\n__device__ int down(int n) { return n ? DOWN(n + 1) : 0; }\n",
+            &["2 recursion each"],
+        ),
+        row(
+            "recursion by a name that is chosen",
+            "__device__ int a(int n);\n__device__ int b(int n) {\n    auto f = n ? a : b;\n    return f(n);\n}\n",
+            &["2 recursion each"],
+        ),
+        row(
             "recursion",
             "__device__ int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\n__global__ void k(int *p) { p[0] = fact(p[1]); }\n",
             &["1 recursion each"],
@@ -138,6 +170,16 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row(
             "mutual recursion",
             "__device__ int odd(int n);\n__device__ int even(int n) { return n == 0 ? 1 : odd(n - 1); }\n__device__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }\n",
+            &["2 recursion each", "3 recursion each"],
+        ),
+        row(
+            "recursion of a functor",
+            "struct F {\n    __device__ int operator()(int n) { return n ? (*this)(n + 1) : 0; }\n};\nstruct G {\n    __device__ int operator()(int n) { return n ? this->operator()(n + 1) : 0; }\n};\n",
+            &["2 recursion each", "5 recursion each"],
+        ),
+        row(
+            "recursion of a lambda that is its own argument",
+            "__global__ void k(int *p) {\n    auto f = [](auto&& self, int n) -> int { return n ? self(self, n + 1) : 0; };\n    auto g = [] __device__ (auto&& self, int n) -> int { return n ? self(self, n + 1) : 0; };\n    p[0] = f(f, 3) + g(g, 4);\n}\n",
             &["2 recursion each", "3 recursion each"],
         ),
         row(

@@ -1,0 +1,6 @@
+//@ about: does nothing, so that a launch costs what launching costs
+//@ entry: empty
+
+extern "C" __global__ void empty()
+{
+}

@@ -1,0 +1,143 @@
+//! The proof on what nvcc makes: it holds for rewritten kernels, fails for plain ones at the right line, and notices each poll that is taken
+//! out. `scripts/verify-sweep` does the same for every kernel, architecture and level of optimisation.
+
+use crate::{Checks, Tools};
+use cuinstr::options::{Options, Polls};
+use cuinstr::verify::report::{Loop, Verdict};
+use cuinstr::verify::verify_ptx;
+use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::unit::Unit;
+
+/// Kernels of many shapes, for what is too slow to try on all.
+const VARIED: &[&str] = &["gemm_tiled", "collatz", "recursion", "goto_probe", "duff", "monte_carlo", "lambda_generic", "hang/deep_nest"];
+
+/// Loops that can't be proved, each with the reason: kernel, function or file it is in, verdict.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("cg_grid_sync", "sync.h", "a header's spin loop, which is not rewritten"),
+    ("hang/grid_sync", "sync.h", "a header's spin loop, which is not rewritten"),
+    ("hang/grid_sync_early_return", "sync.h", "a header's spin loop, which is not rewritten"),
+    ("hang/newton_nan", "__internal_trig_reduction_slowpathd", "four rounds at most, but from and to bounds that no range shows"),
+    ("hang/mbarrier_asm", "wait_for_copy", "waits in hardware"),
+    ("hang/stuck_half_block", "wait_in_asm", "a loop in assembly"),
+    ("hang/stuck_one_lane", "last_one_waits", "waits in hardware"),
+    ("cluster_histogram", "cluster_histogram", "leaving is not defined there: it traps only"),
+    ("cg_tiles", "tile_rows", "the allowance passes through a partly unrolled loop"),
+    ("connected", "label_components", "counts of several activations within each other are multiplied to more than the limit"),
+];
+
+pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
+    for fixture in fixtures.iter().filter(|fixture| !fixture.name.starts_with("probe/")) {
+        let name = fixture.name.clone();
+        checks.add(format!("proof: {name} rewritten"), move |tools| rewritten(tools, &name, &Options::default(), &[]));
+    }
+    for name in VARIED {
+        let each = || Options { polls: Polls::Each, ..Options::default() };
+        checks.add(format!("proof: {name} with a poll in each iteration"), move |tools| rewritten(tools, name, &each(), &[]));
+        checks.add(format!("proof: {name} with a poll in each iteration, not optimised"), move |tools| {
+            rewritten(tools, name, &each(), &["-Xcicc", "-O0"])
+        });
+        checks.add(format!("proof: {name} with debug information"), move |tools| rewritten(tools, name, &Options::default(), &["-G"]));
+        checks.add(format!("proof: {name} notices each poll that is taken out"), move |tools| mutilated(tools, name));
+    }
+    for fixture in fixtures.iter().filter(|fixture| fixture.hang.is_some() && fixture.name.starts_with("hang/")) {
+        let name = fixture.name.clone();
+        checks.add(format!("proof: {name} as written fails at its line"), move |tools| plain(tools, &name));
+    }
+}
+
+fn ptx(tools: &Tools, name: &str, options: Option<&Options>, args: &[&str]) -> Result<String, String> {
+    let fixture = tools.fixture(name)?;
+    let arch = format!("-arch=sm_{}", fixture.header.min_arch.max(90));
+    let args: Vec<&str> = ["-ptx", "-w", "-lineinfo", &arch]
+        .iter()
+        .filter(|arg| **arg != "-lineinfo" || !args.contains(&"-G"))
+        .chain(args)
+        .copied()
+        .collect();
+    let plain = Unit::plain(fixture)?;
+    let unit = match options {
+        Some(options) => plain.rewrite(options)?,
+        None => plain,
+    };
+    let compiled = unit.nvcc(&tools.nvcc, &args)?;
+    if compiled.accepted { Ok(compiled.text()) } else { compiled.expect_clean().map(|_| String::new()) }
+}
+
+fn is_known(name: &str, found: &Loop) -> bool {
+    let file = found.place.as_ref().map_or("", |place| place.file.as_str());
+    KNOWN.iter().any(|(kernel, part, _)| *kernel == name && (found.function.contains(part) || file.ends_with(part)))
+}
+
+fn rewritten(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Result<(), String> {
+    let report = verify_ptx(&ptx(tools, name, Some(options), args)?);
+    if !report.faults.is_empty() || !report.unknown.is_empty() {
+        return Err(format!("{:?} {:?}", report.faults, report.unknown));
+    }
+    let bad: Vec<&Loop> = report.loops.iter().filter(|found| !found.verdict.holds()).collect();
+    if let Some(found) = bad.iter().find(|found| !is_known(name, found)) {
+        return Err(format!("not proved: {found:#?}"));
+    }
+    // What is on the list because of the default form may well be proved with others.
+    let is_default = args.is_empty() && *options == Options::default();
+    if is_default && bad.is_empty() && KNOWN.iter().any(|(kernel, ..)| *kernel == name) {
+        return Err("every loop is proved: take it off the list".to_owned());
+    }
+    Ok(())
+}
+
+/// Hangs that have no cycle: their threads wait at a barrier.
+const NO_LOOP: &[&str] = &["hang/divergent_syncthreads", "hang/named_barrier"];
+
+/// Lines that a loop's body may reach below its keyword, which itself need not leave a trace in the PTX (`while (true)`).
+const BODY: u32 = 15;
+
+/// And how far above a backward `goto` its label may stand.
+const ABOVE: u32 = 5;
+
+/// A hang that spins in its source fails there.
+fn plain(tools: &Tools, name: &str) -> Result<(), String> {
+    let fixture = tools.fixture(name)?;
+    let hang = fixture.hang.as_ref().ok_or("no line is marked")?;
+    let report = verify_ptx(&ptx(tools, name, None, &[])?);
+    if NO_LOOP.contains(&name) {
+        return if report.loops.is_empty() { Ok(()) } else { Err("it has a loop: take it off the list".to_owned()) };
+    }
+    let is_there =
+        |file: &str, line: u32| file.ends_with(&hang.file) && (hang.line.saturating_sub(ABOVE)..hang.line + BODY).contains(&line);
+    let names_it = |found: &&Loop| {
+        found.lines.iter().any(|(file, line)| is_there(file, *line))
+            || found.place.iter().flat_map(|place| &place.inlined).any(|frame| is_there(&frame.file, frame.line))
+    };
+    if report.loops.iter().filter(|found| !found.verdict.holds()).any(|found| names_it(&found)) {
+        return Ok(());
+    }
+    Err(format!("line {} of {} is not named: {:#?}", hang.line, hang.file, report.loops))
+}
+
+/// Weakens the flag's load of each poll in turn, which makes it a poll no more, and then of all: nothing that was not polled becomes so, and
+/// without any poll nothing is.
+fn mutilated(tools: &Tools, name: &str) -> Result<(), String> {
+    let each = Options { polls: Polls::Each, ..Options::default() };
+    let text = ptx(tools, name, Some(&each), &[])?;
+    let polled = |text: &str| verify_ptx(text).loops.iter().filter(|found| matches!(found.verdict, Verdict::Polled { .. })).count();
+    let whole = polled(&text);
+    let loads: Vec<usize> = text.match_indices(STRONG).map(|(at, _)| at).collect();
+    if loads.is_empty() || whole == 0 {
+        return Err("there is no poll".to_owned());
+    }
+    for at in &loads {
+        let mut without = text.clone();
+        // The same statement, but weak: it may be served from a cache for ever.
+        without.replace_range(*at..*at + STRONG.len(), "ld.global.u32");
+        if polled(&without) > whole {
+            return Err(format!("more is polled without the poll at {at}"));
+        }
+    }
+    match polled(&text.replace(STRONG, "ld.global.u32")) {
+        0 => Ok(()),
+        count => Err(format!("without any poll {count} loops are polled")),
+    }
+}
+
+/// How a loop's poll reads the flag.
+const STRONG: &str = "ld.relaxed.sys.u32";
