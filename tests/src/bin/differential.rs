@@ -1,0 +1,86 @@
+//! Random loop programs, as they are and rewritten, compared on the host.
+
+use clap::Parser;
+use cuinstr_tests::differential::batch;
+use cuinstr_tests::differential::check::{self, Failure, Plan, Report};
+use cuinstr_tests::differential::program::Mode;
+use cuinstr_tests::differential::{generate, lane};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Compiles random loop programs with the host's compiler, as they are and rewritten in every poll form, and compares what they do. Exits
+/// with 0 if nothing differs, 1 if something does.
+#[derive(Parser)]
+struct Arguments {
+    /// Number of programs.
+    #[arg(long, default_value_t = 1000)]
+    programs: u64,
+    /// Seed of the first; each program has its own, so a run goes on where another ended.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Sets of arguments for each program.
+    #[arg(long, default_value_t = 4)]
+    sets: u32,
+    /// Batches at a time [default: as many as there are cores].
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Print the program of this seed and end.
+    #[arg(long, value_name = "SEED")]
+    show: Option<u64>,
+    /// With --show: rewritten, as the compiler gets it.
+    #[arg(long)]
+    rewritten: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    run(&arguments).unwrap_or_else(|why| {
+        eprintln!("differential: {why}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    if let Some(seed) = arguments.show {
+        let program = generate::program(seed);
+        let text = if arguments.rewritten {
+            batch::text_of(&program, &lane::rewritten_lanes()[0]).map_err(|broken| broken.why)?
+        } else {
+            program.text(Mode::Plain)
+        };
+        print!("{text}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(jobs) = arguments.jobs {
+        rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().map_err(|error| error.to_string())?;
+    }
+    let plan = Plan { seeds: arguments.first..arguments.first + arguments.programs, sets: arguments.sets, rare: true };
+    let (since, done) = (Instant::now(), AtomicUsize::new(0));
+    let report = check::check(&plan, |report| {
+        let number = done.fetch_add(report.programs, Ordering::Relaxed) + report.programs;
+        for failure in &report.failures {
+            println!("{}", told(failure));
+        }
+        eprintln!("{number} of {} programs after {:.0} s", arguments.programs, since.elapsed().as_secs_f64());
+    })?;
+    summary(&report, since);
+    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn told(failure: &Failure) -> String {
+    failure.seed.map_or_else(|| failure.why.clone(), |seed| format!("seed {seed}: {}", failure.why))
+}
+
+fn summary(report: &Report, since: Instant) {
+    println!(
+        "{} programs, {} runs compared in {:.0} s: {} failures; {} runs cut, {} left out since their behaviour is undefined",
+        report.programs,
+        report.runs,
+        since.elapsed().as_secs_f64(),
+        report.failures.len(),
+        report.cut,
+        report.undefined
+    );
+    println!("default form: {:.1} iterations a look, at most {} between two", report.ticks as f64 / report.looks.max(1) as f64, report.gap);
+}
