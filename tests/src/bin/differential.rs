@@ -1,10 +1,10 @@
 //! Random loop programs, as they are and rewritten, compared on the host.
 
 use clap::Parser;
-use cuinstr_tests::differential::batch;
+use cuinstr_tests::differential::batch::{self, Workshop};
 use cuinstr_tests::differential::check::{self, Failure, Plan, Report};
 use cuinstr_tests::differential::program::Mode;
-use cuinstr_tests::differential::{generate, lane};
+use cuinstr_tests::differential::{generate, lane, reduce};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -31,6 +31,9 @@ struct Arguments {
     /// With --show: rewritten, as the compiler gets it.
     #[arg(long)]
     rewritten: bool,
+    /// Failing programs that are made smaller and printed.
+    #[arg(long, default_value_t = 3)]
+    reduce: usize,
 }
 
 fn main() -> ExitCode {
@@ -64,12 +67,29 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         }
         eprintln!("{number} of {} programs after {:.0} s", arguments.programs, since.elapsed().as_secs_f64());
     })?;
+    for failure in report.failures.iter().take(arguments.reduce) {
+        reduce(failure, arguments.sets)?;
+    }
     summary(&report, since);
     Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn told(failure: &Failure) -> String {
-    failure.seed.map_or_else(|| failure.why.clone(), |seed| format!("seed {seed}: {}", failure.why))
+    let seed = failure.seed.map_or_else(|| "a batch".to_owned(), |seed| format!("seed {seed}"));
+    format!("{seed}, {}: {}", failure.lane.unwrap_or("plain"), failure.why)
+}
+
+/// Prints the smallest program that still fails, as it is and as rewritten.
+fn reduce(failure: &Failure, sets: u32) -> Result<(), String> {
+    let (Some(seed), Some(name)) = (failure.seed, failure.lane) else { return Ok(()) };
+    let lanes: Vec<_> = lane::rewritten_lanes().into_iter().chain(lane::rare_lanes()).filter(|lane| lane.name == name).collect();
+    let Some((program, failure)) = reduce::reduce(&Workshop::new()?, &generate::program(seed), &lanes, sets) else {
+        println!("seed {seed} alone does not fail");
+        return Ok(());
+    };
+    let rewritten = batch::text_of(&program, &lanes[0]).unwrap_or_else(|broken| broken.why);
+    println!("\n{}\n{}\nrewritten:\n{rewritten}", told(&failure), program.text(Mode::Plain));
+    Ok(())
 }
 
 fn summary(report: &Report, since: Instant) {

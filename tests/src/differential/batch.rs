@@ -110,7 +110,7 @@ impl Workshop {
         let path = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
         fs::write(path("cpp"), &text).map_err(told)?;
         compile(compiler().args(lane.flags).arg("-o").arg(path("exe")).arg(path("cpp")).arg(self.folder.path().join("run.o")))
-            .map_err(|why| Broken::new(culprit(&why, &text, programs), format!("{}: {why}", lane.name)))?;
+            .map_err(|why| Broken::new(culprit(&why, &text, programs), why))?;
         let mut command = Command::new(path("exe"));
         command.arg(sets.to_string());
         if let Some(plain) = plain {
@@ -129,7 +129,7 @@ impl Workshop {
         let sanitizer = finished.stderr.lines().next().unwrap_or_default();
         // The sanitizer names a line of the batch.
         let seed = if sanitizer.is_empty() { seed } else { culprit(sanitizer, &text, programs) };
-        Err(Broken::new(seed, format!("{}: {:?} {sanitizer} after `{last}`", lane.name, finished.status)))
+        Err(Broken::new(seed, format!("{:?} {sanitizer} after `{last}`", finished.status)))
     }
 }
 
@@ -182,7 +182,7 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     let source = program.text(Mode::Plain);
     let rewrite = cuinstr::rewrite(source.as_bytes(), &Options { path: "program.cu".to_owned(), ..options.clone() });
     if let Some(diagnostic) = rewrite.diagnostics.iter().find(|diagnostic| diagnostic.severity >= Severity::Warning) {
-        return Err(broken(format!("{}: {} {}", lane.name, diagnostic.code.id(), diagnostic.message)));
+        return Err(broken(format!("{} {}", diagnostic.code.id(), diagnostic.message)));
     }
     let output = rewrite.output.ok_or_else(|| broken("there is no output".into()))?;
     let output = String::from_utf8(output).map_err(|error| broken(error.to_string()))?;
@@ -200,7 +200,12 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
         }
         polled[site] = found.form != Form::None;
     }
-    Ok(Prepared { prelude: prelude::on_host(prelude).map_err(|why| Broken::new(None, why))?, text: text.to_owned(), polled })
+    let mut prelude = prelude::on_host(prelude).map_err(|why| Broken::new(None, why))?;
+    let mut text = text.to_owned();
+    if let Some(sabotage) = lane.sabotage {
+        sabotage(&mut prelude, &mut text, &source);
+    }
+    Ok(Prepared { prelude, text, polled })
 }
 
 fn unit(programs: &[&Program], lane: &Lane) -> Result<String, Broken> {

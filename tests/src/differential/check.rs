@@ -34,6 +34,8 @@ pub struct Plan {
 pub struct Failure {
     /// The program's seed, if one program is to blame.
     pub seed: Option<u64>,
+    /// The way in which it was compiled; none if the plain program itself is at fault.
+    pub lane: Option<&'static str>,
     /// What it is.
     pub why: String,
 }
@@ -102,7 +104,7 @@ pub fn compare(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets:
     let mut report = Report::default();
     let plain = match workshop.run(programs, &lane::model(), sets, None) {
         Ok(plain) => plain,
-        Err(broken) => return without(workshop, programs, lanes, sets, broken),
+        Err(broken) => return without(workshop, programs, lanes, sets, None, broken),
     };
     let expected = batch::parse(&plain);
     let wholes = expected.iter().filter(|((.., what, _), _)| what == "whole").map(|(_, run)| run);
@@ -115,12 +117,14 @@ pub fn compare(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets:
     for lane in lanes {
         let found = match workshop.run(programs, lane, sets, Some(&plain)) {
             Ok(found) => batch::parse(&found),
-            Err(broken) => return without(workshop, programs, lanes, sets, broken),
+            Err(broken) => return without(workshop, programs, lanes, sets, Some(lane.name), broken),
         };
         report.runs += found.len();
         if lane.name == "default" {
-            report.ticks += found.values().map(|run| run.ticks).sum::<u64>();
-            report.looks += found.values().map(|run| run.looks).sum::<u64>();
+            for (_, run) in found.iter().filter(|((.., what, _), _)| what == "whole") {
+                report.ticks += run.ticks;
+                report.looks += run.looks;
+            }
         }
         report.failures.extend(differences(lane, &expected, &found, &single));
         report.gap = found.iter().filter(|((seed, ..), _)| single.contains(seed)).map(|(_, run)| run.gap).fold(report.gap, u64::max);
@@ -129,11 +133,11 @@ pub fn compare(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets:
 }
 
 /// The same without the program that broke the batch, or in halves until it is alone.
-fn without(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets: u32, broken: Broken) -> Report {
-    let alone = |program: &Program| Failure { seed: Some(program.seed), why: broken.why.clone() };
+fn without(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets: u32, lane: Option<&'static str>, broken: Broken) -> Report {
+    let alone = |program: &Program| Failure { seed: Some(program.seed), lane, why: broken.why.clone() };
     if let Some(seed) = broken.seed.filter(|seed| programs.iter().any(|program| program.seed == *seed)) {
         let others: Vec<&Program> = programs.iter().copied().filter(|program| program.seed != seed).collect();
-        let failure = Failure { seed: Some(seed), why: broken.why };
+        let failure = Failure { seed: Some(seed), lane, why: broken.why };
         let rest = if others.is_empty() { Report::default() } else { compare(workshop, &others, lanes, sets) };
         return rest.add(Report { programs: 1, failures: vec![failure], ..Report::default() });
     }
@@ -170,7 +174,7 @@ fn differences(lane: &Lane, expected: &Runs, found: &Runs, single: &BTreeSet<u64
             _ => None,
         });
         if let Some(why) = why {
-            failures.entry(*seed).or_insert_with(|| format!("{}, arguments {set}, {what} {number}: {why}", lane.name));
+            failures.entry(*seed).or_insert_with(|| format!("arguments {set}, {what} {number}: {why}"));
         }
     }
     // What the plain program did to its end, the rewritten one must have done, too.
@@ -179,11 +183,11 @@ fn differences(lane: &Lane, expected: &Runs, found: &Runs, single: &BTreeSet<u64
         if wanted && !run.status.starts_with("undefined") && !found.contains_key(&(*seed, *set, what.clone(), *number)) {
             let is_undefined = expected.get(&(*seed, *set, "whole".into(), 0)).is_some_and(|whole| whole.status.starts_with("undefined"));
             if !is_undefined {
-                failures.entry(*seed).or_insert_with(|| format!("{}, arguments {set}, {what} {number}: it did not run", lane.name));
+                failures.entry(*seed).or_insert_with(|| format!("arguments {set}, {what} {number}: it did not run"));
             }
         }
     }
-    failures.into_iter().map(|(seed, why)| Failure { seed: Some(seed), why }).collect()
+    failures.into_iter().map(|(seed, why)| Failure { seed: Some(seed), lane: Some(lane.name), why }).collect()
 }
 
 fn against(plain: &Run, run: &Run) -> Option<String> {

@@ -13,6 +13,9 @@ pub struct Lane {
     pub counts_edges: bool,
     /// What the compiler is told.
     pub flags: &'static [&'static str],
+    /// What is done to the prelude and to the rewritten text, which once was the plain one, before they are compiled: tests break them on
+    /// purpose.
+    pub sabotage: Option<fn(&mut String, &mut String, &str)>,
 }
 
 /// Fuel that is compiled in; each run arms its own.
@@ -25,12 +28,12 @@ const TRAPS: &[&str] = &["-O0", "-fsanitize=undefined", "-fsanitize-undefined-tr
 /// The plain program, with a count of its back edges: what the others are compared with.
 #[must_use]
 pub fn model() -> Lane {
-    Lane { name: "model", options: None, counts_edges: true, flags: TRAPS }
+    Lane { name: "model", options: None, counts_edges: true, flags: TRAPS, sabotage: None }
 }
 
 fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'static str]) -> Lane {
     let limits = Limits { fuel: fuel.then_some(FUEL), ..Limits::default() };
-    Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, flags }
+    Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, flags, sabotage: None }
 }
 
 /// The rewritten forms of every program.

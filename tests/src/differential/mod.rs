@@ -10,3 +10,4 @@ pub mod lane;
 pub mod prelude;
 pub mod program;
 pub mod random;
+pub mod reduce;
