@@ -102,5 +102,5 @@ fn summary(report: &Report, since: Instant) {
         report.cut,
         report.undefined
     );
-    println!("default form: {:.1} iterations a look, at most {} between two", report.ticks as f64 / report.looks.max(1) as f64, report.gap);
+    println!("default form: {} iterations a look, at most {} between two", report.ticks / report.looks.max(1), report.gap);
 }
