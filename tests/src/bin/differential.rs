@@ -102,5 +102,11 @@ fn summary(report: &Report, since: Instant) {
         report.cut,
         report.undefined
     );
-    println!("default form: {} iterations a look, at most {} between two", report.ticks / report.looks.max(1), report.gap);
+    let forms: Vec<String> = report.forms.iter().map(|(form, loops)| format!("{form} {loops}")).collect();
+    println!(
+        "default form: {} iterations a look, at most {} between two; loops: {}",
+        report.ticks / report.looks.max(1),
+        report.gap,
+        forms.join(", ")
+    );
 }

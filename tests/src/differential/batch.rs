@@ -46,6 +46,15 @@ pub type Key = (u64, u32, String, u64);
 /// What came of a batch.
 pub type Runs = BTreeMap<Key, Run>;
 
+/// What a batch printed, and how many of its loops got which form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// A line a run.
+    pub text: String,
+    /// Loops by the name of their form.
+    pub forms: BTreeMap<String, usize>,
+}
+
 /// A folder to work in, and the compiled runner.
 #[derive(Debug)]
 pub struct Workshop {
@@ -102,8 +111,8 @@ impl Workshop {
     ///
     /// # Errors
     /// If a program is refused, not compiled, or brings the process down.
-    pub fn run(&self, programs: &[&Program], lane: &Lane, sets: u32, plain: Option<&str>) -> Result<String, Broken> {
-        let text = unit(programs, lane)?;
+    pub fn run(&self, programs: &[&Program], lane: &Lane, sets: u32, plain: Option<&str>) -> Result<Output, Broken> {
+        let (text, forms) = unit(programs, lane)?;
         let told = |error: std::io::Error| Broken::new(None, error.to_string());
         let name =
             format!("{}-{}-{}", programs.first().map_or(0, |program| program.seed), programs.len(), lane.name.replace([' ', ','], "_"));
@@ -122,7 +131,7 @@ impl Workshop {
             let _ = fs::remove_file(path(extension));
         }
         if finished.stdout.ends_with("done\n") && finished.stderr.is_empty() {
-            return Ok(finished.stdout);
+            return Ok(Output { text: finished.stdout, forms });
         }
         let last = finished.stdout.lines().last().unwrap_or_default();
         let seed = last.split(' ').next().and_then(|word| word.parse().ok());
@@ -171,13 +180,19 @@ struct Prepared {
     text: String,
     /// For each site of iterations, whether the loop polls.
     polled: Vec<bool>,
+    forms: Vec<Form>,
 }
 
 fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     let broken = |why: String| Broken::new(Some(program.seed), why);
     let Some(options) = &lane.options else {
         let mode = if lane.counts_edges { Mode::Model } else { Mode::Plain };
-        return Ok(Prepared { prelude: prelude::NO_HOOKS.to_owned(), text: program.text(mode), polled: vec![false; program.sites] });
+        return Ok(Prepared {
+            prelude: prelude::NO_HOOKS.to_owned(),
+            text: program.text(mode),
+            polled: vec![false; program.sites],
+            forms: Vec::new(),
+        });
     };
     let source = program.text(Mode::Plain);
     let rewrite = cuinstr::rewrite(source.as_bytes(), &Options { path: "program.cu".to_owned(), ..options.clone() });
@@ -189,6 +204,7 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     let end = rewrite.inserted.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
     let (prelude, text) = output.split_at(end);
     let mut polled = vec![false; program.sites];
+    let mut forms = Vec::new();
     for Place { site, line, column } in program.places() {
         let found = rewrite.sites.sites.iter().find(|found| {
             (found.line, found.column) == (line, column) && matches!(found.kind, Kind::For | Kind::RangeFor | Kind::While | Kind::Do)
@@ -199,21 +215,27 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
             return Err(broken(format!("the loop at {line}:{column} has no poll: {:?}", found.why)));
         }
         polled[site] = found.form != Form::None;
+        forms.push(found.form);
     }
     let mut prelude = prelude::on_host(prelude).map_err(|why| Broken::new(None, why))?;
     let mut text = text.to_owned();
     if let Some(sabotage) = lane.sabotage {
         sabotage(&mut prelude, &mut text, &source);
     }
-    Ok(Prepared { prelude, text, polled })
+    Ok(Prepared { prelude, text, polled, forms })
 }
 
-fn unit(programs: &[&Program], lane: &Lane) -> Result<String, Broken> {
+fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeMap<String, usize>), Broken> {
+    let mut forms = BTreeMap::new();
     let mut text = String::from("#include \"device.h\"\n");
     let mut table = String::new();
     let mut prelude: Option<String> = None;
     for program in programs {
         let prepared = prepare(program, lane)?;
+        for form in &prepared.forms {
+            let name = serde_json::to_value(form).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+            *forms.entry(name).or_insert(0) += 1;
+        }
         let first = prelude.get_or_insert_with(|| {
             text.push_str(&prepared.prelude);
             prepared.prelude.clone()
@@ -238,7 +260,7 @@ fn unit(programs: &[&Program], lane: &Lane) -> Result<String, Broken> {
     let _ = writeln!(text, "const unsigned int host_program_count = {}u;", programs.len());
     let fuel = lane.options.as_ref().is_some_and(|options| options.limits.fuel.is_some());
     let _ = writeln!(text, "const bool host_is_rewritten = {}, host_has_fuel = {fuel};", lane.options.is_some());
-    Ok(text)
+    Ok((text, forms))
 }
 
 /// What the compiler gets for a program, for a person who looks into a failure.

@@ -57,6 +57,8 @@ pub struct Report {
     pub looks: u64,
     /// Most iterations between two looks that were seen.
     pub gap: u64,
+    /// Loops by the name of the form that the default gave them.
+    pub forms: BTreeMap<String, usize>,
     /// What must not be.
     pub failures: Vec<Failure>,
 }
@@ -70,6 +72,9 @@ impl Report {
         self.ticks += other.ticks;
         self.looks += other.looks;
         self.gap = self.gap.max(other.gap);
+        for (form, loops) in other.forms {
+            *self.forms.entry(form).or_insert(0) += loops;
+        }
         self.failures.extend(other.failures);
         self
     }
@@ -103,7 +108,7 @@ pub fn check(plan: &Plan, progress: impl Fn(&Report) + Sync) -> Result<Report, S
 pub fn compare(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets: u32) -> Report {
     let mut report = Report::default();
     let plain = match workshop.run(programs, &lane::model(), sets, None) {
-        Ok(plain) => plain,
+        Ok(plain) => plain.text,
         Err(broken) => return without(workshop, programs, lanes, sets, None, broken),
     };
     let expected = batch::parse(&plain);
@@ -116,7 +121,12 @@ pub fn compare(workshop: &Workshop, programs: &[&Program], lanes: &[Lane], sets:
     let single: BTreeSet<u64> = programs.iter().filter(|program| program.single).map(|program| program.seed).collect();
     for lane in lanes {
         let found = match workshop.run(programs, lane, sets, Some(&plain)) {
-            Ok(found) => batch::parse(&found),
+            Ok(found) => {
+                if lane.name == "default" {
+                    report.forms = found.forms;
+                }
+                batch::parse(&found.text)
+            }
             Err(broken) => return without(workshop, programs, lanes, sets, Some(lane.name), broken),
         };
         report.runs += found.len();

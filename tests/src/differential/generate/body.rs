@@ -62,7 +62,10 @@ impl Generator {
             return vec![self.put(&value)];
         }
         let value = self.value();
-        match self.random.below(100) {
+        let choice = self.random.below(100);
+        // What would keep an analysis from vouching for the loop: changes, and what might hide them.
+        let odd = matches!(choice, 59..=70 | 82..=91 | 94 | 95);
+        match if odd && self.calm && self.random.percent(95) { 0 } else { choice } {
             0..=15 => vec![self.put(&value)],
             16..=25 => vec![line(format!("acc = acc * 31u + (unsigned int){value};"))],
             26..=28 => vec![line(format!("p[{value} & 15] = (int)(acc & 31u);"))],

@@ -47,13 +47,15 @@ impl Generator {
     }
 
     fn range(&mut self) -> Range {
-        let number = Number::any(&mut self.random);
+        let plain = self.calm && self.random.percent(40);
+        let number =
+            if plain { self.random.of(&[Number::INT, Number::INT, Number::UNSIGNED, Number::SIZE]) } else { Number::any(&mut self.random) };
         let way = if self.random.percent(65) { Way::Up } else { Way::Down };
         let small = |generator: &mut Self| generator.random.below(14) as i128;
         let (mut start, mut bound) = if self.long && number.bits >= 32 && self.random.percent(60) {
             (0, i128::from(self.random.of(&[70_000, 131_072, 200_000, 1 << 20])))
         } else {
-            match self.random.below(10) {
+            match self.random.below(if plain { 6 } else { 10 }) {
                 // Small, perhaps from below zero.
                 0..=5 => (small(self) / 4, small(self)),
                 6 if number.signed => (-small(self), small(self)),
@@ -78,7 +80,16 @@ impl Generator {
         let type_ = range.number.text;
         let fits = value >= range.number.min() && value <= range.number.max();
         let small = value.unsigned_abs() < 1 << 20;
-        match self.random.below(if small { 22 } else { 9 }) {
+        if self.calm && small && self.random.percent(25) {
+            return text;
+        }
+        match self.random.below(if !small {
+            9
+        } else if self.calm {
+            14
+        } else {
+            22
+        }) {
             0..=3 => text,
             4 | 5 if fits => {
                 let name = self.name("end");
@@ -155,7 +166,7 @@ impl Generator {
             ">=" => "<=",
             other => other,
         };
-        match self.random.below(24) {
+        match self.random.below(if self.calm { 18 } else { 24 }) {
             0..=13 => format!("{counter} {relation} {bound}"),
             14..=17 => format!("{bound} {mirrored} {counter}"),
             18 => format!("({counter} {relation} {bound})"),
@@ -179,7 +190,7 @@ impl Generator {
             Way::Up => ("++", "+"),
             Way::Down => ("--", "-"),
         };
-        match self.random.below(40) {
+        match self.random.below(if self.calm { 30 } else { 40 }) {
             0..=9 => format!("{one}{counter}"),
             10..=15 => format!("{counter}{one}"),
             16..=19 => format!("{counter} {sign}= {}", self.random.of(&["2", "3", "1", "4u", "16", "2"])),
@@ -280,7 +291,8 @@ impl Generator {
             }
             _ => literal(range.start),
         };
-        match self.random.below(24) {
+        let style = if self.calm && self.random.percent(80) { 23 } else { self.random.below(24) };
+        match style {
             0 | 1 => {
                 items.push(line(format!("{type_} {name} = {start};")));
                 self.variables.push(Variable { name: name.clone(), number: range.number, changes: true });

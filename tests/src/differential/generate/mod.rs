@@ -25,9 +25,15 @@ pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let long = random.percent(6);
     let room = if long { 3 + random.below(6) } else { 4 + random.below(14) };
-    let hooks = random.of(&[Hooks::Cuda, Hooks::Cuda, Hooks::Cuda, Hooks::Unknown, Hooks::Declared]);
+    let calm = random.percent(50);
+    let hooks = match random.below(if calm { 14 } else { 7 }) {
+        0 => Hooks::Unknown,
+        1 => Hooks::Declared,
+        _ => Hooks::Cuda,
+    };
     let mut generator = Generator {
         random,
+        calm,
         hooks,
         long,
         room,
@@ -83,6 +89,8 @@ struct Around {
 
 struct Generator {
     random: Random,
+    /// Whether bodies leave counters and bounds alone, so that an analysis may say so and a cheaper form is taken.
+    calm: bool,
     hooks: Hooks,
     long: bool,
     /// Statements that may still be made.
@@ -136,7 +144,7 @@ impl Generator {
         for (name, number) in
             [("n", Number::INT), ("u", Number::UNSIGNED), ("w", Number::LONG_LONG), ("s", Number::INT), ("b", Number::UNSIGNED_CHAR)]
         {
-            self.variables.push(Variable { name: name.into(), number, changes: self.random.percent(50) });
+            self.variables.push(Variable { name: name.into(), number, changes: !self.calm && self.random.percent(50) });
         }
     }
 

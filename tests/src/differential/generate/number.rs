@@ -28,8 +28,8 @@ const ALL: &[Number] = &[
     Number::UNSIGNED,
     Number::UNSIGNED,
     unsigned("unsigned", 32),
-    unsigned("size_t", 64),
-    unsigned("size_t", 64),
+    Number::SIZE,
+    Number::SIZE,
     Number::UNSIGNED_CHAR,
     signed("signed char", 8),
     signed("char", 8),
@@ -57,6 +57,7 @@ impl Number {
     pub(super) const INT: Self = signed("int", 32);
     pub(super) const UNSIGNED: Self = unsigned("unsigned int", 32);
     pub(super) const LONG_LONG: Self = signed("long long", 64);
+    pub(super) const SIZE: Self = unsigned("size_t", 64);
     pub(super) const UNSIGNED_CHAR: Self = unsigned("unsigned char", 8);
 
     pub(super) fn any(random: &mut Random) -> Self {
