@@ -85,3 +85,155 @@ fn a_failing_program_is_made_smaller() {
     let lines = |program: &Program| program.text(cuinstr_tests::differential::program::Mode::Plain).lines().count();
     assert!(lines(&smaller) < 8 && lines(&smaller) < lines(&program), "{}\n{}", failure.why, lines(&smaller));
 }
+/// Programs that a person wrote, each for a fault that was found or feared. The arguments are as random as ever; `(b & 0)` is a zero that only
+/// the kernel's run tells.
+const WRITTEN: &[(&str, &str)] = &[
+    (
+        "a case label lies in a loop whose trips can be counted",
+        "int left = 3;
+switch ((n + 2) & 3) {
+  case 0: @0 for (left = 1; left < n; @,++left) {
+    __stwt(0, 0);
+    default:
+    __stcg(1, left);
+  }
+}",
+    ),
+    (
+        "a jump into a loop whose trips can be counted",
+        "int i = 0;
+if (n & 1) goto inside;
+@0 for (i = 0; i < n; @,++i) {
+  __stwt(0, 0);
+  inside:
+  __stcg(1, i);
+}",
+    ),
+    (
+        "nothing polls but a lambda",
+        "auto f = [&](int m) {
+  @0 while (@,m-- > 0) __stwt(0, 0);
+};
+f(n & 15);
+__stcg(1, acc);",
+    ),
+    (
+        "short loops one after another use up an allowance to the last unit and one more",
+        "unsigned int rounds = 4000u + (b & 0), few = 250u + (b & 0);
+@0 for (unsigned int i = 0; i < rounds; @,++i)
+  if (__stwt(0, 0)) @1 for (unsigned int j = 0; j < few; @,++j) __stwt(1, 0);",
+    ),
+    (
+        "iterations of an outer loop were paid for before an inner one looked",
+        "unsigned int rounds = 60000u + (b & 0);
+@0 for (unsigned int i = 0; i < rounds; @,++i) {
+  __stwt(0, 0);
+  unsigned int few = i % 15000u == 5u ? 65000u : 0u;
+  @1 for (unsigned int j = 0; j < few; @,++j) __stwt(1, 0);
+}",
+    ),
+    (
+        "a signed counter goes round by an unsigned step",
+        "long long last = 4294967295ll + (b & 0);
+@0 for (int i = 2147483640 + (b & 0); i < last; @,i += 4u) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "an unsigned counter below a bound that it can't reach",
+        "long long last = 4294967301ll + (b & 0);
+@0 for (unsigned int i = 4294967280u + (b & 0); i <= last; @,i += 3) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "a signed counter compared without a sign",
+        "unsigned int last = 5u + (b & 0);
+@0 for (int i = -3 + (b & 0); i > last; @,--i) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "a bound that is never met, by a step that skips it",
+        "unsigned int last = 7u + (b & 0);
+@0 for (unsigned int i = 4294967290u; i != last; @,i += 2) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "a pointer on its way to null",
+        "int *at = (int *)(size_t)(40 + (b & 0));
+@0 for (int *q = at; q != 0; @,--q) {
+  __stwt(0, 0);
+  __stcg(1, (size_t)q);
+}",
+    ),
+    (
+        "a narrow counter that never gets to its bound",
+        "int last = 128 + (b & 0);
+@0 for (signed char i = 120; i < last; @,++i) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "down to zero without a sign, and past it",
+        "unsigned long long none = 0ull + (b & 0);
+@0 for (unsigned long long i = 5; i >= none; @,i -= 2) {
+  __stwt(0, 0);
+  __stcg(1, i);
+}",
+    ),
+    (
+        "a step of zero, or of the wrong sign, that only the run tells",
+        "@0 for (int i = 0; i < 9 + (b & 0); @,i += s) {
+  __stwt(0, 0);
+  __stcg(1, i);
+  if (acc % 5u == 2u) break;
+  acc = acc * 31u + 1u;
+}",
+    ),
+    (
+        "a condition with side effects is asked once a round",
+        "int left = 200 + (b & 0);
+@0 while (@,__stwt(0, 0) && left-- > 0) __stcg(1, left);
+__stcg(2, left);",
+    ),
+    (
+        "an inner loop that is left by a break, round after round",
+        "@0 for (int i = 0; i < 40 + (b & 0); @,++i) {
+  __stwt(0, 0);
+  @1 for (int j = 0; j < n; @,++j) {
+    __stwt(1, 0);
+    if (j == i % 7) break;
+    __stcg(1, j);
+  }
+  @2 while (acc++ % 5u != 0u) {@;
+    __stwt(2, 0);
+    if (acc % 11u == 3u) break;
+    __stcg(2, acc);
+  }
+}",
+    ),
+];
+
+#[test]
+fn programs_that_a_person_wrote_do_the_same_when_rewritten() {
+    let Some(workshop) = workshop() else { return };
+    let head = "__global__ void k(int n, unsigned int u, long long w, int s, unsigned char b, int *p) {\nunsigned int acc = u;";
+    let written = |(index, (_, text)): (usize, &(&str, &str))| {
+        Program::written(index as u64, &format!("{head}\n{text}\n__stcg(99, acc);\n}}"), 400_000)
+    };
+    let programs: Vec<Program> = WRITTEN.iter().enumerate().map(written).collect();
+    let lanes: Vec<Lane> = lane::rewritten_lanes().into_iter().chain(lane::rare_lanes()).collect();
+    let report = check::compare(&workshop, &programs.iter().collect::<Vec<_>>(), &lanes, 8);
+    let named = |failure: &Failure| WRITTEN[failure.seed.map_or(0, |seed| seed as usize)].0;
+    let mut text = told(&report.failures);
+    report.failures.iter().for_each(|failure| text.push_str(&format!("seed {:?} is: {}\n", failure.seed, named(failure))));
+    assert!(report.failures.is_empty(), "{text}");
+    assert!(report.undefined < WRITTEN.len(), "{report:?}");
+}

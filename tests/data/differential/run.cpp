@@ -219,7 +219,8 @@ int main(int count, char** values) {
           print(run(number, number, 0));
         }
       } else {
-        const unsigned int runs = choose(whole.looks, chosen);
+        // A kernel in which nothing polls reads the flag once, where it begins, and obeys it where it ends.
+        const unsigned int runs = whole.status == End && whole.looks == 1 ? 0 : choose(whole.looks, chosen);
         what = "raise";
         for (unsigned int at = 0; at < runs; ++at) {
           number = chosen[at];

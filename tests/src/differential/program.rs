@@ -85,6 +85,18 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program that a person wrote. `@0 ` stands in front of the keyword of the loop whose iterations tick at site 0; the other marks are
+    /// `@,` ([`EDGE`]), `@.` ([`LONE_EDGE`]), `@;` ([`EDGE_STATEMENT`]), `@{` ([`OPEN`]) and `@}` ([`CLOSE`]).
+    #[must_use]
+    pub fn written(seed: u64, text: &str, budget: u32) -> Self {
+        let spelled = [("@,", EDGE), ("@.", LONE_EDGE), ("@;", EDGE_STATEMENT), ("@{", OPEN), ("@}", CLOSE)];
+        let text = spelled.iter().fold(text.to_owned(), |text, (mark, meaning)| text.replace(mark, meaning));
+        let text = (0..16).fold(text, |text, site| text.replace(&format!("@{site} "), &keyword(site)));
+        let sites = text.matches(LOOP).count();
+        let items = text.lines().map(|line| Item::Line(line.to_owned())).collect();
+        Self { seed, items, budget, sites, single: !text.contains("[&]"), macros: Vec::new() }
+    }
+
     /// The source.
     #[must_use]
     pub fn text(&self, mode: Mode) -> String {

@@ -62,6 +62,9 @@ impl Generator {
             return vec![self.put(&value)];
         }
         let value = self.value();
+        if self.long && self.loops.len() == 1 && self.random.percent(40) {
+            return self.loop_();
+        }
         let choice = self.random.below(100);
         // What would keep an analysis from vouching for the loop: changes, and what might hide them.
         let odd = matches!(choice, 59..=70 | 82..=91 | 94 | 95);

@@ -52,8 +52,9 @@ impl Generator {
             if plain { self.random.of(&[Number::INT, Number::INT, Number::UNSIGNED, Number::SIZE]) } else { Number::any(&mut self.random) };
         let way = if self.random.percent(65) { Way::Up } else { Way::Down };
         let small = |generator: &mut Self| generator.random.below(14) as i128;
-        let (mut start, mut bound) = if self.long && number.bits >= 32 && self.random.percent(60) {
-            (0, i128::from(self.random.of(&[70_000, 131_072, 200_000, 1 << 20])))
+        let (mut start, mut bound) = if self.long && number.bits >= 32 && self.random.percent(65) {
+            // A nest of long loops and of loops that are just too long to be short.
+            (0, i128::from(self.random.of(&[70_000, 131_072, 200_000, 1 << 20, 20, 100, 250, 300, 1000, 4000])))
         } else {
             match self.random.below(if plain { 6 } else { 10 }) {
                 // Small, perhaps from below zero.
@@ -80,8 +81,16 @@ impl Generator {
         let type_ = range.number.text;
         let fits = value >= range.number.min() && value <= range.number.max();
         let small = value.unsigned_abs() < 1 << 20;
-        if self.calm && small && self.random.percent(25) {
+        if self.calm && small && self.random.percent(20) {
             return text;
+        }
+        if self.calm && self.random.percent(55) {
+            // The same value, but not before the kernel runs, and perhaps of another type.
+            let number = if self.random.percent(50) { Number::any(&mut self.random) } else { range.number };
+            let (name, value) = (self.name("end"), literal(value.clamp(number.min(), number.max())));
+            let constant = self.random.of(&["", "", "const "]);
+            before.push(line(format!("{constant}{} {name} = ({})({value} + (b & 0));", number.text, number.text)));
+            return name;
         }
         match self.random.below(if !small {
             9
@@ -199,7 +208,8 @@ impl Generator {
                 let number = Number::any(&mut self.random);
                 let value = self.random.of(&[1, 2, 3, 1, 0, -1, 7, 64]).clamp(number.min(), number.max());
                 let constant = self.random.percent(40);
-                before.push(line(format!("{}{} {name} = {};", if constant { "const " } else { "" }, number.text, literal(value))));
+                let late = if self.random.percent(50) { " + (b & 0)" } else { "" };
+                before.push(line(format!("{}{} {name} = {}{late};", if constant { "const " } else { "" }, number.text, literal(value))));
                 self.variables.push(Variable { name: name.clone(), number, changes: !constant });
                 format!("{counter} {sign}= {name}")
             }
@@ -289,6 +299,7 @@ impl Generator {
             0 => {
                 self.random.of(&["n", "u", "w", "b", "-s", "n - 4", "threadIdx.x", "p[2]", "blockIdx.x * blockDim.x + threadIdx.x"]).into()
             }
+            _ if self.calm && self.random.percent(30) => format!("{} + (b & 0)", literal(range.start)),
             _ => literal(range.start),
         };
         let style = if self.calm && self.random.percent(80) { 23 } else { self.random.below(24) };

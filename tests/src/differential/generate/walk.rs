@@ -36,6 +36,13 @@ impl Generator {
             let declares = bound == "last" && type_.ends_with('*');
             let more = if declares { ", *last = p + 16" } else { "" };
             let bound = if declares || bound != "last" { bound } else { "p + 16" };
+            let last = self.name("last");
+            let bound = if self.calm && self.random.percent(60) {
+                items.insert(0, line(format!("const int *{last} = {};", if declares { "p + 16" } else { bound })));
+                last.as_str()
+            } else {
+                bound
+            };
             let condition = relation.replace("{end}", bound).replace("{}", &name);
             let step = step.replace("{}", &name);
             format!("{prefix}{keyword}for ({type_}{name} = {start}{more}; {condition}; {EDGE}{step})")
@@ -276,7 +283,8 @@ impl Generator {
             }
             1 => {
                 let body = vec![line(format!("{tick};")), first, line("case 2:"), other, line("default:"), second];
-                let loop_ = block(format!("case 0: {keyword}for ({name} = 1; {name} < 7; {EDGE}++{name}) {{"), body);
+                let bound = self.random.of(&["7", "n", "b", "w"]);
+                let loop_ = block(format!("case 0: {keyword}for ({name} = 1; {name} < {bound}; {EDGE}++{name}) {{"), body);
                 items.push(block(format!("switch ((n + {}) & 3) {{", self.random.below(3)), vec![loop_]));
             }
             2 => {
@@ -289,7 +297,8 @@ impl Generator {
                 let label = self.name("inside");
                 items.push(line(format!("if ({}) goto {label};", self.condition())));
                 let body = vec![line(format!("{tick};")), first, line(format!("{label}:")), other, second];
-                items.push(block(format!("{keyword}for ({name} = 0; {name} < 6; {EDGE}++{name}) {{"), body));
+                let bound = self.random.of(&["6", "n", "b", "w"]);
+                items.push(block(format!("{keyword}for ({name} = 0; {name} < {bound}; {EDGE}++{name}) {{"), body));
             }
         }
         vec![block("{", items)]
