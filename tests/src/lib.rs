@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod case;
 pub mod checks;
 pub mod cubin;
+pub mod differential;
 pub mod digest;
 pub mod fixtures;
 pub mod header;

@@ -1,6 +1,7 @@
 //! What real CUDA code looks like, row by row of the corpus study: the shapes that people write, and what the grammar makes of them. Each
 //! row is one small file with the sites and diagnostics that it must give.
 
+mod forms;
 mod grammar;
 mod left_alone;
 mod shapes;
@@ -27,7 +28,11 @@ const fn told(name: &'static str, source: &'static str, sites: &'static [&'stati
 }
 
 fn rewritten(source: &str) -> Rewrite {
-    rewrite(source.as_bytes(), &Options { path: "row.cu".to_owned(), ..Options::default() })
+    rewritten_as(source, &Options::default())
+}
+
+fn rewritten_as(source: &str, options: &Options) -> Rewrite {
+    rewrite(source.as_bytes(), &Options { path: "row.cu".to_owned(), ..options.clone() })
 }
 
 /// A site's kind as JSON names it, and how it polls; the three forms that pay for iterations ahead are told apart in `forms.rs`.
