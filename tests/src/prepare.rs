@@ -5,7 +5,7 @@ use crate::digest::digest;
 use crate::fixtures::{self, Fixture};
 use crate::manifest::{Build, Manifest, Subject, VERSION};
 use crate::nvcc::Nvcc;
-use crate::variant::{self, Variant};
+use crate::variant::Variant;
 use cuinstr::diagnostic::Severity;
 use cuinstr::options::Options;
 use cuinstr::site::SiteMap;
@@ -26,10 +26,12 @@ pub const ARCH: &str = "sm_90";
 pub struct Plan {
     /// Folder to fill.
     pub folder: PathBuf,
+    /// The kernels.
+    pub fixtures: Vec<Fixture>,
+    /// The builds of each.
+    pub variants: fn(&Fixture) -> Vec<Variant>,
     /// Compilations at a time.
     pub jobs: usize,
-    /// Only kernels whose name contains one of these, if there are any.
-    pub only: Vec<String>,
     /// Whether to print a line for each compilation.
     pub verbose: bool,
 }
@@ -72,10 +74,9 @@ struct Source {
 /// Fills the folder. A build that fails is recorded in the manifest, and the case that needs it fails with the reason.
 ///
 /// # Errors
-/// If the fixtures' headers are wrong, or the folder can't be written.
+/// If the folder can't be written.
 pub fn prepare(nvcc: &Nvcc, plan: &Plan) -> Result<Prepared, String> {
-    let wanted = |fixture: &Fixture| plan.only.is_empty() || plan.only.iter().any(|only| fixture.name.contains(only.as_str()));
-    let fixtures: Vec<Fixture> = fixtures::all()?.into_iter().filter(wanted).collect();
+    let fixtures = &plan.fixtures;
     let folder = |path: &Path| fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
     folder(&plan.folder.join("cubin"))?;
 
@@ -85,7 +86,7 @@ pub fn prepare(nvcc: &Nvcc, plan: &Plan) -> Result<Prepared, String> {
     let jobs: Vec<Job> = fixtures
         .iter()
         .enumerate()
-        .flat_map(|(subject, fixture)| variant::of(fixture).into_iter().map(move |variant| Job { subject, fixture, variant }))
+        .flat_map(|(subject, fixture)| (plan.variants)(fixture).into_iter().map(move |variant| Job { subject, fixture, variant }))
         .collect();
     let results = workshop.run(&jobs)?;
 
