@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The architecture that is built for.
+/// The architecture that is built for, unless a plan says otherwise.
 pub const ARCH: &str = "sm_90";
 
 /// What to prepare, and how.
@@ -28,6 +28,8 @@ pub struct Plan {
     pub folder: PathBuf,
     /// The kernels.
     pub fixtures: Vec<Fixture>,
+    /// The architecture.
+    pub arch: &'static str,
     /// The builds of each.
     pub variants: fn(&Fixture) -> Vec<Variant>,
     /// Compilations at a time.
@@ -161,7 +163,7 @@ impl Workshop<'_> {
     /// One build, and whether it had to be compiled.
     fn build(&self, job: &Job) -> Result<(Build, bool), String> {
         let source = source(job.fixture, job.variant)?;
-        let mut args = vec![format!("-arch={ARCH}"), format!("-std=c++{}", job.fixture.header.std), "-cubin".into()];
+        let mut args = vec![format!("-arch={}", self.plan.arch), format!("-std=c++{}", job.fixture.header.std), "-cubin".into()];
         args.extend(job.fixture.header.flags.iter().cloned());
         // A source without floating-point numbers has nothing to contract. Should a type hide from this search, its results are
         // compared the more strictly for it.
@@ -198,7 +200,7 @@ impl Workshop<'_> {
         if args.iter().any(|arg| matches!(arg.as_str(), "-rdc=true" | "--relocatable-device-code=true" | "-dc")) {
             let linked = folder.path().join("linked.cubin");
             let link = [
-                format!("-arch={ARCH}"),
+                format!("-arch={}", self.plan.arch),
                 "-dlink".into(),
                 "-cubin".into(),
                 "-o".into(),

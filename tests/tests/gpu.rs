@@ -51,7 +51,8 @@ fn run(case: &Case) -> Result<Completion, Failed> {
     let folder = PREPARED.get_or_init(|| {
         let folder = workspace().join(".gpu");
         let jobs = std::thread::available_parallelism().map_or(2, usize::from);
-        let plan = Plan { folder: folder.clone(), fixtures: fixtures::all()?, variants: variant::of, jobs, verbose: false };
+        let arch = prepare::ARCH;
+        let plan = Plan { folder: folder.clone(), fixtures: fixtures::all()?, variants: variant::of, arch, jobs, verbose: false };
         prepare::prepare(&Nvcc::find()?, &plan).map(|_| folder)
     });
     let supervisor = Supervisor {

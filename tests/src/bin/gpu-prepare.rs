@@ -29,7 +29,8 @@ fn main() -> ExitCode {
     let wanted = |fixture: &Fixture| arguments.only.is_empty() || arguments.only.iter().any(|only| fixture.name.contains(only.as_str()));
     let prepared = fixtures::all().and_then(|fixtures| {
         let fixtures = fixtures.into_iter().filter(wanted).collect();
-        let plan = Plan { folder: folder.clone(), fixtures, variants: variant::of, jobs: arguments.jobs, verbose: true };
+        let plan =
+            Plan { folder: folder.clone(), fixtures, variants: variant::of, arch: prepare::ARCH, jobs: arguments.jobs, verbose: true };
         prepare::prepare(&Nvcc::find()?, &plan)
     });
     match prepared {

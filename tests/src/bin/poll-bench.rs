@@ -2,11 +2,13 @@
 
 use clap::{Parser, Subcommand};
 use cuinstr_tests::checks::timing::clocks;
+use cuinstr_tests::crew::Crew;
 use cuinstr_tests::fixtures::{self, Fixture, workspace};
 use cuinstr_tests::manifest::Manifest;
 use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::poll::crew::{self, Crew};
+use cuinstr_tests::poll::measure;
 use cuinstr_tests::poll::page::Page;
+use cuinstr_tests::poll::result::Measured;
 use cuinstr_tests::resource::{self, Row};
 use cuinstr_tests::variant::{self, Variant};
 use cuinstr_tests::{launcher, machine, poll};
@@ -84,7 +86,7 @@ fn main() -> ExitCode {
         Command::Resources(arguments) => resources(&arguments),
         Command::Prepare(arguments) => prepare(&arguments),
         Command::Run(arguments) => run(&arguments),
-        Command::Child { folder, seconds, names } => crew::child(&folder, seconds, &names).map(|()| ExitCode::SUCCESS),
+        Command::Child { folder, seconds, names } => measure::child(&folder, seconds, &names).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("poll-bench: {error}");
@@ -118,8 +120,10 @@ fn run(arguments: &Run) -> Result<ExitCode, String> {
     let names: Vec<String> = manifest.subjects.iter().map(|subject| subject.fixture.name.clone()).filter(|name| is_wanted(name)).collect();
     let since = Instant::now();
     let before = clocks();
-    let crew = Crew { program, folder: folder.clone(), until: since + Duration::from_secs(arguments.budget) };
-    let benchmarks = crew.measure(&names);
+    // A benchmark each part of which takes as long as it may is silent for so long.
+    let silence = Duration::from_secs(30);
+    let crew = Crew { program, folder: folder.clone(), until: since + Duration::from_secs(arguments.budget), silence };
+    let benchmarks = crew.run(&names, Measured::lost, |measured| eprintln!("{}", measured.line()));
     let only = arguments.only.iter().map(|word| format!(" --only {word}"));
     let page = Page {
         command: std::iter::once("scripts/poll-bench".to_owned()).chain(only).collect(),

@@ -4,6 +4,7 @@ use super::buffers::{Answer, Buffers, Comparer, drained};
 use super::result::{Cancels, Column, Measured};
 use crate::bench::Rig;
 use crate::bench::cancel::{self, Long};
+use crate::crew;
 use crate::header::{Arg, Header};
 use crate::launcher::{Control, Ended, Gpu, Kernel, Orders};
 use crate::manifest::{Manifest, Subject};
@@ -34,6 +35,23 @@ pub struct Bench {
     manifest: Manifest,
     compare: Kernel,
     launches: Cell<u32>,
+}
+
+/// What a benchmark takes beside its samples, roughly: filling memory, comparing results.
+const SET_UP: Duration = Duration::from_millis(400);
+
+/// What a child process does: measures these benchmarks within so many seconds, or until one of them spoils the process.
+///
+/// # Errors
+/// If the device or the folder can't be opened.
+pub fn child(folder: &Path, seconds: f64, names: &[String]) -> Result<(), String> {
+    let until = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+    let bench = Bench::open(folder)?;
+    crew::child(names, |name, left| {
+        let share = until.saturating_duration_since(Instant::now()) / u32::try_from(left).unwrap_or(u32::MAX);
+        let share = share.saturating_sub(SET_UP);
+        bench.measure(name, Slots { times: share.mul_f64(0.6), cancels: share.mul_f64(0.4) })
+    })
 }
 
 /// Time for the parts of one benchmark.
@@ -70,22 +88,16 @@ impl Bench {
         Ok(Self { gpu, rig, manifest, compare, launches: Cell::new(1) })
     }
 
-    /// Measures one benchmark. Each part that fails leaves its error.
-    ///
-    /// # Errors
-    /// What went wrong in such a way that this process is of no further use; what was measured by then comes with it.
-    pub fn measure(&self, name: &str, slots: Slots) -> Result<Measured, Box<Measured>> {
+    /// Measures one benchmark, and says whether this process is of further use. What fails leaves its error beside what was measured.
+    #[must_use]
+    pub fn measure(&self, name: &str, slots: Slots) -> (Measured, bool) {
         let mut measured = Measured { name: name.to_owned(), ..Measured::default() };
         let since = Instant::now();
         let outcome = self.fill(&mut measured, slots);
         measured.seconds = since.elapsed().as_secs_f64();
-        match outcome {
-            Ok(()) => Ok(measured),
-            Err(why) => {
-                measured.errors.push(why);
-                Err(Box::new(measured))
-            }
-        }
+        let is_sound = outcome.is_ok();
+        measured.errors.extend(outcome.err());
+        (measured, is_sound)
     }
 
     fn fill(&self, measured: &mut Measured, slots: Slots) -> Result<(), String> {

@@ -1,10 +1,9 @@
 //! What polls cost on a GPU: benchmarks timed plain and rewritten in turn, and cancelled at random instants.
 //!
-//! [`prepare`] compiles them on the build machine. On the machine with the GPU [`crew`] has child processes measure them one after the
+//! [`prepare`] compiles them on the build machine. On the machine with the GPU [`crate::crew`] has child processes measure them one after the
 //! other, so that a kernel which hangs loses its own figures only, and [`page`] shows what came out.
 
 pub mod buffers;
-pub mod crew;
 pub mod measure;
 pub mod page;
 pub mod result;
@@ -25,7 +24,7 @@ const HELPERS: [&str; 2] = ["probe/compare", "probe/count_steps"];
 pub fn prepare(nvcc: &Nvcc, folder: &Path, jobs: usize) -> Result<Prepared, String> {
     let mut fixtures = fixtures::benchmarks()?;
     fixtures.extend(fixtures::all()?.into_iter().filter(|fixture| HELPERS.contains(&fixture.name.as_str())));
-    prepare::prepare(nvcc, &Plan { folder: folder.to_owned(), fixtures, variants, jobs, verbose: true })
+    prepare::prepare(nvcc, &Plan { folder: folder.to_owned(), fixtures, variants, arch: prepare::ARCH, jobs, verbose: true })
 }
 
 fn variants(fixture: &Fixture) -> Vec<Variant> {

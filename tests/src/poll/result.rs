@@ -90,6 +90,20 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 }
 
 impl Measured {
+    /// A benchmark that gave no figures.
+    #[must_use]
+    pub fn lost(name: &str, why: String) -> Self {
+        Self { name: name.to_owned(), errors: vec![why], ..Self::default() }
+    }
+
+    /// It in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let ratio = self.ratio("default").map_or("no ratio".to_owned(), |ratio| format!("default {ratio:.3}"));
+        let said: Vec<&str> = std::iter::once(ratio.as_str()).chain(self.errors.iter().map(String::as_str)).collect();
+        format!("{:5.1} s  {}: {}", self.seconds, self.name, said.join("; "))
+    }
+
     /// The times of a build.
     #[must_use]
     pub fn column(&self, build: &str) -> Option<&Column> {
