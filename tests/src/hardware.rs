@@ -23,6 +23,8 @@ pub const ARCH: &str = "sm_90a";
 const CHECKER: &str = "hardware/checker";
 /// Words of the memory that experiments copy from and to.
 const WORDS: usize = 1 << 20;
+/// Columns of that memory, seen as a matrix.
+const COLUMNS: usize = 1024;
 /// Launches with leavers, and without.
 const RUNS: u32 = 20;
 const CONTROLS: u32 = 3;
@@ -168,6 +170,8 @@ struct Bench {
     report: Memory,
     source: Memory,
     sink: Memory,
+    /// The tensor map of the source.
+    map: Memory,
     pattern: Vec<u8>,
 }
 
@@ -180,8 +184,11 @@ impl Bench {
         let (after, report) = (gpu.memory(REPORT * 4)?, gpu.memory(REPORT * 4)?);
         let (source, sink) = (gpu.memory(pattern.len())?, gpu.memory(pattern.len())?);
         gpu.upload(&pattern, source)?;
+        let tensor_map = gpu.tensor_map(source, COLUMNS, [64, 32])?;
+        let map = gpu.memory(tensor_map.len())?;
+        gpu.upload(&tensor_map, map)?;
         drained(&gpu)?;
-        Ok(Self { gpu, manifest, checker, after, report, source, sink, pattern })
+        Ok(Self { gpu, manifest, checker, after, report, source, sink, map, pattern })
     }
 
     /// Launches an experiment, and behind it the checker, a few times.
@@ -194,7 +201,9 @@ impl Bench {
             for memory in [self.report, self.after, self.sink] {
                 self.gpu.zero(memory)?;
             }
-            let words = [trial.who as u64, self.report.address, self.source.address, self.sink.address, WORDS as u64];
+            // The driver reads as many words as the kernel has parameters: most have no last one.
+            let addresses = [self.report.address, self.source.address, self.sink.address];
+            let words = [trial.who as u64, addresses[0], addresses[1], addresses[2], WORDS as u64, self.map.address];
             self.gpu.launch(&kernel, header, &Arguments::of(words.to_vec()))?;
             self.gpu.launch(&self.checker, checker, &Arguments::of(vec![self.after.address]))?;
             match self.gpu.wait(HANGS) {

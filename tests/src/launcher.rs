@@ -265,6 +265,36 @@ impl Gpu {
         check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to.address, bytes.as_ptr().cast(), bytes.len(), self.run) })
     }
 
+    /// The tensor map of a matrix of 32-bit words, of so many columns and in boxes of so many columns and rows, as the bytes that a
+    /// kernel reads.
+    ///
+    /// # Errors
+    /// What the driver answered.
+    pub fn tensor_map(&self, matrix: Memory, columns: usize, block: [u32; 2]) -> Result<Vec<u8>, Fault> {
+        let mut map = sys::CUtensorMap { opaque: [0; 16] };
+        let extents = [columns as u64, (matrix.bytes / 4 / columns) as u64];
+        let (row_bytes, steps) = (columns as u64 * 4, [1_u32; 2]);
+        // SAFETY: the out pointer and all arrays, two long but for the strides, live through the call, which only encodes the address.
+        let result = unsafe {
+            sys::cuTensorMapEncodeTiled(
+                &raw mut map,
+                sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                2,
+                matrix.address as *mut c_void,
+                extents.as_ptr(),
+                &raw const row_bytes,
+                block.as_ptr(),
+                steps.as_ptr(),
+                sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+                sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        };
+        check("cuTensorMapEncodeTiled", result)?;
+        Ok(map.opaque.iter().flat_map(|word| word.to_le_bytes()).collect())
+    }
+
     /// Reads memory. The kernels' stream must be drained.
     ///
     /// # Errors
