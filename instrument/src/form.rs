@@ -63,8 +63,8 @@ fn better(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Result<Sh
         return Err("it may be unrolled as a whole");
     }
     let why = match strip::of_loop(home, loop_) {
-        Ok(strip) if !strip.breaks || !jumps(home, loop_) => return Ok(Shape::Strip(strip, unroll)),
-        Ok(_) => "it is left by a jump",
+        Ok(strip) if !jumps(home, loop_) => return Ok(Shape::Strip(strip, unroll)),
+        Ok(_) => "a jump leads into it or out of it",
         Err(strip::MAY_BE_KNOWN) => return Err(strip::MAY_BE_KNOWN),
         Err(why) => why,
     };
@@ -126,11 +126,7 @@ fn jumps(home: &Home, loop_: &Loop) -> bool {
                     None => return true,
                 }
             }
-            Kind::Case | Kind::Default => {
-                if !switches.iter().any(|close| at < *close) {
-                    return true;
-                }
-            }
+            Kind::Case | Kind::Default if !switches.iter().any(|close| at < *close) => return true,
             Kind::Ident => {
                 let name = fragment.text(source, at);
                 let is_unknown = !context.macros.is_literal(name)

@@ -147,7 +147,7 @@ impl Home<'_> {
                 at.checked_sub(if before == Some(Kind::Step) { 2 } else { 1 }).and_then(|index| fragment.kind(index)),
                 Some(Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Else | Kind::Do)
             );
-            if !(assigned && of_statement) && !read_only::is_read(context, at) {
+            if !(read_only::is_read(context, at) || assigned && of_statement) {
                 return false;
             }
         }

@@ -170,10 +170,10 @@ fn strip(strip: &Strip, unroll: &Unroll, weight: u32, index: usize, site: u64) -
         let sign = if strip.up { "" } else { "-" };
         let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
         header.behind = format!("{pass}auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
-        header.step = " __cuinstr_strip.step()".to_owned();
+        " __cuinstr_strip.step()".clone_into(&mut header.step);
     } else {
         header.behind = format!("{pass}unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
-        header.step = " (void)--__cuinstr_strip".to_owned();
+        " (void)--__cuinstr_strip".clone_into(&mut header.step);
     }
     header
 }
