@@ -353,7 +353,7 @@ __cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
       pace += took < __cuinstr_gap / 8u ? 2u : 1u;
     }
   }
-  pace = pace < __cuinstr_most_pace ? pace : __cuinstr_most_pace;
+  if (pace > __cuinstr_most_pace) pace = __cuinstr_most_pace;
   allowance.pace = now << 5 | pace;
   allowance.left = 1u << pace;
 }
