@@ -10,6 +10,7 @@ const MOST_LINES: usize = 700;
 /// Files that may hold `unsafe`: calls of the CUDA driver and of NVRTC, neither of which this project can vouch for, launches, for
 /// whose arguments only the caller can, and an allocator that counts.
 const MAY_BE_UNSAFE: &[&str] = &[
+    "python/src/guard.rs",
     "runtime/c/src/exports.rs",
     "runtime/examples/ctrl_c.rs",
     "runtime/examples/mutants/trial.rs",
@@ -50,7 +51,7 @@ fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-const ALL: &[&str] = &["instrument", "runtime", "tests", "fuzz/fuzz_targets"];
+const ALL: &[&str] = &["instrument", "python", "runtime", "tests", "fuzz/fuzz_targets"];
 
 /// The library's own files: without the command, and without what may write to a terminal.
 fn library() -> Vec<(String, String)> {
@@ -173,7 +174,7 @@ fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names(
 
 #[test]
 fn every_crate_of_the_workspace_takes_its_lints() {
-    for folder in ["instrument", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
+    for folder in ["instrument", "python", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
         assert!(Path::new(&workspace().join(folder).join("src")).is_dir());

@@ -1,0 +1,21 @@
+//! The compiled part of the Python package: what Python can't do itself. `python/cuinstr` holds the rest.
+
+mod error;
+mod guard;
+mod outcome;
+mod rewrite;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `cuinstr`; use that.
+#[pymodule(name = "_native")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    error::add(module)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<guard::Attached>()?;
+    module.add_class::<guard::Armed>()?;
+    module.add_class::<outcome::Outcome>()?;
+    module.add_class::<rewrite::Rewritten>()?;
+    module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::attach, module)?)
+}
