@@ -395,14 +395,13 @@ impl Flight {
     /// The caller has launched: has the control block forget the orders and marks the end of the launch, both in the stream's order. So the
     /// end is not seen before a launch that nobody guards is safe again.
     pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
-        let mut state = self.state();
+        // Not under the lock: a stream that is full makes these wait, and a cancel must get through.
         let marked = unarmed.write_to(stream, control).and_then(|()| self.end.record(stream));
-        if let Err(fault) = marked.as_ref().map_err(DriverFault::clone)
-            && !fault.is_sticky()
-        {
+        if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
             return marked;
         }
         // On a lost context the event's state tells how it was lost.
+        let mut state = self.state();
         state.is_submitted = true;
         state.submitted = Instant::now();
         Ok(())

@@ -9,14 +9,16 @@
 
 int main(int argc, char **argv) {
     unsigned numbers[2][3] = {{7, 1000, 0}, {7, 1000, 4}}; /* the zero hangs */
+    static char image[1 << 20];
+    FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    cuinstr_about about = CUINSTR_ABOUT_INIT; /* for the line in the report */
     int count = 3;
     CUdevice device; CUcontext context; CUmodule module; CUfunction halve; CUdeviceptr memory;
-    MUST(argc != 2 || cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context));
-    MUST(cuModuleLoad(&module, argv[1]) || cuModuleGetFunction(&halve, module, "halve") || cuMemAlloc(&memory, sizeof numbers[0]));
-
+    MUST(file == NULL || (about.image_size = fread(image, 1, sizeof image, file)) == 0 || cuInit(0) || cuDeviceGet(&device, 0));
+    MUST(cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) || cuModuleLoadData(&module, image));
+    MUST(cuModuleGetFunction(&halve, module, "halve") || cuMemAlloc(&memory, sizeof numbers[0]));
     cuinstr_module attached;
-    cuinstr_about about = CUINSTR_ABOUT_INIT;
-    about.folder = ".";
+    about.image = image, about.folder = ".";
     MUST(cuinstr_attach_function(halve, &about, &attached));
     for (int round = 0; round < 2; ++round) {
         void *arguments[] = {&memory, &count};

@@ -142,7 +142,7 @@ impl Flight {
             let due = began + timeout;
             now + HOT >= due && since(due) < 20 * HOT
         });
-        since(state.launched) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
+        since(state.submitted) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
     }
 
     /// Has a task woken when the outcome is known.
