@@ -27,6 +27,7 @@ framework is imported. While a guard waits, other threads run, and Ctrl-C cancel
 from ._guard import Faulted, Guard, Module, Stopped, attach, guard
 from ._native import (
     Failure,
+    Mutant,
     NotBegun,
     NotInstrumented,
     NotLaunched,
@@ -38,13 +39,14 @@ from ._native import (
     WrongContext,
     __version__,
 )
-from ._rewrite import rewrite
+from ._rewrite import mutants, rewrite
 
 __all__ = [
     "Failure",
     "Faulted",
     "Guard",
     "Module",
+    "Mutant",
     "NotBegun",
     "NotInstrumented",
     "NotLaunched",
@@ -58,5 +60,6 @@ __all__ = [
     "__version__",
     "attach",
     "guard",
+    "mutants",
     "rewrite",
 ]

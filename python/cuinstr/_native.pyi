@@ -6,6 +6,7 @@ __all__ = [
     "Armed",
     "Attached",
     "Failure",
+    "Mutant",
     "NotBegun",
     "NotInstrumented",
     "NotLaunched",
@@ -17,6 +18,7 @@ __all__ = [
     "WrongContext",
     "__version__",
     "attach",
+    "mutants",
     "rewrite",
 ]
 
@@ -143,6 +145,35 @@ class Armed:
         """Cancels it and gives it its grace time to leave."""
     def wait(self, limit: float | None) -> Outcome | None:
         """The outcome, or None if it is not known after so many seconds."""
+
+@final
+class Mutant:
+    """One small change of a device function."""
+
+    @property
+    def operator(self) -> str:
+        """The operator that made it, such as "loop-bound"."""
+    @property
+    def line(self) -> int:
+        """Line of the change, from 1."""
+    @property
+    def column(self) -> int:
+        """Its column in bytes, from 1."""
+    @property
+    def function(self) -> str:
+        """The function that is changed."""
+    @property
+    def before(self) -> str:
+        """What stands there in the original."""
+    @property
+    def after(self) -> str:
+        """What the mutant has instead."""
+    @property
+    def source(self) -> str:
+        """The whole changed source."""
+
+def mutants(source: str, most: int | None, operators: list[str] | None) -> list[Mutant]:
+    """The mutants of a source."""
 
 def attach(kind: str, handle: int, image: bytes | None, kernel: str | None, folder: str | None) -> Attached:
     """Binds a module of the current context by a handle of the driver's."""

@@ -1,11 +1,11 @@
-"""Rewriting, with names and defaults."""
+"""Rewriting and mutating, with names and defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from . import _native
-from ._native import Rewritten
+from ._native import Mutant, Rewritten
 
 
 def rewrite(
@@ -56,3 +56,15 @@ def rewrite(
         dict(device_macros or {}),
         list(leave_alone),
     )
+
+
+def mutants(source: str, *, most: int | None = None, operators: Iterable[str] | None = None) -> list[Mutant]:
+    """Every small change that the classic operators, and those that CUDA adds, make in the device functions of a source.
+
+    Nothing is compiled or run. A mutant may not compile, may compute the same as before, and may never end: guard it.
+
+    most: at most so many, spread evenly over all; the same ones each time.
+    operators: only these, of arithmetic, relational, logical, bitwise, negation, constant, deletion, loop-bound, loop-step, barrier, atomic,
+        dimension and index.
+    """
+    return _native.mutants(source, most, None if operators is None else list(operators))

@@ -2,6 +2,7 @@
 
 mod error;
 mod guard;
+mod mutate;
 mod outcome;
 mod rewrite;
 
@@ -14,8 +15,10 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<guard::Attached>()?;
     module.add_class::<guard::Armed>()?;
+    module.add_class::<mutate::Mutant>()?;
     module.add_class::<outcome::Outcome>()?;
     module.add_class::<rewrite::Rewritten>()?;
+    module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
     module.add_function(wrap_pyfunction!(guard::attach, module)?)
 }

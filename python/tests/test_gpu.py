@@ -55,6 +55,8 @@ except cuinstr.Poisoned as poisoned:
 @unittest.skipIf(MISSING is not None, f"needs CuPy and a GPU: {MISSING}")
 class OnGpu(unittest.TestCase):
     module: Any
+    halve: Any
+    one: Any
     figures: dict[str, object] = {}
 
     @classmethod

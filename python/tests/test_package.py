@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from typing import Any
@@ -50,6 +51,36 @@ class Rewriting(unittest.TestCase):
                 cuinstr.rewrite(SOURCE, **arguments)
         with self.assertRaises((OverflowError, TypeError)):
             cuinstr.rewrite(SOURCE, fuel=-1)
+
+
+class Mutating(unittest.TestCase):
+    SOURCE = "__global__ void scale(float* x, int n) {\n    for (int i = 0; i < n; ++i) x[i] *= 2;\n}\n"
+
+    def test_mutants_differ_from_the_source_in_one_place(self) -> None:
+        made = cuinstr.mutants(self.SOURCE)
+        self.assertEqual(len({mutant.source for mutant in made} | {self.SOURCE}), len(made) + 1)
+        step = next(mutant for mutant in made if mutant.before == "++")
+        self.assertEqual((step.operator, step.function, step.line, step.column, step.after), ("loop-step", "scale", 2, 28, "--"))
+        self.assertEqual(step.source, self.SOURCE.replace("++i", "--i"))
+        self.assertEqual({mutant.operator for mutant in cuinstr.mutants(self.SOURCE, operators=["loop-bound"])}, {"loop-bound"})
+        self.assertEqual(len(cuinstr.mutants(self.SOURCE, most=3)), 3)
+        with self.assertRaisesRegex(ValueError, "there are arithmetic, "):
+            cuinstr.mutants(self.SOURCE, operators=["random"])
+
+    def test_the_command_writes_them_with_an_index(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "scale.cu"
+            source.write_text(self.SOURCE)
+            command = [sys.executable, "-W", "error", "-m", "cuinstr.mutate", str(source), "--most", "5"]
+            listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(len(listed.splitlines()), 5)
+            subprocess.run([*command, "-o", f"{folder}/out"], check=True, capture_output=True)
+            index = (pathlib.Path(folder) / "out/index.jsonl").read_text().splitlines()
+            self.assertEqual(len(index), 5)
+            for line in map(json.loads, index):
+                self.assertNotEqual((pathlib.Path(folder) / "out" / line["file"]).read_text(), self.SOURCE)
+            failed = subprocess.run([*command[:-3], f"{folder}/absent.cu"], capture_output=True, text=True)
+            self.assertEqual((failed.returncode, failed.stderr.startswith("cuinstr.mutate: ")), (1, True))
 
 
 class WithoutAGpu(unittest.TestCase):

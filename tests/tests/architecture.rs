@@ -51,7 +51,7 @@ fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-const ALL: &[&str] = &["instrument", "python", "runtime", "tests", "fuzz/fuzz_targets"];
+const ALL: &[&str] = &["instrument", "mutate", "python", "runtime", "tests", "fuzz/fuzz_targets"];
 
 /// The library's own files: without the command, and without what may write to a terminal.
 fn library() -> Vec<(String, String)> {
@@ -101,6 +101,7 @@ fn the_library_measures_no_time_and_hashes_in_no_random_order() {
 fn one_module_of_a_crate_names_tree_sitter_and_one_the_renderer() {
     for (words, folder, owner) in [
         (["tree_sitter", "tree_sitter_cuda"], "instrument/src", Some("instrument/src/tree.rs")),
+        (["tree_sitter", "tree_sitter_cuda"], "mutate", Some("mutate/src/walk.rs")),
         (["tree_sitter", "tree_sitter_cuda"], "runtime", None),
         (["annotate_snippets", "annotate_snippets"], "instrument/src", Some("instrument/src/render.rs")),
         (["annotate_snippets", "annotate_snippets"], "runtime", Some("runtime/src/report/text.rs")),
@@ -174,7 +175,7 @@ fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names(
 
 #[test]
 fn every_crate_of_the_workspace_takes_its_lints() {
-    for folder in ["instrument", "python", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
+    for folder in ["instrument", "mutate", "python", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
         assert!(Path::new(&workspace().join(folder).join("src")).is_dir());
