@@ -82,7 +82,7 @@ pub(crate) fn is_builtin(text: &[u8]) -> bool {
 }
 
 /// Whether the name at `at` follows a type: `int name`, `Type *name`, `(*name)`, `auto &name`, `using ns::name`.
-fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
     match fragment.tokens[before].kind {
         Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,

@@ -26,9 +26,10 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
         .replace("@FUEL@", &limit(options.limits.fuel))
         .replace("@GATE@", gate)
         .replace("@BARRIERS@", if has_barriers { "1" } else { "0" })
-        .replace("@CHUNK@", &poll::CHUNK.to_string())
-        .replace("@MOST@", &poll::MOST.to_string())
-        .replace("@GAP_NS@", &poll::GAP_NS.to_string());
+        .replace("@FIRST_PACE@", &poll::FIRST_PACE.to_string())
+        .replace("@MOST_PACE@", &poll::MOST_PACE.to_string())
+        .replace("@SHORT@", &poll::SHORT.to_string())
+        .replace("@GAP@", &poll::GAP.to_string());
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
     text

@@ -21,6 +21,7 @@ pub(super) struct Bench {
 /// An argument.
 pub(super) enum Value {
     U8(u8),
+    U16(u16),
     I32(i32),
     U32(u32),
     I64(i64),
@@ -48,6 +49,7 @@ macro_rules! give {
         for value in $values {
             match value {
                 Value::U8(value) => $launch.arg(value),
+                Value::U16(value) => $launch.arg(value),
                 Value::I32(value) => $launch.arg(value),
                 Value::U32(value) => $launch.arg(value),
                 Value::I64(value) => $launch.arg(value),
@@ -155,6 +157,7 @@ impl Value {
     fn scalar(ty: Type, bits: u64) -> Self {
         match ty {
             Type::U8 => Self::U8(bits as u8),
+            Type::Bf16 => Self::U16(bits as u16),
             Type::I32 => Self::I32((bits as u32).cast_signed()),
             Type::U32 => Self::U32(bits as u32),
             Type::I64 => Self::I64(bits.cast_signed()),
