@@ -39,22 +39,29 @@ from ._native import (
     WrongContext,
     __version__,
 )
+from ._pool import In, InOut, Out, Pool, Result, Task
 from ._rewrite import mutants, rewrite
 
 __all__ = [
     "Failure",
     "Faulted",
     "Guard",
+    "In",
+    "InOut",
     "Module",
     "Mutant",
     "NotBegun",
     "NotInstrumented",
     "NotLaunched",
+    "Out",
     "Outcome",
     "Poisoned",
+    "Pool",
     "Refused",
+    "Result",
     "Rewritten",
     "Stopped",
+    "Task",
     "Undrained",
     "WrongContext",
     "__version__",

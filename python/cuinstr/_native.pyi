@@ -15,11 +15,13 @@ __all__ = [
     "Refused",
     "Rewritten",
     "Undrained",
+    "Worker",
     "WrongContext",
     "__version__",
     "attach",
     "mutants",
     "rewrite",
+    "serve",
 ]
 
 __version__: str
@@ -145,6 +147,34 @@ class Armed:
         """Cancels it and gives it its grace time to leave."""
     def wait(self, limit: float | None) -> Outcome | None:
         """The outcome, or None if it is not known after so many seconds."""
+
+@final
+class Worker:
+    """A worker process with spares behind it."""
+
+    def __new__(cls, program: str, arguments: list[str], device: int, spares: int) -> Worker:
+        """Starts it: `program` with `arguments` calls `serve`."""
+    def run(
+        self,
+        image: bytes,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        arguments: list[tuple[bytes | None, int, bool, bool]],
+        times: tuple[float | None, float, float],
+        fuel: int | None,
+        cooperative: bool,
+    ) -> tuple[Outcome, list[bytes | None]]:
+        """Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost."""
+    def cancel(self) -> None:
+        """Tells what it runs to stop, from any thread."""
+    @property
+    def losses(self) -> int:
+        """Processes that were lost so far."""
+
+def serve() -> Exception:
+    """Serves as a worker, and does not return, if this process was started as one."""
 
 @final
 class Mutant:

@@ -5,6 +5,7 @@ mod guard;
 mod mutate;
 mod outcome;
 mod rewrite;
+mod worker;
 
 use pyo3::prelude::*;
 
@@ -18,6 +19,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mutate::Mutant>()?;
     module.add_class::<outcome::Outcome>()?;
     module.add_class::<rewrite::Rewritten>()?;
+    module.add_class::<worker::Worker>()?;
+    module.add_function(wrap_pyfunction!(worker::serve, module)?)?;
     module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
     module.add_function(wrap_pyfunction!(guard::attach, module)?)

@@ -9,9 +9,11 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -222,6 +224,30 @@ class OnGpu(unittest.TestCase):
         child = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=60)
         self.assertIn("faulted:", child.stdout, child.stderr)
         self.assertIn("poisoned:", child.stdout, child.stderr)
+
+    def test_a_pool_runs_what_would_cost_this_process_its_gpu(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "halve.inst.cu"
+            source.write_text(cuinstr.rewrite(SOURCE, path="halve.cu").text)
+            subprocess.run(["nvcc", "-cubin", "-arch=native", source, "-o", source.with_suffix(".cubin")], check=True)
+            image = source.with_suffix(".cubin").read_bytes()
+
+        def task(numbers: list[int], kernel: str = "halve") -> cuinstr.Task:
+            memory = cuinstr.InOut(array("I", numbers).tobytes())
+            arguments: list[cuinstr.InOut | bytes]
+            arguments = [memory, array("i", [3]).tobytes()] if kernel == "halve" else [array("Q", [16]).tobytes()]
+            return cuinstr.Task(image, kernel, (1,), (32,), arguments, timeout=0.1)
+
+        tasks = [task([7, 1000, 0]), task([7, 1000, 4]), task([], "one"), task([8, 9, 10])]
+        with cuinstr.Pool(1, spares=1) as pool:
+            stopped, right, faulted, after = list(pool.map(tasks))
+            self.assertEqual(pool.losses, 1)
+        assert isinstance(stopped, cuinstr.Result) and isinstance(right, cuinstr.Result)
+        assert isinstance(faulted, cuinstr.Result) and isinstance(after, cuinstr.Result)
+        self.assertEqual((stopped.outcome.why, stopped.outcome.line), ("deadline", 5))
+        self.assertEqual(right.outputs, [array("I", [1, 1, 1]).tobytes()])
+        self.assertEqual(faulted.outcome.kind, "faulted")
+        self.assertEqual(after.outputs, right.outputs)
 
     def test_the_cost_of_a_guard(self) -> None:
         numbers = cupy.zeros(32, dtype=cupy.uint32)

@@ -17,7 +17,7 @@ import unittest
 from typing import Any
 
 import cuinstr
-from cuinstr import _guard, _handles
+from cuinstr import _guard, _handles, _pool
 
 SOURCE = "__global__ void wait(volatile int* flag) { while (*flag == 0) { } }\n"
 
@@ -107,6 +107,35 @@ class WithoutAGpu(unittest.TestCase):
     def test_a_timeout_must_be_said(self) -> None:
         with self.assertRaises(TypeError):
             cuinstr.guard(1)  # type: ignore[call-arg]
+
+
+class Pooling(unittest.TestCase):
+    def test_arguments_become_bytes(self) -> None:
+        words = memoryview(bytes(range(8))).cast("I")
+        self.assertEqual(_pool._given(cuinstr.InOut(words)), (bytes(range(8)), 8, True, True))
+        self.assertEqual(_pool._given(cuinstr.In(b"ab")), (b"ab", 2, True, False))
+        self.assertEqual(_pool._given(cuinstr.Out(16)), (None, 16, True, True))
+        self.assertEqual(_pool._given(b"abcd"), (b"abcd", 4, False, False))
+        with self.assertRaisesRegex(TypeError, "not int"):
+            _pool._given(3)  # type: ignore[arg-type]
+        self.assertEqual(_pool._extents((4,), "grid"), (4, 1, 1))
+        with self.assertRaises(ValueError):
+            _pool._extents((1, 1, 1, 1), "grid")
+
+    def test_a_pool_needs_a_gpu_or_says_what_is_missing(self) -> None:
+        # The worker process starts, and it is that process which says so. Where there is a GPU the pool opens.
+        try:
+            with cuinstr.Pool(1, spares=0) as pool:
+                self.assertEqual(pool.losses, 0)
+        except cuinstr.Failure as failure:
+            self.assertRegex(str(failure), "no CUDA driver|no GPU|CUDA driver speaks")
+        with self.assertRaises(ValueError):
+            cuinstr.Pool(0)
+
+    def test_a_process_that_is_no_worker_does_not_serve(self) -> None:
+        code = "from cuinstr._native import serve; raise serve()"
+        child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertIn("not started as a worker", child.stderr)
 
 
 def made(package: str, name: str, **attributes: Any) -> Any:
