@@ -280,6 +280,11 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Address of its device memory.
+    pub(crate) fn memory(&self) -> u64 {
+        self.record
+    }
+
     /// Number of the launch; 0 if there is none.
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Acquire)

@@ -220,6 +220,11 @@ impl Station {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// Address of device memory that belongs to the context beyond doubt.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.idle().front().map(|flight| flight.memory())
+    }
+
     /// Whether each launch call waits for its kernel.
     pub(crate) fn is_blocking(&self) -> bool {
         self.is_blocking

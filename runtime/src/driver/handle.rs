@@ -168,7 +168,7 @@ impl Container {
     }
 }
 
-/// Address of the context that a piece of device memory belongs to; nothing if the driver does not say.
+/// What the driver calls the context that a piece of device memory belongs to; nothing if it does not say.
 pub(crate) fn context_of_memory(address: u64) -> Result<Option<usize>, DriverFault> {
     let mut context: sys::CUcontext = ptr::null_mut();
     let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
@@ -192,16 +192,11 @@ pub(crate) fn stream_id(stream: sys::CUstream) -> Result<u64, DriverFault> {
 }
 
 impl ContextHandle {
-    /// Whether this is the context at that address.
-    pub(crate) fn is_at(self, address: usize) -> bool {
-        self.address == address
-    }
-
     /// Whether the stream is one of this context.
     pub(crate) fn has(self, stream: sys::CUstream) -> Result<bool, DriverFault> {
         let mut context = ptr::null_mut();
         // SAFETY: whoever arms vouches for the stream; the out pointer lives through the call.
         check("cuStreamGetCtx", unsafe { sys::cuStreamGetCtx(stream, &raw mut context) })?;
-        Ok(self.is_at(context.addr()))
+        Ok(self.address == context.addr())
     }
 }
