@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import queue
 import sys
 import threading
@@ -16,7 +17,8 @@ from ._native import Failure, Outcome
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_SERVE = "from cuinstr._native import serve; raise serve()"
+# The worker finds this very package, however this process found it.
+_SERVE = f"import sys; sys.path.append({str(pathlib.Path(__file__).parents[1])!r}); from cuinstr._native import serve; raise serve()"
 
 
 class In(NamedTuple):
@@ -101,9 +103,10 @@ class Pool:
         with self._lock:
             if not self._all:
                 raise Failure("the pool is closed")
+            idle = self._idle
         arguments = [_given(argument) for argument in task.arguments]
         times = (task.timeout, task.grace, task.begin_within)
-        worker = self._idle.get()
+        worker = idle.get()
         try:
             outcome, outputs = worker.run(
                 task.image,
@@ -117,7 +120,7 @@ class Pool:
                 task.cooperative,
             )
         finally:
-            self._idle.put(worker)
+            idle.put(worker)
         return Result(outcome, outputs)
 
     def map(self, tasks: Iterable[Task], *, progress: bool | TextIO = False) -> Iterator[Result | Exception]:

@@ -130,7 +130,7 @@ pub enum Error {
     TimeoutTooLong(Duration),
     /// The stream is being captured into a graph.
     #[error(
-        "the stream is being captured into a graph, where a launch has no deadline of its own; use Kernel::unguarded to capture a bare launch"
+        "the stream is being captured into a graph, where a launch has no deadline of its own; capture a bare launch: with Kernel::unguarded, or without a guard"
     )]
     Capturing,
     /// Another launch of the same module is in flight, and the module can't be loaded twice.
