@@ -4,7 +4,7 @@ use crate::buffer::Type;
 use crate::header::{Arg, Header};
 use crate::session::Session;
 use crate::variant::{self, Variant};
-use cuinstr_runtime::cudarc::driver::{CudaContext, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
+use cuinstr_runtime::cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
 use cuinstr_runtime::{Kernel, Launch, Module, Outcome, Running};
 use std::sync::Arc;
 
@@ -105,6 +105,14 @@ impl Bench {
     /// Launches it on a stream as cudarc does.
     pub(super) fn unguarded(&self, stream: &Arc<CudaStream>) -> Result<(), String> {
         let mut launch = self.kernel.unguarded(stream).map_err(told)?;
+        give!(launch, &self.values);
+        // SAFETY: as in `start`.
+        unsafe { launch.launch(self.config) }.map(drop).map_err(told)
+    }
+
+    /// Launches another load of it, `function`, on a stream: by cudarc alone.
+    pub(super) fn bare(&self, stream: &Arc<CudaStream>, function: &CudaFunction) -> Result<(), String> {
+        let mut launch = stream.launch_builder(function);
         give!(launch, &self.values);
         // SAFETY: as in `start`.
         unsafe { launch.launch(self.config) }.map(drop).map_err(told)
