@@ -166,23 +166,91 @@ fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> 
     (bits > 0).then_some(WideInteger { signed, bits })
 }
 
-/// An integer: a literal with a sign perhaps, or a macro of this file that stands for one. Any other name is looked up nowhere.
+/// An integer: a literal, a macro or `constexpr` variable of this file that stands for one, or a sum or product of such. Any other name is
+/// looked up nowhere.
 pub(crate) fn literal(context: &Context, range: &Range<usize>) -> Option<Integer> {
-    let (source, fragment) = (context.source, context.fragment);
-    let (negative, at) = if fragment.is(range.start, b'-') { (true, range.start + 1) } else { (false, range.start) };
-    if range.end != at + 1 {
-        return None;
+    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0 };
+    let value = reader.sum()?;
+    (reader.at == range.end).then_some(value)
+}
+
+/// Arithmetic of constants, none of which is large.
+struct Arithmetic<'a> {
+    context: &'a Context<'a>,
+    at: usize,
+    end: usize,
+    depth: usize,
+}
+
+impl Arithmetic<'_> {
+    fn takes(&mut self, byte: u8) -> bool {
+        let found = self.at < self.end && self.context.fragment.is(self.at, byte);
+        self.at += usize::from(found);
+        found
     }
-    let text = fragment.text(source, at);
-    let Integer { value, unsigned } = match fragment.kind(at)? {
-        Kind::Number => integer(text)?,
-        Kind::Ident => context.macros.constant(text, fragment.tokens[at].start as usize)?,
-        _ => return None,
-    };
-    // The negative of an unsigned number is a huge one.
-    match (negative, unsigned) {
-        (true, true) => None,
-        (true, false) => Some(Integer { value: -value, unsigned }),
-        (false, _) => Some(Integer { value, unsigned }),
+
+    fn sum(&mut self) -> Option<Integer> {
+        let mut left = self.product()?;
+        loop {
+            let value = if self.takes(b'+') {
+                let right = self.product()?;
+                (left.value + right.value, right.unsigned)
+            } else if self.takes(b'-') {
+                let right = self.product()?;
+                (left.value - right.value, right.unsigned)
+            } else {
+                return Some(left);
+            };
+            left = small(value.0, left.unsigned || value.1)?;
+        }
     }
+
+    fn product(&mut self) -> Option<Integer> {
+        let mut left = self.factor()?;
+        loop {
+            let value = if self.takes(b'*') {
+                let right = self.factor()?;
+                (left.value.checked_mul(right.value)?, right.unsigned)
+            } else if self.takes(b'/') {
+                let right = self.factor()?;
+                (left.value.checked_div(right.value)?, right.unsigned)
+            } else {
+                return Some(left);
+            };
+            left = small(value.0, left.unsigned || value.1)?;
+        }
+    }
+
+    fn factor(&mut self) -> Option<Integer> {
+        let (context, at) = (self.context, self.at);
+        let (source, fragment) = (context.source, context.fragment);
+        if at >= self.end || self.depth > 16 {
+            return None;
+        }
+        if self.takes(b'-') {
+            let Integer { value, unsigned } = self.factor()?;
+            return small(-value, unsigned);
+        }
+        if self.takes(b'(') {
+            self.depth += 1;
+            let inner = self.sum()?;
+            self.depth -= 1;
+            return self.takes(b')').then_some(inner);
+        }
+        self.at += 1;
+        let text = fragment.text(source, at);
+        match fragment.kind(at)? {
+            Kind::Number => integer(text),
+            Kind::Ident => {
+                let offset = fragment.tokens[at].start as usize;
+                context.macros.constant(text, offset).or_else(|| context.declarations.constant(text, offset))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The negative of an unsigned number is a huge one, and no sum of small ones overflows.
+fn small(value: i64, unsigned: bool) -> Option<Integer> {
+    (value.abs() <= 1 << 29 && (value >= 0 || !unsigned)).then_some(Integer { value, unsigned })
 }

@@ -65,6 +65,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Result<Sh
     let why = match strip::of_loop(home, loop_) {
         Ok(strip) if !strip.breaks || !jumps(home, loop_) => return Ok(Shape::Strip(strip, unroll)),
         Ok(_) => "it is left by a jump",
+        Err(strip::MAY_BE_KNOWN) => return Err(strip::MAY_BE_KNOWN),
         Err(why) => why,
     };
     if cost.weight() > HEAVY {

@@ -3,11 +3,14 @@
 //!
 //! What the text can't tell, that a type named here is no reference, the compiler is asked (`decltype`), by the names given back.
 
+use crate::bound;
 use crate::declaration::is_declared;
 use crate::induction;
+use crate::macros::Integer;
 use crate::read_only::{self, Context};
 use crate::statement::{Body, Loop};
 use crate::token::Kind;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Most names in one expression.
@@ -55,6 +58,13 @@ impl Home<'_> {
                         return None;
                     }
                 }
+                Kind::Ident if bound::literal(context, &(at..at + 1)).is_some() => {
+                    // By its value: a name that the host's compiler knows as well may be no variable of the device.
+                    let Integer { value, unsigned } = bound::literal(context, &(at..at + 1))?;
+                    let _ = write!(found.text, " {value}{}", if unsigned { "u" } else { "" });
+                    at += 1;
+                    continue;
+                }
                 Kind::Ident => last = self.name(at, range.end, loop_, &mut found)?,
                 _ => return None,
             }
@@ -82,7 +92,6 @@ impl Home<'_> {
             _ => {}
         }
         if read_only::is_number_type(context.declarations, name)
-            || context.macros.constant(name, fragment.tokens[at].start as usize).is_some()
             || (fragment.is(at + 1, b'(') && read_only::is_by_value(context, at) && matches!(name, b"min" | b"max"))
         {
             return Some(at);

@@ -78,6 +78,8 @@ struct Known<'a> {
     held: BTreeSet<usize>,
     /// Names of functions: a call costs the caller's allowance.
     names: BTreeSet<&'a [u8]>,
+    /// What a call of each costs, in tokens.
+    call_costs: BTreeMap<&'a [u8], u64>,
     /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
     by_open: BTreeMap<usize, usize>,
     by_close: BTreeMap<usize, Vec<usize>>,
@@ -128,7 +130,8 @@ impl Planner<'_> {
         for (index, function) in list.iter().enumerate() {
             by_close.entry(function.close).or_default().push(index);
         }
-        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, by_open, by_close };
+        let call_costs = cost::of_calls(source, fragment, &list, self.input.macros);
+        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, call_costs, by_open, by_close };
         for index in suspects {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(known.functions[index].open)].range();
@@ -235,12 +238,14 @@ impl Planner<'_> {
             macros: self.input.macros,
             declarations: &self.declarations,
             functions: &known.names,
+            call_costs: &known.call_costs,
         };
         let costs = cost::of_loops(&context, self.input.options, body);
         let homes: Vec<Home> = (0..body.scopes.len())
             .map(|scope| {
                 let open = body.scopes[scope].open;
-                let head = known.by_open.get(&open).map_or(open, |index| known.functions[*index].head);
+                // From the list of parameters on.
+                let head = known.by_open.get(&open).and_then(|index| known.functions[*index].name).map_or(open, |name| name + 1);
                 let range = head..fragment.mate(open).unwrap_or(open);
                 Home { context: &context, body, range, open, host_too: owners[scope].spelling.host_too }
             })

@@ -220,7 +220,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
     }
     atomicAdd(&record->threads, threads);
     unsigned int slot = (unsigned int)(site >> 1) % 64u;
-    for (unsigned int probes = 0u;; ++probes) {
+    __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
       if (probes == 64u) {
         atomicAdd(&record->unlisted, threads);
         break;
@@ -720,16 +720,11 @@ struct __cuinstr_kernel {
   }
   __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
 };
-// The same in a kernel without a loop or call that polls: it is soon over, so the flag is read where it begins, without waiting for the
-// answer, and looked at where it ends.
+// The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
 struct __cuinstr_short_kernel {
   unsigned long long exit_site;
-  unsigned int flag;
-  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) {
-    __cuinstr_begin();
-    flag = __cuinstr_load_near(cuinstr_control_v1.flag);
-  }
-  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site, flag == cuinstr_control_v1.launch); }
+  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) { __cuinstr_begin(); }
+  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L

@@ -6,7 +6,7 @@ use crate::fragment::Fragment;
 use crate::macros::Macros;
 use crate::statement::Loop;
 use crate::token::{Kind, Lexed, Line, is_name_byte, splice};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the judgement of a loop's body needs to know of its file.
 #[derive(Clone, Copy)]
@@ -18,6 +18,8 @@ pub(crate) struct Context<'a> {
     pub(crate) declarations: &'a Declarations<'a>,
     /// Device functions of the fragment.
     pub(crate) functions: &'a BTreeSet<&'a [u8]>,
+    /// What a call of each costs, in tokens.
+    pub(crate) call_costs: &'a BTreeMap<&'a [u8], u64>,
 }
 
 /// Functions of CUDA's own, and of C's, that take all numbers by value and return one.

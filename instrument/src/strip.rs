@@ -17,6 +17,9 @@ use std::ops::Range;
 /// Largest constant step whose multiple by a whole allowance stays far below 2^32.
 const MOST_STEP: i64 = 1 << 14;
 
+/// Why a loop stays as the user wrote it although it could be cut.
+pub(crate) const MAY_BE_KNOWN: &str = "the compiler may know its trips";
+
 /// What the text of a strip-mined loop is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strip {
@@ -67,8 +70,8 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         return Err("its bound or step changes with its counter");
     }
     let ranges = [induction.start.clone(), induction.bound.clone(), amount.cloned().unwrap_or_default()];
-    if !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) {
-        return Err("the compiler may know its trips");
+    if !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) || home.differ_by_a_constant(&induction) {
+        return Err(MAY_BE_KNOWN);
     }
     let bound = home.invariant(&induction.bound, loop_).ok_or("its bound may change")?;
     let (step, constant) = match amount {

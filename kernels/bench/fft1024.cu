@@ -7,9 +7,9 @@
 //@ arg: i32 16896
 //@ arg: i32 10
 //@ long: grid 528
-//@ long: arg 0 f32[4325376000] zero
-//@ long: arg 1 f32[4325376000] zero
-//@ long: arg 2 i32 2112000
+//@ long: arg 0 f32[2162688000] zero
+//@ long: arg 1 f32[2162688000] zero
+//@ long: arg 2 i32 1056000
 
 constexpr int kPoints = 1024;
 

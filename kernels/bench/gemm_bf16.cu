@@ -10,11 +10,11 @@
 //@ arg: i32 4096
 //@ arg: i32 4096
 //@ long: grid 11 12
-//@ long: arg 0 bf16[6442450944] zero
-//@ long: arg 1 bf16[5905580032] zero
+//@ long: arg 0 bf16[3221225472] zero
+//@ long: arg 1 bf16[2952790016] zero
 //@ long: arg 3 i32 1536
 //@ long: arg 4 i32 1408
-//@ long: arg 5 i32 4194304
+//@ long: arg 5 i32 2097152
 
 #include <cuda_bf16.h>
 #include <mma.h>

@@ -5,8 +5,8 @@
 //@ arg: u32[33554432] rand 23
 //@ arg: u64 33554432
 //@ arg: u32[256] zero
-//@ long: arg 0 u32[4294967296] zero
-//@ long: arg 1 u64 4294967296
+//@ long: arg 0 u32[1073741824] zero
+//@ long: arg 1 u64 1073741824
 
 #define BINS 256
 

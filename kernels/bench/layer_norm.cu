@@ -9,11 +9,11 @@
 //@ arg: i32 4096
 //@ arg: f32 0.00001
 //@ long: grid 1056
-//@ long: arg 0 f32[8448000000] zero
-//@ long: arg 1 f32[8000000] zero
-//@ long: arg 2 f32[8000000] zero
-//@ long: arg 3 f32[8448000000] zero
-//@ long: arg 4 i32 8000000
+//@ long: arg 0 f32[2112000000] zero
+//@ long: arg 1 f32[2000000] zero
+//@ long: arg 2 f32[2000000] zero
+//@ long: arg 3 f32[2112000000] zero
+//@ long: arg 4 i32 2000000
 
 __global__ void layer_norm(const float *x, const float *gamma, const float *beta, float *y, int width, float eps)
 {

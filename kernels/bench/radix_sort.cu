@@ -5,9 +5,9 @@
 //@ arg: u32[8650752] rand 32
 //@ arg: u32[8650752] zero
 //@ arg: i32 4224
-//@ long: arg 0 u32[4325376000] zero
-//@ long: arg 1 u32[4325376000] zero
-//@ long: arg 2 i32 2112000
+//@ long: arg 0 u32[540672000] zero
+//@ long: arg 1 u32[540672000] zero
+//@ long: arg 2 i32 264000
 
 constexpr int kThreads = 256;
 constexpr int kEach = 8;

@@ -6,8 +6,8 @@
 //@ arg: f32[67108864] const 0.5
 //@ arg: f32[1056] zero
 //@ arg: u64 67108864
-//@ long: arg 0 f32[17179869184] zero
-//@ long: arg 2 u64 17179869184
+//@ long: arg 0 f32[5368709120] zero
+//@ long: arg 2 u64 5368709120
 
 __global__ void reduce_shared(const float *in, float *sums, size_t n)
 {

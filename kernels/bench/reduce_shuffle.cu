@@ -6,8 +6,8 @@
 //@ arg: u64 67108864
 //@ arg: u64[1] zero
 //@ arg: i32[1] const -1
-//@ long: arg 0 i32[17179869184] zero
-//@ long: arg 1 u64 17179869184
+//@ long: arg 0 i32[5368709120] zero
+//@ long: arg 1 u64 5368709120
 
 #define FULL_MASK 0xffffffffu
 

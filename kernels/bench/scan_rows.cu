@@ -5,9 +5,9 @@
 //@ arg: u32[34603008] mod 1000003
 //@ arg: u32[34603008] zero
 //@ arg: u64 32768
-//@ long: arg 0 u32[4325376000] zero
-//@ long: arg 1 u32[4325376000] zero
-//@ long: arg 2 u64 4096000
+//@ long: arg 0 u32[2162688000] zero
+//@ long: arg 1 u32[2162688000] zero
+//@ long: arg 2 u64 2048000
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;

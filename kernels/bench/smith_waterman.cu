@@ -6,8 +6,8 @@
 //@ arg: u8[1081344] rand 36
 //@ arg: i32[1056] zero
 //@ arg: i32 1024
-//@ long: arg 1 u8[10560000000] zero
-//@ long: arg 3 i32 10000000
+//@ long: arg 1 u8[2112000000] zero
+//@ long: arg 3 i32 2000000
 
 constexpr int kQuery = 256;
 constexpr int kMatch = 3, kMismatch = -2, kOpen = 5, kExtend = 1;

@@ -7,10 +7,10 @@
 //@ arg: i32 65536
 //@ arg: i32 1000
 //@ long: grid 1056
-//@ long: arg 0 f32[4224000000] zero
-//@ long: arg 1 f32[4224000000] zero
+//@ long: arg 0 f32[2112000000] zero
+//@ long: arg 1 f32[2112000000] zero
 //@ long: arg 2 i32 8448
-//@ long: arg 3 i32 500000
+//@ long: arg 3 i32 250000
 
 #include <cmath>
 

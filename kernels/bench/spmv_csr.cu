@@ -10,9 +10,9 @@
 //@ arg: f64[1048576] zero
 //@ long: grid 2112
 //@ long: arg 0 i32 270336
-//@ long: arg 1 i32[270337] csr 270336 7900
-//@ long: arg 2 i32[2135654400] zero
-//@ long: arg 3 f64[2135654400] zero
+//@ long: arg 1 i32[270337] csr 270336 4000
+//@ long: arg 2 i32[1081344000] zero
+//@ long: arg 3 f64[1081344000] zero
 
 struct CsrMatrix
 {

@@ -7,9 +7,9 @@
 //@ arg: i32 512
 //@ arg: i32 512
 //@ arg: i32 256
-//@ long: arg 0 f32[8388608000] zero
-//@ long: arg 1 f32[8388608000] zero
-//@ long: arg 4 i32 32000
+//@ long: arg 0 f32[2097152000] zero
+//@ long: arg 1 f32[2097152000] zero
+//@ long: arg 4 i32 8000
 
 __global__ void stencil3d(const float *__restrict__ in, float *__restrict__ out, int nx, int ny, int nz)
 {

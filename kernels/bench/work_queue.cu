@@ -8,8 +8,8 @@
 //@ arg: i32 65536
 //@ arg: u32[65536] zero
 //@ arg: i32 512
-//@ long: arg 1 i32 2000000000
-//@ long: arg 2 u32[2000000000] zero
+//@ long: arg 1 i32 500000000
+//@ long: arg 2 u32[500000000] zero
 
 // A task is a hash of hashes: between one and `longest` rounds, as its number says.
 __global__ void work_queue(int *head, int tasks, unsigned *results, int longest)

@@ -80,6 +80,14 @@ pub fn benchmarks() -> Result<Vec<Fixture>, String> {
     read(&[("kernels/bench", "bench/", Place::Bench)])
 }
 
+/// The experiments with hardware state, and what checks after them.
+///
+/// # Errors
+/// Everything that is wrong with any file, one a line.
+pub fn experiments() -> Result<Vec<Fixture>, String> {
+    read(&[("tests/kernels/hardware", "hardware/", Place::Kernel)])
+}
+
 fn read(folders: &[(&str, &str, Place)]) -> Result<Vec<Fixture>, String> {
     let (mut fixtures, mut errors) = (Vec::new(), Vec::new());
     for &(folder, prefix, place) in folders {

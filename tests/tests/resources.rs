@@ -1,9 +1,12 @@
-//! What the default polls take of a multiprocessor, by the compiler's word: no benchmark loses occupancy or gains a spill but those listed.
+//! What the compiler says of kernels that are measured elsewhere: of the benchmarks, that none loses occupancy or gains a spill but those
+//! listed; of the experiments with hardware state, that there is nothing to complain of.
 
 use cuinstr_tests::fixtures::{self, workspace};
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::resource::{self, Row};
-use cuinstr_tests::{require, variant};
+use cuinstr_tests::unit::Unit;
+use cuinstr_tests::{hardware, require, variant};
+use rayon::prelude::*;
 
 /// The release that `scripts/fetch-cuda` fetches.
 const RELEASE: &str = "13.0";
@@ -31,4 +34,20 @@ fn no_benchmark_loses_occupancy_or_gains_a_spill_but_those_listed() {
     );
     // What the latency of a stop is measured on; fewer blocks in the file's `long: grid` make it right.
     assert_eq!(resource::not_resident(&rows), Vec::<String>::new());
+}
+
+#[test]
+fn every_experiment_with_hardware_state_compiles() {
+    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let experiments = fixtures::experiments().unwrap_or_else(|errors| panic!("{errors}"));
+    let failed: Vec<String> = experiments
+        .par_iter()
+        .filter_map(|fixture| {
+            let compiled = Unit::plain(fixture).and_then(|unit| unit.nvcc(&nvcc, &["-cubin", &format!("-arch={}", hardware::ARCH)]));
+            compiled
+                .map_or_else(Some, |compiled| (!compiled.accepted).then_some(compiled.said))
+                .map(|why| format!("{}: {why}", fixture.name))
+        })
+        .collect();
+    assert_eq!(failed, Vec::<String>::new());
 }
