@@ -191,7 +191,7 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     let Some(options) = &lane.options else {
         let mode = if lane.counts_edges { Mode::Model } else { Mode::Plain };
         return Ok(Prepared {
-            prelude: prelude::NO_HOOKS.to_owned(),
+            prelude: if lane.gpu { String::new() } else { prelude::NO_HOOKS.to_owned() },
             text: program.text(mode),
             polled: vec![false; program.sites],
             forms: Vec::new(),
