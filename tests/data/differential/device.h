@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits.h>
 
+#include "arguments.h"
+
 #define __device__
 #define __host__
 #define __global__ __attribute__((noinline))
@@ -68,25 +70,6 @@ inline void __threadfence_system() {}
 inline void __syncthreads() {}
 inline void __nanosleep(unsigned int) {}
 
-// What the arguments of a program's kernel are.
-struct host_arguments {
-  int n;
-  unsigned int u;
-  long long w;
-  int s;
-  unsigned char b;
-  int* p;
-};
-// A program as the table at the end of a batch lists it.
-struct host_program {
-  unsigned long long seed;
-  void (*run)(const host_arguments&);
-  unsigned int budget;
-  // For each iteration's site, whether the loop polls for itself.
-  const unsigned char* polled;
-  // Whether all its loops share one allowance.
-  bool single;
-};
 extern const host_program host_programs[];
 extern const unsigned int host_program_count;
 // Whether the programs were rewritten, and with fuel.

@@ -2,6 +2,7 @@
 //   SEED SET WHAT STATUS HASH TICKS EDGES LOOKS GAP FUEL
 // WHAT is `whole`, `fuel` or `raise` with a number; STATUS is `end`, `cut` (the budget of iterations is used up), `undefined` (the program's
 // behaviour is), `left` with the reason, or `late` (it went on after a poll that said stop).
+#include "arguments.h"
 #include "device.h"
 
 #include <csetjmp>
@@ -30,15 +31,7 @@ unsigned int why;
 int clock_pace;
 const unsigned int* flag;
 
-unsigned long long next_random(unsigned long long& state) {
-  state += 0x9e3779b97f4a7c15ull;
-  unsigned long long mixed = state;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ull;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebull;
-  return mixed ^ (mixed >> 31);
-}
-
-void mix(unsigned long long value) { hash = (hash ^ value) * 0x100000001b3ull + (hash >> 47); }
+void mix(unsigned long long value) { hash = mixed(hash, value); }
 
 [[noreturn]] void out(Status status) { siglongjmp(way_out, 1 + status); }
 
@@ -63,31 +56,8 @@ struct Run {
 
 int memory[64];
 
-host_arguments arguments(unsigned long long seed, unsigned int set) {
-  unsigned long long state = seed * 8u + set;
-  const long long special[] = {0, 1, -1, 2, 7, 16, 127, 128, 255, 256, 32767, 65535, 65536, 100000, INT_MAX, INT_MIN, 0x80000000ll, 0xffffffffll};
-  auto number = [&]() -> long long {
-    const unsigned long long kind = next_random(state) % 8;
-    if (kind < 5) return (long long)(next_random(state) % 24);
-    if (kind == 5) return (long long)(next_random(state) % 7) - 3;
-    return special[next_random(state) % (sizeof special / sizeof *special)];
-  };
-  host_arguments result = {};
-  result.n = (int)number();
-  result.u = (unsigned int)number();
-  result.w = number();
-  const long long steps[] = {0, 1, 1, 1, 2, 2, 3, -1, -2, 5, 16};
-  result.s = (int)steps[next_random(state) % (sizeof steps / sizeof *steps)];
-  result.b = (unsigned char)number();
-  for (int& word : memory) word = (int)(next_random(state) % 32);
-  memory[12 + next_random(state) % 8] = 0;
-  memory[63] = 0;
-  result.p = memory;
-  return result;
-}
-
 Run run(unsigned long long fuel, unsigned long long edge, unsigned long long look) {
-  hash = 0xcbf29ce484222325ull;
+  hash = first_hash;
   ticks = edges = looks = gap = largest_gap = 0;
   last_edge = edge;
   raised_look = look;
@@ -97,7 +67,7 @@ Run run(unsigned long long fuel, unsigned long long edge, unsigned long long loo
   clock_pace = (int)(next_random(clock_state) % 4);
   host_arm(fuel);
   flag = host_flag();
-  const host_arguments given = arguments(program->seed, set);
+  const host_arguments given = arguments(program->seed, set, memory);
   const itimerval limit = {{0, 0}, {20, 0}};
   setitimer(ITIMER_VIRTUAL, &limit, nullptr);
   volatile int came = sigsetjmp(way_out, 0);

@@ -4,7 +4,9 @@ use clap::Parser;
 use cuinstr_tests::differential::batch::{self, Workshop};
 use cuinstr_tests::differential::check::{self, Failure, Plan, Report};
 use cuinstr_tests::differential::program::Mode;
-use cuinstr_tests::differential::{generate, lane, reduce};
+use cuinstr_tests::differential::{generate, gpu, lane, reduce};
+use cuinstr_tests::nvcc::Nvcc;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -31,6 +33,9 @@ struct Arguments {
     /// With --show: rewritten, as the compiler gets it.
     #[arg(long)]
     rewritten: bool,
+    /// Compile the programs for a GPU instead, into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    gpu: Option<PathBuf>,
     /// Failing programs that are made smaller and printed.
     #[arg(long, default_value_t = 3)]
     reduce: usize,
@@ -57,6 +62,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     if let Some(jobs) = arguments.jobs {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().map_err(|error| error.to_string())?;
+    }
+    if let Some(folder) = &arguments.gpu {
+        let built = gpu::build(&Nvcc::find()?, arguments.first..arguments.first + arguments.programs, folder)?;
+        println!("{} programs in {}; left out: {}", built.programs, folder.display(), built.left_out.join(", "));
+        return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan { seeds: arguments.first..arguments.first + arguments.programs, sets: arguments.sets, rare: true };
     let (since, done) = (Instant::now(), AtomicUsize::new(0));

@@ -17,6 +17,8 @@ use std::time::Duration;
 /// What the programs include, and what runs them.
 const DEVICE_H: &str = include_str!("../../data/differential/device.h");
 const RUN_CPP: &str = include_str!("../../data/differential/run.cpp");
+/// What both include that are on the host and on a GPU.
+pub(super) const ARGUMENTS_H: &str = include_str!("../../data/differential/arguments.h");
 
 /// A compilation, or the run of a batch, takes seconds; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -101,6 +103,7 @@ impl Workshop {
         let told = |error: std::io::Error| error.to_string();
         let folder = tempfile::Builder::new().prefix("cuinstr-differential-").tempdir().map_err(told)?;
         fs::write(folder.path().join("device.h"), DEVICE_H).map_err(told)?;
+        fs::write(folder.path().join("arguments.h"), ARGUMENTS_H).map_err(told)?;
         let source = folder.path().join("run.cpp");
         fs::write(&source, RUN_CPP).map_err(told)?;
         compile(compiler().args(["-O1", "-c", "-o"]).arg(folder.path().join("run.o")).arg(&source))?;
@@ -188,7 +191,7 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     let Some(options) = &lane.options else {
         let mode = if lane.counts_edges { Mode::Model } else { Mode::Plain };
         return Ok(Prepared {
-            prelude: prelude::NO_HOOKS.to_owned(),
+            prelude: if lane.gpu { String::new() } else { prelude::NO_HOOKS.to_owned() },
             text: program.text(mode),
             polled: vec![false; program.sites],
             forms: Vec::new(),
@@ -217,7 +220,8 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
         polled[site] = found.form != Form::None;
         forms.push(found.form);
     }
-    let mut prelude = prelude::on_host(prelude).map_err(|why| Broken::new(None, why))?;
+    let mut prelude =
+        if lane.gpu { prelude::shared(prelude).to_owned() } else { prelude::on_host(prelude).map_err(|why| Broken::new(None, why))? };
     let mut text = text.to_owned();
     if let Some(sabotage) = lane.sabotage {
         sabotage(&mut prelude, &mut text, &source);
@@ -225,9 +229,14 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
     Ok(Prepared { prelude, text, polled, forms })
 }
 
-fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeMap<String, usize>), Broken> {
+/// The translation unit of some programs, and how many of their loops got which form.
+///
+/// # Errors
+/// If one of them is refused, or has a loop without a poll.
+pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeMap<String, usize>), Broken> {
     let mut forms = BTreeMap::new();
-    let mut text = String::from("#include \"device.h\"\n");
+    let mut text = format!("#include \"{}\"\n", if lane.gpu { "gpu.h" } else { "device.h" });
+    let launch = if lane.gpu { "<<<1, 1>>>" } else { "" };
     let mut table = String::new();
     let mut prelude: Option<String> = None;
     for program in programs {
@@ -238,6 +247,10 @@ fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeMap<String, 
         }
         let first = prelude.get_or_insert_with(|| {
             text.push_str(&prepared.prelude);
+            if lane.gpu {
+                // The same programs, rewritten in other ways, are in the same executable.
+                let _ = writeln!(text, "namespace lane_{} {{", lane.name);
+            }
             prepared.prelude.clone()
         });
         if *first != prepared.prelude {
@@ -252,9 +265,15 @@ fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeMap<String, 
             let _ = writeln!(text, "#undef {name}");
         }
         let polled: String = prepared.polled.iter().map(|polled| if *polled { "1," } else { "0," }).collect();
-        let _ = writeln!(text, "}}\nstatic void run_{seed}(const host_arguments& a) {{ p{seed}::k(a.n, a.u, a.w, a.s, a.b, a.p); }}");
+        let _ =
+            writeln!(text, "}}\nstatic void run_{seed}(const host_arguments& a) {{ p{seed}::k{launch}(a.n, a.u, a.w, a.s, a.b, a.p); }}");
         let _ = writeln!(text, "static const unsigned char polled_{seed}[] = {{{polled}0}};");
         let _ = writeln!(table, "  {{{seed}ull, run_{seed}, {}u, polled_{seed}, {}}},", program.budget, program.single);
+    }
+    if lane.gpu {
+        let _ = writeln!(text, "static const host_program programs[] = {{\n{table}}};");
+        let _ = writeln!(text, "static gpu_registration registration(\"{}\", programs, {}u);\n}}", lane.name, programs.len());
+        return Ok((text, forms));
     }
     let _ = writeln!(text, "const host_program host_programs[] = {{\n{table}}};");
     let _ = writeln!(text, "const unsigned int host_program_count = {}u;", programs.len());

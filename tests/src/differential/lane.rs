@@ -11,6 +11,8 @@ pub struct Lane {
     pub options: Option<Options>,
     /// Whether the plain text counts its back edges.
     pub counts_edges: bool,
+    /// Whether it is compiled for a GPU.
+    pub gpu: bool,
     /// What the compiler is told.
     pub flags: &'static [&'static str],
     /// What is done to the prelude and to the rewritten text, which once was the plain one, before they are compiled: tests break them on
@@ -28,12 +30,12 @@ const TRAPS: &[&str] = &["-O0", "-fsanitize=undefined", "-fsanitize-undefined-tr
 /// The plain program, with a count of its back edges: what the others are compared with.
 #[must_use]
 pub fn model() -> Lane {
-    Lane { name: "model", options: None, counts_edges: true, flags: TRAPS, sabotage: None }
+    Lane { name: "model", options: None, counts_edges: true, gpu: false, flags: TRAPS, sabotage: None }
 }
 
 fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'static str]) -> Lane {
     let limits = Limits { fuel: fuel.then_some(FUEL), ..Limits::default() };
-    Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, flags, sabotage: None }
+    Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, gpu: false, flags, sabotage: None }
 }
 
 /// The rewritten forms of every program.
@@ -57,4 +59,19 @@ pub fn rare_lanes() -> Vec<Lane> {
         rewritten("default with fuel, sanitized", Polls::Amortised, true, CHECKED),
         rewritten("default, optimised", Polls::Amortised, false, &["-O3"]),
     ]
+}
+
+/// What is compiled for a GPU: the plain programs, the default form and the one that looks at each iteration.
+#[must_use]
+pub fn gpu_lanes() -> Vec<Lane> {
+    let plain = Lane { name: "plain", counts_edges: false, ..model() };
+    let lanes = [plain, rewritten("default", Polls::Amortised, false, &[]), rewritten("each", Polls::Each, false, &[])];
+    lanes
+        .into_iter()
+        .map(|lane| Lane {
+            gpu: true,
+            flags: &["-w", "-std=c++17", "-gencode=arch=compute_90,code=sm_90", "-Xfatbin=-compress-all"],
+            ..lane
+        })
+        .collect()
 }

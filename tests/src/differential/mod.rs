@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod check;
 pub mod generate;
+pub mod gpu;
 pub mod lane;
 pub mod prelude;
 pub mod program;

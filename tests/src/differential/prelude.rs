@@ -35,16 +35,18 @@ pub const NO_HOOKS: &str = "void host_arm(unsigned long long) {}\n\
     unsigned int host_launch() { return 0u; }\n\
     unsigned long long host_fuel_used() { return 0ull; }\n";
 
+/// The prelude without what names one file, so that it can stand in front of many programs.
+#[must_use]
+pub fn shared(prelude: &str) -> &str {
+    prelude.find("static __device__ __attribute__((used)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
+}
+
 /// The prelude of a rewritten file as host C++.
 ///
 /// # Errors
 /// If a primitive is not in it any more, or assembly is left in it: then `PRIMITIVES` needs a line.
 pub fn on_host(prelude: &str) -> Result<String, String> {
-    let mut text = prelude.to_owned();
-    // The site map names one file; a batch holds many.
-    if let Some(at) = text.find("static __device__ __attribute__((used)) const char __cuinstr_sites_") {
-        text.truncate(at);
-    }
+    let mut text = shared(prelude).to_owned();
     for (name, body) in PRIMITIVES {
         let mut from = 0;
         let mut found = 0;

@@ -308,6 +308,30 @@ const ODD_TYPES: &[Rule] = &[
     ("struct S { int b : 4; };", "S q; @for (q.b = 0; q.b < n; ++q.b) p[1] += 1;", no_strip("a bit-field wraps")),
 ];
 
+/// A constant of this file whose name is something else where the loop stands.
+const OTHER_CONSTANTS: &[Rule] = &[
+    ("constexpr int N = 8;", "enum { N = 1000000000 }; @for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("an enumerator")),
+    (
+        "constexpr int N = 8; struct P { int a, b; };",
+        "auto [N, M] = P{1000000000, 2}; @for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("a binding"),
+    ),
+    ("constexpr int N = 8;", "[p, N = 1000000000] { @for (int i = 0; i < N; ++i) p[0] += 1; }();", no_strip("a capture")),
+    ("constexpr int N = 8;", "[N(1000000000)](int *p) { @for (int i = 0; i < N; ++i) p[0] += 1; }(p);", no_strip("a capture")),
+    ("struct S { static constexpr int N = 8; };\n#include \"more.h\"", "@for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("a class's")),
+    (
+        "namespace a { constexpr int N = 8; }\n#include \"more.h\"",
+        "@for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("another namespace's"),
+    ),
+    (
+        "__device__ void f() { constexpr int N = 8; }\n#include \"more.h\"",
+        "@for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("another function's"),
+    ),
+    ("", "{ constexpr int N = 8; }\n@for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("another block's")),
+];
+
 /// The text is not what the compiler sees.
 const ODD_TEXT: &[Rule] = &[
     ("#define TO(n) i < n; ++i", "@for (int i = 0; TO(n)) p[i] = 0;", no_strip("a macro holds parts of the header")),
@@ -368,6 +392,11 @@ fn a_condition_that_is_not_one_comparison_is_not_strip_mined() {
 #[test]
 fn a_counter_of_another_type_is_not_strip_mined() {
     check(ODD_TYPES);
+}
+
+#[test]
+fn a_constant_that_may_be_another_is_not_believed() {
+    check(OTHER_CONSTANTS);
 }
 
 #[test]

@@ -82,7 +82,16 @@ impl Generator {
         let fits = value >= range.number.min() && value <= range.number.max();
         let small = value.unsigned_abs() < 1 << 20;
         if self.calm && small && self.random.percent(20) {
-            return text;
+            if self.random.percent(60) {
+                return text;
+            }
+            let part = self.random.below(9) as i128;
+            if self.random.percent(50) && fits && value >= 0 {
+                let name = self.name("SIZE");
+                self.front.push(line(format!("constexpr int {name} = {value};")));
+                return self.random.of(&["{}", "({})", "{} + 0", "2 * {} / 2", "{} - 1"]).replace("{}", &name);
+            }
+            return format!("{} + {part}", literal(value - part));
         }
         if self.calm && self.random.percent(55) {
             // The same value, but not before the kernel runs, and perhaps of another type.
