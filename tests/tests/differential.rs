@@ -45,7 +45,9 @@ fn broken(name: &str, sabotage: fn(&mut String, &mut String, &str)) -> Lane {
 #[test]
 fn each_kind_of_fault_is_found() {
     let Some(workshop) = workshop() else { return };
-    let programs: Vec<Program> = (0..60).map(generate::program).collect();
+    // Some go on for so long that a missing look shows.
+    let long = (60..900).map(generate::program).filter(|program| program.single && program.budget > 100_000).take(20);
+    let programs: Vec<Program> = (0..50).map(generate::program).chain(long).collect();
     let programs: Vec<&Program> = programs.iter().collect();
     let faults = [
         ("another computation", "after", broken("default", |_, text, _| *text = text.replace("acc * 31u", "acc * 33u"))),
@@ -64,7 +66,7 @@ fn each_kind_of_fault_is_found() {
             "fuel counted wrongly",
             "units of fuel used",
             broken("default with fuel", |prelude, _, _| {
-                *prelude = prelude.replace("own_record.fuel_used;", "own_record.fuel_used + 1ull;")
+                *prelude = prelude.replace("own_record.fuel_used;", "own_record.fuel_used + 1ull;");
             }),
         ),
         ("too few looks", "looks for", broken("each", |_, text, plain| plain.clone_into(text))),
@@ -82,8 +84,8 @@ fn a_failing_program_is_made_smaller() {
     let program = (0..60).map(generate::program).find(|program| check::compare(&workshop, &[program], &lanes, 1).failures.len() == 1);
     let program = program.expect("one of sixty programs multiplies");
     let (smaller, failure) = reduce::reduce(&workshop, &program, &lanes, 1).expect("it fails");
-    let lines = |program: &Program| program.text(cuinstr_tests::differential::program::Mode::Plain).lines().count();
-    assert!(lines(&smaller) < 8 && lines(&smaller) < lines(&program), "{}\n{}", failure.why, lines(&smaller));
+    let length = |program: &Program| program.text(cuinstr_tests::differential::program::Mode::Plain).lines().count();
+    assert!(length(&smaller) < 8 && length(&smaller) < length(&program), "{}\n{}", failure.why, length(&smaller));
 }
 /// Programs that a person wrote, each for a fault that was found or feared. The arguments are as random as ever; `(b & 0)` is a zero that only
 /// the kernel's run tells.
@@ -233,7 +235,9 @@ fn programs_that_a_person_wrote_do_the_same_when_rewritten() {
     let report = check::compare(&workshop, &programs.iter().collect::<Vec<_>>(), &lanes, 8);
     let named = |failure: &Failure| WRITTEN[failure.seed.map_or(0, |seed| seed as usize)].0;
     let mut text = told(&report.failures);
-    report.failures.iter().for_each(|failure| text.push_str(&format!("seed {:?} is: {}\n", failure.seed, named(failure))));
+    for failure in &report.failures {
+        let _ = writeln!(text, "seed {:?} is: {}", failure.seed, named(failure));
+    }
     assert!(report.failures.is_empty(), "{text}");
     assert!(report.undefined < WRITTEN.len(), "{report:?}");
 }
