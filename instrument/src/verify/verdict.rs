@@ -209,36 +209,48 @@ impl<'a> Whole<'a> {
     /// What the proofs of a function's loops come to, loops inside and callees included: verdict and number of rounds.
     fn verdicts(&self, index: usize, all: &[Round], calls: &[(u32, u32)], totals: &[u64]) -> Vec<(Verdict, u64)> {
         let graph = &self.graphs[index];
-        let mut inside = vec![1_u64; all.len()];
-        // Rounds of loops inside that are counted together with a loop's own.
-        let mut beside = vec![1_u64; all.len()];
-        let mut found: Vec<Option<(Verdict, u64)>> = vec![None; all.len()];
         // Rounds of callees, by the block that calls.
         let mut called: BTreeMap<u32, u64> = BTreeMap::new();
         for (statement, to) in calls {
             let most = called.entry(graph.blocks.partition_point(|block| block.end <= *statement) as u32).or_insert(1);
             *most = (*most).max(totals[*to as usize]);
         }
-        for (number, round) in all.iter().enumerate().rev() {
-            let called = round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
-            let total = |rounds: u64| {
-                let own = round.shared.as_ref().map_or(rounds, |shared| shared.own).max(1);
-                own.saturating_mul(inside[number].max(called)).max(beside[number])
-            };
-            let is_few = |total: u64| total <= MOST_TOGETHER;
-            let too_many =
-                |total: u64| Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") };
+        let callees = |round: &Round| round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
+        let own = |round: &Round| match round.proof {
+            Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+            _ => 1,
+        };
+        // For each loop the rounds of whichever loop inside has most while it is passed once.
+        let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
+        for round in all {
+            let mut rounds = own(round);
+            let mut around = round.parent.map(|parent| (parent, round.head));
+            while let Some((at, head)) = around {
+                let outer = &all[at];
+                // What is not in all of the rounds that go on is in the last of them.
+                if outer.left.binary_search(&head).is_ok() {
+                    let shared = outer.shared.as_ref();
+                    let together = shared.and_then(|shared| shared.inside.iter().find(|(head, _)| *head == round.head));
+                    rounds = match together {
+                        Some((_, rounds)) => *rounds,
+                        None => rounds.saturating_mul(shared.map_or(own(outer), |shared| shared.own).max(1)),
+                    };
+                }
+                totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
+                around = outer.parent.map(|parent| (parent, outer.head));
+            }
+        }
+        let mut found: Vec<(Verdict, u64)> = Vec::with_capacity(all.len());
+        for (round, total) in all.iter().zip(totals) {
             let verdict = match round.proof {
                 Proof::Polled => (Verdict::Polled { rounds: 0 }, 1),
                 Proof::Clock => (Verdict::Bounded { by: Bound::Clock }, 1),
-                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total(1)),
-                Proof::Counted(count) if is_few(total(count.rounds)) => {
-                    (Verdict::Bounded { by: Bound::Rounds(total(count.rounds)) }, total(count.rounds))
+                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total),
+                Proof::Counted(_) if total <= MOST_TOGETHER => (Verdict::Bounded { by: Bound::Rounds(total) }, total),
+                Proof::PolledWithin(_) if total <= MOST_TOGETHER => (Verdict::Polled { rounds: total }, total),
+                Proof::Counted(_) | Proof::PolledWithin(_) => {
+                    (Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") }, total)
                 }
-                Proof::PolledWithin(count) if is_few(total(count.rounds)) => {
-                    (Verdict::Polled { rounds: total(count.rounds) }, total(count.rounds))
-                }
-                Proof::Counted(count) | Proof::PolledWithin(count) => (too_many(total(count.rounds)), total(count.rounds)),
                 Proof::TrapOnly => (Verdict::TrapOnly, 1),
                 Proof::None(_) if self.waits(index, round) => (Verdict::WaitsInHardware, 1),
                 Proof::None(Why::NoPoll) => {
@@ -249,18 +261,9 @@ impl<'a> Whole<'a> {
                 }
                 Proof::None(Why::TooLarge) => (Verdict::NotPolled { why: "too large or too deeply nested to prove".to_owned() }, 1),
             };
-            if let Some(parent) = round.parent
-                && all[parent].left.binary_search(&round.head).is_ok()
-            {
-                let together = all[parent].shared.as_ref().and_then(|shared| shared.inside.iter().find(|(head, _)| *head == round.head));
-                match together {
-                    Some((_, rounds)) => beside[parent] = beside[parent].max(rounds.saturating_mul(inside[number])),
-                    None => inside[parent] = inside[parent].max(verdict.1),
-                }
-            }
-            found[number] = Some(verdict);
+            found.push(verdict);
         }
-        found.into_iter().flatten().collect()
+        found
     }
 
     /// Whether what is left of a loop waits for a barrier that hardware moves on.
