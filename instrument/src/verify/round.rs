@@ -80,6 +80,9 @@ pub(super) struct Shared {
     pub(super) own: u64,
     /// Heads of the loops inside, and at most how many rounds of each.
     pub(super) inside: Vec<(u32, u64)>,
+    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
+    /// of both numbers.
+    pub(super) joint: Vec<u32>,
 }
 
 /// The strongly connected sets of a function that its entry reaches, in topological order.
@@ -411,6 +414,7 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
             shared = try_toll(work, &toll).map(|(span, own)| Shared {
                 own,
                 inside: together.iter().map(|number| (found[*number].head, span / step(*number))).collect(),
+                joint: together.iter().map(|number| found[*number].head).collect(),
             });
         }
         // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
@@ -424,7 +428,7 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
             let toll =
                 |from: u32, to: u32| (to == found[number].head && blocks.binary_search(&from).is_err()).then_some(Toll::Entry(inner));
             if let Some((span, _)) = try_toll(work, &toll) {
-                let shared = shared.get_or_insert_with(|| Shared { own: count.rounds, inside: Vec::new() });
+                let shared = shared.get_or_insert_with(|| Shared { own: count.rounds, inside: Vec::new(), joint: Vec::new() });
                 shared.inside.push((found[number].head, span / inner.step));
             }
         }

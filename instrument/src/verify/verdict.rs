@@ -224,18 +224,22 @@ impl<'a> Whole<'a> {
         let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
         for round in all {
             let mut rounds = own(round);
+            // Loops around it, and how many of its rounds one of theirs may hold.
+            let mut chain: Vec<(u32, u64)> = Vec::new();
             let mut around = round.parent.map(|parent| (parent, round.head));
             while let Some((at, head)) = around {
                 let outer = &all[at];
+                let within = rounds;
                 // What is not in all of the rounds that go on is in the last of them.
                 if outer.left.binary_search(&head).is_ok() {
                     let shared = outer.shared.as_ref();
-                    let together = shared.and_then(|shared| shared.inside.iter().find(|(head, _)| *head == round.head));
-                    rounds = match together {
-                        Some((_, rounds)) => *rounds,
-                        None => rounds.saturating_mul(shared.map_or(own(outer), |shared| shared.own).max(1)),
-                    };
+                    let of = |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
+                    let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
+                    let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
+                    let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
+                    rounds = of(round.head).or(by_joint).unwrap_or(u64::MAX).min(rounds.saturating_mul(outer_rounds));
                 }
+                chain.push((outer.head, within));
                 totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
                 around = outer.parent.map(|parent| (parent, outer.head));
             }
