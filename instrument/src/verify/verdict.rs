@@ -233,7 +233,8 @@ impl<'a> Whole<'a> {
                 // What is not in all of the rounds that go on is in the last of them.
                 if outer.left.binary_search(&head).is_ok() {
                     let shared = outer.shared.as_ref();
-                    let of = |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
+                    let of =
+                        |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
                     let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
                     let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
                     let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
