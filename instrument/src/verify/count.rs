@@ -2,7 +2,8 @@
 
 use super::flow::{Found, Pass, State};
 use super::range::Range;
-use super::value::{Price, Since, Value};
+use super::since::{Price, Since};
+use super::value::Value;
 
 /// Most rounds that one register may count without a poll.
 pub const MOST_ROUNDS: u64 = 1 << 16;

@@ -4,9 +4,10 @@ use super::body::Body;
 use super::count::Count;
 use super::instruction::Operand;
 use super::range::Range;
+use super::since::Since;
 use super::slice::{Slice, Step};
 use super::text::Flow;
-use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Since, Source, Value, result};
+use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
 use std::collections::BTreeMap;
 
 /// How often a block is looked at before the sets there are widened.

@@ -14,8 +14,9 @@ use super::body::Body;
 use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
 use super::flow::{Found, Pass, State, Toll};
 use super::graph::{Components, Graph};
+use super::since::Since;
 use super::slice::Slice;
-use super::value::{Assumption, Since, Value};
+use super::value::{Assumption, Value};
 use std::collections::BTreeMap;
 
 /// Looks at blocks and steps, in multiples of a set's size, before a proof is given up.
