@@ -51,3 +51,21 @@ fn a_strip_that_is_not_what_it_seems_is_not_proved() {
         assert!(!found.is_empty() && found.iter().all(|found| found.function == kernel), "{kernel}: {found:#?}");
     }
 }
+
+#[test]
+fn what_other_compilers_made_is_read_the_same_way() {
+    let clang = verify_ptx(include_str!("../../data/ptx/clang.ptx"));
+    let of = |kernel: &str| clang.loops.iter().find(|found| found.function == kernel).expect("the kernel has a loop");
+    assert_eq!(clang.faults, []);
+    assert_eq!(of("polled").verdict, Verdict::Polled { rounds: 0 });
+    let endless = of("endless");
+    assert!(matches!(endless.verdict, Verdict::NotPolled { .. }));
+    assert_eq!(endless.place.as_ref().map(|place| (place.file.as_str(), place.line)), Some(("clang.cu", 24)));
+
+    let triton = verify_ptx(include_str!("../../data/ptx/triton.ptx"));
+    assert_eq!(triton.faults, []);
+    assert_eq!(triton.loops.len(), 1);
+    assert!(matches!(triton.loops[0].verdict, Verdict::NotPolled { .. }));
+    let place = triton.loops[0].place.as_ref().expect("the PTX has lines");
+    assert_eq!((place.file.as_str(), place.line), ("made_by_triton.py", 13));
+}
