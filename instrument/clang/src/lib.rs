@@ -150,7 +150,7 @@ pub fn parse(unit: &Unit) -> Result<Parsed, Error> {
             index.0,
             path.as_ptr(),
             args.as_ptr(),
-            args.len() as i32,
+            i32::try_from(args.len()).unwrap_or(i32::MAX),
             unsaved.as_mut_ptr(),
             unsaved.len() as c_uint,
             CXTranslationUnit_KeepGoing,

@@ -155,10 +155,13 @@ fn clang_args(flags: &[String], toolkit: &Path) -> Vec<String> {
     args
 }
 
-/// The rewriter's sites of the files that loops stand in.
+/// What the rewriter says of one file: its sites, and diagnostics with their lines.
+type Rewritten = (Vec<Site>, Vec<(u32, Diagnostic)>);
+
+/// The rewriter's sites of the files that loops stand in; none of those that can't be read.
 struct Sites {
     options: Options,
-    files: BTreeMap<String, Option<(Vec<Site>, Vec<(u32, Diagnostic)>)>>,
+    files: BTreeMap<String, Option<Rewritten>>,
 }
 
 /// What covers a loop.
@@ -234,7 +237,7 @@ impl Sites {
         Cover::None
     }
 
-    fn of(&mut self, file: &str) -> Option<&(Vec<Site>, Vec<(u32, Diagnostic)>)> {
+    fn of(&mut self, file: &str) -> Option<&Rewritten> {
         let options = &self.options;
         let read = || {
             let bytes = Input::new(Path::new(file)).read().ok()?;

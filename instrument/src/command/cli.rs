@@ -85,7 +85,7 @@ pub(crate) struct AuditArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Toolkit whose headers to take; else that of CUDA_HOME, or of the nvcc on the path.
+    /// Toolkit whose headers to take; else that of `CUDA_HOME`, or of the nvcc on the path.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cuda_path: Option<PathBuf>,
 

@@ -371,7 +371,7 @@ impl Pass<'_, '_> {
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             let old = state.get(slot).and_then(|old| old.linear(width));
             let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
-            self.put(slot, name, value, state);
+            Self::put(slot, name, value, state);
             if !self.slice.sums_of(slot).is_empty() {
                 self.follow_sums(index, slot, moved.map(|by| (by.lo, by.hi)), state);
             }
@@ -379,7 +379,7 @@ impl Pass<'_, '_> {
     }
 
     /// Gives a slot a value, and that a name unless it has one.
-    pub(super) fn put(&self, slot: u32, name: Name, mut value: Value, state: &mut State) {
+    pub(super) fn put(slot: u32, name: Name, mut value: Value, state: &mut State) {
         if value.name == NOBODY || value.name == name {
             for (other, held) in state.iter_mut() {
                 if other != slot && name != NOBODY {

@@ -142,7 +142,7 @@ impl Pass<'_, '_> {
             if let Kind::Saturated(since) = held.kind {
                 held.kind = Kind::Saturated(since.narrow(name, bounds));
             }
-            let same_sum = held.form.zip(sum).and_then(|(form, sum)| form.from_other(&sum));
+            let same_sum = held.form.zip(sum).and_then(|(form, sum)| form.relative_to(&sum));
             if let Some((sign, offset)) = same_sum.filter(|_| self.slice.slots[slot as usize].1 == width && held.name != name)
                 && !held.meet(narrowed.times(sign.into(), width).add(Range::constant(offset.into(), width), width), width)
             {

@@ -72,7 +72,7 @@ impl Linear {
     }
 
     /// For sums of the same named values, exact ones: `sign` times `other` and a number is this.
-    pub(super) fn from_other(&self, other: &Self) -> Option<(i64, i64)> {
+    pub(super) fn relative_to(&self, other: &Self) -> Option<(i64, i64)> {
         if self.terms[0].0 == NOBODY || self.lo != self.hi || other.lo != other.hi {
             return None;
         }
@@ -163,7 +163,7 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
 /// For a mask of all bits but the lowest: those, as a number.
 pub(super) fn low_bits(mask: i128, width: u8) -> Option<i64> {
     let lost = Range::full(width).hi ^ mask;
-    (lost & (lost + 1) == 0 && lost < 1 << 16).then(|| lost as i64)
+    (lost & (lost + 1) == 0 && lost < 1 << 16).then_some(lost as i64)
 }
 
 /// For `x - (x & (2^n - 1))`: the lowest bits, as a number.

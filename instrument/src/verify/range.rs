@@ -101,7 +101,7 @@ impl Range {
     fn whole(on: i128, step: u64, least: i128, width: u8) -> Self {
         let step = if step.is_power_of_two() { i128::from(step).min(size(width)) } else { 1 };
         let lo = least + (on - least).rem_euclid(step);
-        Self { lo, hi: lo + size(width) - step, step: if step == size(width) { 0 } else { step as u64 } }
+        Self { lo, hi: lo + size(width) - step, step: if step == size(width) { 0 } else { step.unsigned_abs() as u64 } }
     }
 
     /// As unsigned integers; all of them if it is no interval of these.

@@ -119,12 +119,45 @@ pub(super) fn rounds(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
-    let slice = Slice::new(body, set);
+    let slice = Slice::new(body, set, false);
+    let found = rounds_by(body, place, set, &slice, (components, position), returns);
+    if is_settled(&found) {
+        return found;
+    }
+    let slice = Slice::new(body, set, true);
+    if slice.sums.is_empty() { found } else { rounds_by(body, place, set, &slice, (components, position), returns) }
+}
+
+/// Whether nothing more can be hoped for: each loop is proved, and those within each other do not multiply to too many rounds.
+fn is_settled(found: &[Round]) -> bool {
+    let own = |round: &Round| match round.proof {
+        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+        _ => 1,
+    };
+    found.iter().all(|round| {
+        let (mut total, mut outer) = (own(round), round.parent);
+        while let Some(at) = outer {
+            let is_shared = found[at].shared.as_ref().is_some_and(|shared| shared.inside.iter().any(|(head, _)| *head == round.head));
+            total = if is_shared { total } else { total.saturating_mul(own(&found[at])) };
+            outer = found[at].parent;
+        }
+        total <= super::count::MOST_TOGETHER && !matches!(round.proof, Proof::None(_) | Proof::TrapOnly)
+    })
+}
+
+/// The same with the registers, and sums of them, that are followed.
+fn rounds_by<'a>(
+    body: &mut Body<'a>,
+    place: &[u32],
+    set: &[u32],
+    slice: &Slice<'a>,
+    (components, position): (&mut Components, &mut Vec<u32>),
+    returns: &dyn Fn(u32, Assumption) -> bool,
+) -> Vec<Round> {
     position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| set.binary_search(&block).is_ok();
     let enter = State::new((0..slice.first_sum).map(|slot| (slot, body.before(slice.slots[slot as usize].0, set, &is_member))).collect());
-    let mut work =
-        Work { body, slice: &slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
+    let mut work = Work { body, slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
     let entries: Vec<u32> = set
         .iter()
         .copied()
@@ -149,7 +182,7 @@ pub(super) fn rounds(
             },
             |from, to, state| {
                 let known = back.remove(&(to, from));
-                let joined = known.map_or_else(|| state.clone(), |known| known.join(&state, &slice, Some(to)));
+                let joined = known.map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(to)));
                 back.insert((to, from), joined);
             },
         );
@@ -167,7 +200,7 @@ pub(super) fn rounds(
         }
         let mut states = back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
         let first = states.next()?.clone();
-        Some((states.fold(first, |known, state| known.join(state, &slice, Some(head))), true))
+        Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
     let known = Known { base_of: &base_of, again_of: &again_of };
     let mut found = nest(&mut work, set, &entries, &known);
@@ -178,12 +211,15 @@ pub(super) fn rounds(
     found
 }
 
+/// See [`Known::again_of`].
+type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
+
 /// What registers hold, whatever the flag says.
 struct Known<'k> {
     /// At the beginning of a block.
     base_of: &'k dyn Fn(u32) -> Option<State>,
     /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
-    again_of: &'k dyn Fn(u32, &[u32]) -> Option<(State, bool)>,
+    again_of: &'k AgainOf<'k>,
 }
 
 /// Loop by loop, from the outside in.

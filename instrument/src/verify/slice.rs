@@ -52,8 +52,8 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// `blocks` are sorted.
-    pub(super) fn new(body: &Body<'a>, blocks: &[u32]) -> Self {
+    /// `blocks` are sorted. Sums of registers are followed `with_sums` only: they cost more than the registers do.
+    pub(super) fn new(body: &Body<'a>, blocks: &[u32], with_sums: bool) -> Self {
         let mut slice = Self {
             slots: Vec::new(),
             sums: Vec::new(),
@@ -96,14 +96,16 @@ impl<'a> Slice<'a> {
             }
         }
         slice.arrange(body, blocks, decoded);
-        slice.add_sums();
+        slice.first_sum = slice.slots.len() as u32;
+        if with_sums {
+            slice.add_sums();
+        }
         slice.trace(body, blocks);
         slice
     }
 
     /// Gives slots to sums.
     fn add_sums(&mut self) {
-        self.first_sum = self.slots.len() as u32;
         self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slot_of, &self.slots);
         for (number, sum) in (0..).zip(&self.sums) {
             self.slots.push((NO_REGISTER, sum.width));

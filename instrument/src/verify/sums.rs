@@ -57,8 +57,8 @@ pub(super) struct Derived {
 }
 
 /// Finds the sums in steps, block by block, and notes in each step which one it is about.
-pub(super) fn find<'a>(
-    steps: &mut [Step<'a>],
+pub(super) fn find(
+    steps: &mut [Step<'_>],
     blocks: impl Iterator<Item = (u32, u32)>,
     slot_of: &BTreeMap<Register, u32>,
     widths: &[(Register, u8)],
@@ -187,7 +187,7 @@ impl Pass<'_, '_> {
             let slot = self.slice.first_sum + number;
             if state.get(slot).is_none() {
                 let sum = self.total(number, state);
-                self.put(slot, self.name_of_sum(index, number), sum, state);
+                Self::put(slot, self.name_of_sum(index, number), sum, state);
             }
         }
     }
@@ -221,10 +221,14 @@ impl Pass<'_, '_> {
         }
         let from = self.slice.find(from)?;
         let mut terms = of.terms.clone();
-        terms.iter_mut().filter(|(term, _)| *term == slot).for_each(|(term, _)| *term = from);
+        for (term, _) in terms.iter_mut().filter(|(term, _)| *term == slot) {
+            *term = from;
+        }
         terms.sort_unstable();
         let sign = terms[0].1;
-        terms.iter_mut().for_each(|(_, times)| *times *= sign);
+        for (_, times) in &mut terms {
+            *times *= sign;
+        }
         let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize].terms == terms)?;
         let value = *state.get(self.slice.first_sum + number)?;
         if sign == 1 {
@@ -243,7 +247,7 @@ impl Pass<'_, '_> {
             let width = of.width;
             let times = of.terms.iter().find(|(term, _)| *term == slot).map_or(1, |(_, times)| *times);
             if let Some(copy) = self.copied(step, slot, of, state) {
-                self.put(sum_slot, self.name_of_sum(step, number), copy, state);
+                Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
                 continue;
             }
             let mut new = self.total(number, state);
@@ -260,7 +264,7 @@ impl Pass<'_, '_> {
                     new.form = before.linear(width).zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
                 }
             }
-            self.put(sum_slot, self.name_of_sum(step, number), new, state);
+            Self::put(sum_slot, self.name_of_sum(step, number), new, state);
         }
     }
 }

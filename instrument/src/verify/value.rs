@@ -515,7 +515,7 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
 fn masked(from: Range, lost: i64, width: u8) -> Range {
     let step = i128::from(lost) + 1;
     let down = |value: i128| value.div_euclid(step) * step;
-    Range::strided(down(from.lo), down(from.hi), step as u64, width)
+    Range::strided(down(from.lo), down(from.hi), step.unsigned_abs() as u64, width)
 }
 
 fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {

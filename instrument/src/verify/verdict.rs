@@ -185,7 +185,7 @@ impl<'a> Whole<'a> {
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
         let body = Body::new(self.text, &self.module.functions[index], graph);
-        let slice = Slice::new(&body, &order);
+        let slice = Slice::new(&body, &order, false);
         order.sort_by_key(|block| place[*block as usize]);
         let start = State::default();
         let fixed = vec![false; slice.slots.len()];
