@@ -18,6 +18,9 @@ const LIMIT: u8 = 5;
 /// Most ways to a block that are kept apart.
 const MOST_WAYS: usize = 8;
 
+/// Most ways back to a block that are kept apart.
+pub(super) const MOST_BACK: usize = 64;
+
 /// Values of slots at one point, sorted by slot. Of those that are missing nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State(Vec<(u32, Value)>);
@@ -236,7 +239,14 @@ impl Pass<'_, '_> {
                     found.open.push(edge);
                     if Some(to) == self.head {
                         let state = state.only(self.slice.live(to));
-                        again.insert(edge, state);
+                        // Of many ways back only what holds of all is kept.
+                        let many = self.body.graph.sources(to).len() > MOST_BACK;
+                        let key = if many { usize::MAX } else { edge };
+                        let state = match again.remove(&key) {
+                            Some(known) if many => known.join(&state, self.slice, None),
+                            _ => state,
+                        };
+                        again.insert(key, state);
                         continue;
                     }
                     let target = self.position[to as usize] as usize;
@@ -476,7 +486,7 @@ impl Pass<'_, '_> {
                 see(index as u32, &stepped);
             }
             for (_, to, mut state) in self.ways(block, &stepped, &mut unused) {
-                if self.position[to as usize] as usize <= at {
+                if self.position[to as usize] as usize <= at && self.body.graph.sources(to).len() <= MOST_BACK {
                     state = state.only(self.slice.live(to));
                     self.forget_old(to, &mut state);
                     back(block, to, state);

@@ -12,7 +12,7 @@
 
 use super::body::Body;
 use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
-use super::flow::{Found, Pass, State, Toll};
+use super::flow::{Found, MOST_BACK, Pass, State, Toll};
 use super::graph::{Components, Graph};
 use super::since::Since;
 use super::slice::Slice;
@@ -25,6 +25,8 @@ const PATIENCE: usize = 60;
 const LOOKS: usize = 200_000;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+/// Most blocks of a set in which sums of registers are followed.
+const MOST_WITH_SUMS: usize = 2000;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
@@ -121,7 +123,7 @@ pub(super) fn rounds(
 ) -> Vec<Round> {
     let slice = Slice::new(body, set, false);
     let found = rounds_by(body, place, set, &slice, (components, position), returns);
-    if is_settled(&found) {
+    if is_settled(&found) || set.len() > MOST_WITH_SUMS {
         return found;
     }
     let slice = Slice::new(body, set, true);
@@ -195,7 +197,8 @@ fn rounds_by<'a>(
     let again_of = |head: u32, blocks: &[u32]| {
         let is_member = |block: &u32| blocks.binary_search(block).is_ok();
         let all_back = |block: &u32| place[*block as usize] >= place[head as usize];
-        if !body.graph.sources(head).iter().filter(|block| is_member(block)).all(all_back) {
+        let sources = body.graph.sources(head);
+        if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
             return Some((base_of(head)?, false));
         }
         let mut states = back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
