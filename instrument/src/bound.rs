@@ -166,7 +166,7 @@ fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> 
     (bits > 0).then_some(WideInteger { signed, bits })
 }
 
-/// An integer: a literal, a macro or `constexpr` variable of this file that stands for one, or a sum or product of such. Any other name is
+/// An integer: a literal, a macro of this file that stands for one, or a sum or product of such. Any other name is
 /// looked up nowhere.
 pub(crate) fn literal(context: &Context, range: &Range<usize>) -> Option<Integer> {
     let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0 };
@@ -241,10 +241,7 @@ impl Arithmetic<'_> {
         let text = fragment.text(source, at);
         match fragment.kind(at)? {
             Kind::Number => integer(text),
-            Kind::Ident => {
-                let offset = fragment.tokens[at].start as usize;
-                context.macros.constant(text, offset).or_else(|| context.declarations.constant(text, offset))
-            }
+            Kind::Ident => context.macros.constant(text, fragment.tokens[at].start as usize),
             _ => None,
         }
     }

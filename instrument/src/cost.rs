@@ -60,7 +60,7 @@ impl Cost {
 /// What each loop of a body costs, in the same order.
 pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec<Cost> {
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
-    let leave = options.polls == Polls::Amortised && options.limits.fuel.is_none();
+    let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {

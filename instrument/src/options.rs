@@ -8,6 +8,9 @@ pub enum Polls {
     /// Whenever an allowance of iterations is used up; loops that provably end soon have none.
     #[default]
     Amortised,
+    /// The same, but loops whose iterations can be told ahead run in strips of them, and others in chunks of a constant number: most of what
+    /// polls cost is gone, but the proof does not follow all that compilers make of it yet.
+    Strips,
     /// In every iteration of every loop.
     Each,
 }

@@ -90,6 +90,8 @@ struct Known<'a> {
 struct Counts {
     allowance: bool,
     turns: usize,
+    /// Whether anything in the function polls, lambdas and classes in it included.
+    polls: bool,
 }
 
 /// The same while it is found out.
@@ -325,7 +327,8 @@ impl Planner<'_> {
             if !has_brace {
                 continue;
             }
-            let counts = Counts { allowance: allowance[index], turns: turns[index] };
+            let polls = allowance.contains(&true);
+            let counts = Counts { allowance: allowance[index], turns: turns[index], polls };
             self.opening(known, &owners[index], scope.open, is_function, counts);
             if !is_function && index > 0 && owners[index].untouched.is_none() {
                 self.lambda(known, &owners[index], body, index);
@@ -354,7 +357,7 @@ impl Planner<'_> {
             return;
         }
         let at = known.fragment.tokens[open].end as usize;
-        let allowance = counts.allowance && self.input.options.polls == Polls::Amortised;
+        let allowance = counts.allowance && self.input.options.polls != Polls::Each;
         let mut opening = Opening { allowance, turns: counts.turns, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
             let name_at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].start as usize;
@@ -363,7 +366,7 @@ impl Planner<'_> {
                 let close = known.fragment.tokens[known.functions[index].close].start as usize;
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
                 opening.kernel = Some((entry, exit));
-                opening.short = !counts.allowance && !self.calls_into_the_file(known, index);
+                opening.short = !counts.polls && !self.calls_into_the_file(known, index);
             } else if known.recursive.contains(&index) {
                 let why = if known.functions[index].constexpr && Self::is_one_return(known, index) {
                     Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")

@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 /// power of two.
 pub(crate) const FIRST_PACE: u32 = 10;
 
-/// Most iterations, by weight, between two looks, however fast they are, as a power of two.
-pub(crate) const MOST_PACE: u32 = 16;
+/// Most iterations, by weight, between two looks, however fast they are, as a power of two. Each loop of a nest is paid for ahead of those
+/// inside it, so a nest of four may run four times as many.
+pub(crate) const MOST_PACE: u32 = 14;
 
 /// Iterations, by weight, that are not worth cutting.
 pub(crate) const SHORT: u32 = 256;
@@ -39,7 +40,7 @@ impl Spelling {
     pub(crate) fn repeat(self, site: u64, weight: u32) -> String {
         match self.polls {
             Polls::Each => format!("__cuinstr_poll{}({site:#x}ull)", self.suffix()),
-            Polls::Amortised => format!("__cuinstr_tick{}(__cuinstr_left, {weight}u, {site:#x}ull)", self.suffix()),
+            Polls::Amortised | Polls::Strips => format!("__cuinstr_tick{}(__cuinstr_left, {weight}u, {site:#x}ull)", self.suffix()),
         }
     }
 
@@ -47,7 +48,7 @@ impl Spelling {
     pub(crate) fn form(self) -> Form {
         match self.polls {
             Polls::Each => Form::Each,
-            Polls::Amortised => Form::CountDown,
+            Polls::Amortised | Polls::Strips => Form::CountDown,
         }
     }
 

@@ -355,7 +355,12 @@ __cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
   }
   if (pace > __cuinstr_most_pace) pace = __cuinstr_most_pace;
   allowance.pace = now << 5 | pace;
-  allowance.left = 1u << pace;
+  unsigned int left = 1u << pace;
+#ifdef __CUDA_ARCH__
+  // Said again, since a proof need not follow how a shift is bounded.
+  asm("" : "+r"(left));
+#endif
+  allowance.left = left < __cuinstr_most ? left : __cuinstr_most;
 }
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
 // __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
@@ -542,7 +547,8 @@ struct __cuinstr_strips<false> {
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 struct __cuinstr_known {
   static constexpr bool value = __cuinstr_all && __cuinstr_steps<__cuinstr_i>::value && !__cuinstr_steps<__cuinstr_i>::narrow &&
-                                __cuinstr_steps<__cuinstr_n>::value && __cuinstr_steps<__cuinstr_s>::number;
+                                __cuinstr_steps<__cuinstr_n>::value && __cuinstr_steps<__cuinstr_s>::number &&
+                                __cuinstr_steps<__cuinstr_i>::number == __cuinstr_steps<__cuinstr_n>::number;
 };
 #define __cuinstr_strip(__cuinstr_name)                                                                                                           \
   template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \

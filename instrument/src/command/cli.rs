@@ -228,6 +228,8 @@ pub(crate) enum Format {
 pub(crate) enum PollsArg {
     /// Whenever an allowance of iterations is used up.
     Amortised,
+    /// The same, with loops cut into strips and chunks where that is sound: faster, but `verify` does not prove all of it yet.
+    Strips,
     /// In each iteration of every loop.
     Each,
 }
@@ -270,6 +272,7 @@ impl RewriteArgs {
     pub(crate) fn polls(&self) -> Polls {
         match self.polls {
             PollsArg::Amortised => Polls::Amortised,
+            PollsArg::Strips => Polls::Strips,
             PollsArg::Each => Polls::Each,
         }
     }

@@ -42,7 +42,8 @@ fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'st
 #[must_use]
 pub fn rewritten_lanes() -> Vec<Lane> {
     vec![
-        rewritten("default", Polls::Amortised, false, &["-O1"]),
+        rewritten("default", Polls::Amortised, false, &["-O0"]),
+        rewritten("strips", Polls::Strips, false, &["-O1"]),
         rewritten("default with fuel", Polls::Amortised, true, &["-O0"]),
         rewritten("each with fuel", Polls::Each, true, &["-O0"]),
         rewritten("each", Polls::Each, false, &["-O0"]),
@@ -55,9 +56,9 @@ pub fn rewritten_lanes() -> Vec<Lane> {
 pub fn rare_lanes() -> Vec<Lane> {
     const CHECKED: &[&str] = &["-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"];
     vec![
-        rewritten("default, sanitized", Polls::Amortised, false, CHECKED),
+        rewritten("strips, sanitized", Polls::Strips, false, CHECKED),
         rewritten("default with fuel, sanitized", Polls::Amortised, true, CHECKED),
-        rewritten("default, optimised", Polls::Amortised, false, &["-O3"]),
+        rewritten("strips, optimised", Polls::Strips, false, &["-O3"]),
     ]
 }
 
@@ -65,7 +66,12 @@ pub fn rare_lanes() -> Vec<Lane> {
 #[must_use]
 pub fn gpu_lanes() -> Vec<Lane> {
     let plain = Lane { name: "plain", counts_edges: false, ..model() };
-    let lanes = [plain, rewritten("default", Polls::Amortised, false, &[]), rewritten("each", Polls::Each, false, &[])];
+    let lanes = [
+        plain,
+        rewritten("default", Polls::Amortised, false, &[]),
+        rewritten("strips", Polls::Strips, false, &[]),
+        rewritten("each", Polls::Each, false, &[]),
+    ];
     lanes
         .into_iter()
         .map(|lane| Lane {
