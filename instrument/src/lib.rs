@@ -19,6 +19,8 @@ pub mod diagnostic;
 mod fragment;
 mod function;
 mod hardware;
+#[cfg(feature = "launcher")]
+pub mod launcher;
 mod macros;
 pub mod options;
 mod place;
@@ -26,6 +28,8 @@ mod plan;
 mod poll;
 pub mod position;
 pub mod prelude;
+#[cfg(feature = "project")]
+pub mod project;
 mod read_only;
 pub mod render;
 mod rewrite;
