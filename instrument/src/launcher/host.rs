@@ -104,7 +104,7 @@ impl HostCompiler {
             let refused = view.say(&pass.names, &knowledge.settings, !new.is_empty())?;
             if refused || pass.code != 0 {
                 if let Some(output) = &call.output {
-                    let _ = fs::remove_file(output);
+                    remove(Path::new(output));
                 }
                 return Ok(pass.code.max(1));
             }
@@ -144,10 +144,17 @@ impl HostCompiler {
         let status = child.wait().map_err(|error| failed(&error))?;
         let stderr = messages.join().unwrap_or_default();
         let names = names.map_err(|error| {
-            let _ = fs::remove_file(&path);
+            remove(&path);
             failed(&error)
         })?;
         Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names })
+    }
+}
+
+/// Removes an output that is not to be read. A device or a pipe is no output that could be removed.
+fn remove(path: &Path) {
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        let _ = fs::remove_file(path);
     }
 }
 

@@ -1,6 +1,6 @@
 //! From paths of a view back to those that the user's own compilation would name.
 //!
-//! A path of a view is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it. `VIEW` holds a name that no source can guess, so the text
+//! A path of a view is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it, or `VIEW/tree/PATH` where the preprocessor has followed links. `VIEW` holds a name that no source can guess, so the text
 //! is replaced wherever it stands: in line markers, in what `__FILE__` became, in messages.
 
 use memchr::memmem::Finder;
@@ -91,6 +91,8 @@ fn translate<E>(
         let rest = &text[found + folder.needle().len()..];
         let (replacement, length) = if rest.starts_with(b"prelude.cuh") {
             (PRELUDE.to_vec(), b"prelude.cuh".len())
+        } else if rest.starts_with(b"tree/") {
+            (b"/".to_vec(), b"tree/".len())
         } else {
             let digits = rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
             let number = rest.strip_prefix(b"r").and_then(|rest| std::str::from_utf8(&rest[..digits]).ok()?.parse::<usize>().ok());

@@ -2,9 +2,8 @@
 //!
 //! | path | is |
 //! | --- | --- |
-//! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them links to rewritten texts and to all other files as they are |
+//! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them its files, rewritten or copied, and links to all others |
 //! | `v-*/rN` | a link to the N-th folder that a path of the command line names, in `tree` |
-//! | `v-*/own/N` | texts that are not shared |
 //! | `v-*/prelude.cuh` | the device side of the ABI and all site maps |
 //!
 //! A file can only be reached through the tree, whatever path leads there, so `#pragma once`, include guards and `#include_next` work as in the
@@ -26,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
@@ -145,6 +144,10 @@ impl View {
     fn inside(&self, name: &[u8]) -> Option<(usize, PathBuf)> {
         let rest = Path::new(OsStr::from_bytes(name)).strip_prefix(&self.folder).ok()?;
         let mut parts = rest.components();
+        if let Ok(path) = rest.strip_prefix("tree") {
+            // The preprocessor has followed links. Some folder leads there, and which one does not matter for what is known of the file.
+            return Some((0, Path::new("/").join(path)));
+        }
         let number = parts.next()?.as_os_str().to_str()?.strip_prefix('r')?.parse::<usize>().ok()?;
         (number < self.plan.roots.len()).then(|| (number, parts.as_path().to_owned()))
     }
@@ -157,12 +160,13 @@ impl View {
     /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through a view.
     pub(super) fn missed(&self, names: &BTreeSet<(Vec<u8>, bool)>, call: &Cuda) -> Vec<Missed> {
         let mut missed = Vec::new();
-        for (name, is_system) in names {
+        for (name, _) in names {
             if let Some((root, rest)) = self.inside(name) {
                 if self.facts(root, &rest).is_none() && Path::new(&self.plan.roots[root].1).join(&rest).is_file() {
                     missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
                 }
-            } else if !is_system && !self.is_system(name) {
+            } else if !self.is_system(name) {
+                // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
                 let name = Path::new(OsStr::from_bytes(name));
                 let folders = call.quote.iter().chain(&call.include);
                 let found =
@@ -249,10 +253,10 @@ struct Builder<'a> {
     quote: Vec<Searched>,
     include: Vec<Searched>,
     system_folders: Vec<PathBuf>,
-    /// Files by their paths without links in folders, and where their texts are: the number of the text, or none for their own.
-    files: BTreeMap<PathBuf, Option<PathBuf>>,
-    /// Texts by the paths of their files without any links.
-    texts: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// Files by their paths without links in folders, and those that they are without any links.
+    files: BTreeMap<PathBuf, PathBuf>,
+    /// Texts of the latter.
+    texts: BTreeMap<PathBuf, Vec<u8>>,
     /// Folders to make, and links between them.
     folders: BTreeSet<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
@@ -339,7 +343,6 @@ impl<'a> Builder<'a> {
 
     fn build(mut self, call: &Cuda, missed: &[Missed]) -> Result<Plan, Error> {
         let failed = |error: io::Error| Error::io("can't write", self.folder, &error);
-        fs::create_dir(self.folder.join("own")).map_err(failed)?;
         let main = self.named(&call.main);
         let Some(main) = main.filter(|place| self.root(place.root).join(&place.rest).is_file()) else {
             return Err(Error { code: 1, ..Error::new(format!("`{}` can't be read", Path::new(&call.main).display()), "check its path") });
@@ -371,11 +374,6 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return Ok(()) };
-        // The same file by another name is the same text.
-        if let Some(text) = self.texts.get(&target) {
-            let text = text.clone();
-            self.files.insert(file.clone(), text);
-        }
         // Its reader will say that it can't be read, if it has one.
         let Ok(bytes) = fs::read(&target) else { return Ok(()) };
         let mut edits = Vec::new();
@@ -388,26 +386,19 @@ impl<'a> Builder<'a> {
                 self.queue.push(found);
             }
         }
-        if self.files.contains_key(&file) {
+        self.files.insert(file, target.clone());
+        // The same file by another name is the same text.
+        if self.texts.contains_key(&target) {
             return Ok(());
         }
         let is_system = self.plan.system.iter().any(|folder| target.starts_with(folder));
         let spelled = Path::new(&self.plan.roots[place.root].0).join(&place.rest);
         let unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
-        let text = match unit.text {
-            Some(text) => {
-                let path = self.folder.join("own").join(self.texts.len().to_string());
-                fs::write(&path, text).map_err(|error| Error::io("can't write", &path, &error))?;
-                Some(path)
-            }
-            None => None,
-        };
         self.has_barriers |= unit.facts.barriers;
         self.plan.has_prelude |= unit.facts.rewritten;
         self.prelude_parts.extend(unit.facts.record.clone());
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
-        self.texts.insert(target, text.clone());
-        self.files.insert(file, text);
+        self.texts.insert(target, unit.text.unwrap_or(bytes));
         Ok(())
     }
 
@@ -493,7 +484,9 @@ impl<'a> Builder<'a> {
     /// A forced include: the current folder comes first, then the search as for a quoted name.
     fn forced(&mut self, name: &OsStr) -> Option<Place> {
         if Path::new(name).is_file() {
-            return self.named(name).filter(|place| !self.is_system(place));
+            // As the preprocessor itself spells what it finds in the current folder.
+            let path = if Path::new(name).is_absolute() { PathBuf::from(name) } else { Path::new(".").join(name) };
+            return self.named(path.as_os_str()).filter(|place| !self.is_system(place));
         }
         let folders: Vec<_> = self.quote.iter().chain(&self.include).copied().collect();
         if let Found::Here(place) = self.search(&folders, Path::new(name)) { Some(place) } else { None }
@@ -518,9 +511,12 @@ impl<'a> Builder<'a> {
         for (from, to) in &self.links {
             symlink(within(to), within(from))?;
         }
-        for (file, text) in &self.files {
-            let place = within(file);
-            symlink(text.as_deref().unwrap_or(file), place)?;
+        for (path, target) in &self.files {
+            // No links: for a system's headers the preprocessor takes the shorter of a path and where it leads. The time is part of what
+            // `#pragma once` goes by, and of `__TIMESTAMP__`.
+            let mut file = File::create(within(path))?;
+            file.write_all(&self.texts[target])?;
+            file.set_modified(fs::metadata(target)?.modified()?)?;
         }
         // The neighbours: what no source names by its text may still be asked for.
         for folder in &self.folders {
