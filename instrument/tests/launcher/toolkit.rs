@@ -14,10 +14,15 @@ pub(crate) fn nvcc() -> Option<PathBuf> {
     let folders = home.into_iter().chain(std::env::split_paths(&path)).chain([fetched]);
     let found = folders.map(|folder| folder.join("nvcc")).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     if found.is_none() {
-        assert!(!std::env::var("CUINSTR_REQUIRE").unwrap_or_default().contains("nvcc"), "CUINSTR_REQUIRE names nvcc, and there is none");
+        assert!(!required("nvcc"), "CUINSTR_REQUIRE names nvcc, and there is none");
         eprintln!("skipped: there is no nvcc");
     }
     found
+}
+
+/// Whether `CUINSTR_REQUIRE` says that this machine has it.
+pub(crate) fn required(what: &str) -> bool {
+    std::env::var("CUINSTR_REQUIRE").unwrap_or_default().split(',').any(|word| word == what)
 }
 
 const KERNEL: &str = "#include \"work.cuh\"\n#include <cstdio>\n\n__global__ void kernel(int* p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = work(n);\n}\n\n\
