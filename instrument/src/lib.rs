@@ -11,6 +11,8 @@
 mod apply;
 mod asm;
 mod bound;
+#[cfg(feature = "build")]
+pub mod build;
 mod calls;
 mod census;
 mod cost;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -121,7 +121,7 @@ impl HostCompiler {
     fn pass(&self, view: &View, call: &super::preprocess::Cuda) -> Result<Pass, Error> {
         let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
-        let mut output = BufWriter::new(File::create(&path).map_err(|error| failed(&error))?);
+        let mut output = File::create(&path).map_err(|error| failed(&error))?;
         let mut command = self.command();
         command.args(call.arguments(view)).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| super::cannot_start(&self.path, &error))?;
@@ -167,18 +167,9 @@ struct Pass {
 }
 
 /// Copies preprocessed text with the user's paths in it, and takes note of the files that it names.
-fn copy(from: impl Read, to: &mut impl Write, translator: &Translator) -> io::Result<BTreeSet<(Vec<u8>, bool)>> {
-    let mut reader = BufReader::with_capacity(1 << 16, from);
-    let mut names = BTreeSet::new();
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        if let Some(name) = Translator::line_marker(&line)
-            && !names.contains(&name)
-        {
-            names.insert(name);
-        }
-        translator.preprocessed(&line, to)?;
-        line.clear();
-    }
-    Ok(names)
+fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator) -> io::Result<BTreeSet<(Vec<u8>, bool)>> {
+    let mut text = Vec::with_capacity(1 << 21);
+    from.read_to_end(&mut text)?;
+    translator.preprocessed(&text, to)?;
+    Ok(Translator::line_markers(&text))
 }

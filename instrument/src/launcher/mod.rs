@@ -24,10 +24,13 @@ mod translate;
 mod unit;
 mod view;
 
+#[cfg(feature = "build")]
+pub(crate) use compiler::find;
 pub use compiler::{is_nvcc, other_compiler};
 pub use host::answer;
 pub use settings::Settings;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -81,12 +84,29 @@ impl std::error::Error for Error {}
 /// # Errors
 /// If there is no such nvcc, it can't be started, or the session can't be set up. What nvcc itself finds wrong is no error here, but its exit code.
 pub fn run(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<u8, Error> {
+    launch(named, arguments, settings).map(|done| done.code)
+}
+
+/// What came of a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Done {
+    /// nvcc's exit code.
+    pub code: u8,
+    /// Gaps, one line each, also those that [`Settings::quiet`] kept from being printed.
+    pub said: BTreeSet<String>,
+}
+
+/// [`run`], and what was said.
+///
+/// # Errors
+/// As for [`run`].
+pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<Done, Error> {
     let nvcc = compiler::find(named)?;
     let line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name))?;
     if line.asks_version {
         let code = code_of(start(Command::new(&nvcc).args(arguments), &nvcc)?);
         println!("{}", settings.version_line());
-        return Ok(code);
+        return Ok(Done { code, said: BTreeSet::new() });
     }
     // Below a running call the source is rewritten already.
     if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
@@ -98,6 +118,7 @@ pub fn run(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result
     let result = supervise(&nvcc, &line, &session, &watch);
     let reached = session.was_reached();
     let names_cuda = line.names_cuda;
+    let said = view::said(session.folder());
     drop(session);
     let code = result?;
     watch.end();
@@ -107,7 +128,7 @@ pub fn run(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result
             "name the host compiler with -ccbin on the command line, not in nvcc.profile",
         ));
     }
-    Ok(code)
+    Ok(Done { code, said })
 }
 
 /// Runs nvcc in its session and waits for it.

@@ -4,6 +4,7 @@
 //! is replaced wherever it stands: in line markers, in what `__FILE__` became, in messages.
 
 use memchr::memmem::Finder;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Path that stands for the prelude: in angle brackets, as the preprocessor's own, which nvcc leaves out of dependencies.
@@ -47,8 +48,25 @@ impl Translator {
         out
     }
 
+    /// All files that line markers of the text name, as they are named, with whether they count as a system's.
+    pub(super) fn line_markers(text: &[u8]) -> BTreeSet<(Vec<u8>, bool)> {
+        let mut names = BTreeSet::new();
+        // Most markers follow upon others of the same file.
+        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+        let starts = memchr::memmem::find_iter(text, b"\n# ").map(|at| at + 1);
+        for start in text.starts_with(b"# ").then_some(0).into_iter().chain(starts) {
+            let line = &text[start..];
+            let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+            let name = memchr::memchr(b'"', line).map_or(line, |at| &line[at..]);
+            if seen.insert(name) {
+                names.extend(Self::line_marker(line));
+            }
+        }
+        names
+    }
+
     /// The file that a line marker names, as it is named, and whether it counts as a system's. Ends of included files are no news.
-    pub(super) fn line_marker(line: &[u8]) -> Option<(Vec<u8>, bool)> {
+    fn line_marker(line: &[u8]) -> Option<(Vec<u8>, bool)> {
         let rest = line.strip_prefix(b"# ")?;
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let rest = rest[digits..].strip_prefix(b" \"").filter(|_| digits > 0)?;
@@ -141,6 +159,8 @@ mod tests {
         assert_eq!(Translator::line_marker(b"# 12 \"a\\\"b.h\" 1 3 4\n"), Some((b"a\"b.h".to_vec(), true)));
         assert_eq!(Translator::line_marker(b"# 0 \"<built-in>\"\n"), Some((b"<built-in>".to_vec(), false)));
         assert_eq!(Translator::line_marker(b"# 1 \"\\303\\244.h\" 2\n"), Some(("ä.h".as_bytes().to_vec(), false)));
+        let text = b"# 1 \"a\" 1\nint i; # 3 \"b\"\n# 2 \"c\" 1 3\n# 9 \"a\" 1";
+        assert_eq!(Translator::line_markers(text), BTreeSet::from([(b"a".to_vec(), false), (b"c".to_vec(), true)]));
         for other in [&b"#pragma once\n"[..], b"# x\n", b"int i;\n", b"# 1 \"open\n"] {
             assert_eq!(Translator::line_marker(other), None);
         }

@@ -33,6 +33,9 @@ use std::path::{Component, Path, PathBuf};
 /// Folders that compilers search by themselves; naming them again changes nothing.
 const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
 
+/// What files of a view are called that hold what was said.
+const SAID: &str = "said-";
+
 /// A file that only the preprocessor's output shows: the folder that a path of the command line names, as spelled, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Missed {
@@ -195,9 +198,7 @@ impl View {
             if let Some((root, rest)) = self.inside(name) {
                 let Some(facts) = self.facts(root, &rest) else { continue };
                 refused |= facts.refused;
-                if !facts.said.is_empty() && (facts.refused || !settings.quiet) {
-                    said.insert(facts.said.clone());
-                }
+                said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
             } else if !is_system && !self.is_system(name) {
                 let path = Path::new(OsStr::from_bytes(name));
                 let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
@@ -209,12 +210,10 @@ impl View {
                 } else if unit.facts.rewritten {
                     refused |= settings.strict;
                     let what = if settings.strict { "error" } else { "warning" };
-                    if !settings.quiet || settings.strict {
-                        said.insert(format!(
-                            "{}: {what}: cuinstr did not rewrite this file: a macro makes its absolute path\n",
-                            path.display()
-                        ));
-                    }
+                    said.insert(format!(
+                        "{}: {what}: cuinstr did not rewrite this file: a macro makes its absolute path\n",
+                        path.display()
+                    ));
                 }
             }
         }
@@ -222,13 +221,24 @@ impl View {
             said.insert("warning: cuinstr stopped looking for further files that macros name: some are not rewritten\n".to_owned());
         }
         for text in said {
-            let mark = self.folder.join(format!("said-{:016x}", hash(0, text.as_bytes())));
-            if File::create_new(mark).is_ok() || refused {
+            let mark = self.folder.join(format!("{SAID}{:016x}", hash(0, text.as_bytes())));
+            let is_new = File::create_new(mark).and_then(|mut file| file.write_all(text.as_bytes())).is_ok();
+            if refused || is_new && !settings.quiet {
                 eprint!("{text}");
             }
         }
         Ok(refused)
     }
+}
+
+/// All that was said in the session, in no order that matters.
+pub(super) fn said(session: &Path) -> BTreeSet<String> {
+    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let views = files(session).filter(|path| path.is_dir());
+    let marks = views
+        .flat_map(|view| files(&view))
+        .filter(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(SAID.as_bytes())));
+    marks.filter_map(|mark| fs::read_to_string(mark).ok()).flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 /// A file that is on its way into the tree.

@@ -1,4 +1,4 @@
-//! Build systems as they are: CMake and make, with one word more on their command line.
+//! Build systems as they are: `CMake` and make, with one word more on their command line.
 
 use crate::project::{BINARY, Project, expect, text};
 use crate::toolkit::{nvcc, required};

@@ -2,6 +2,7 @@
 //! it was called and has the host's compiler preprocess, as nvcc does; the rest needs nvcc itself.
 
 mod arguments;
+mod cargo;
 mod doors;
 mod failures;
 mod headers;
