@@ -186,6 +186,10 @@ pub(crate) struct HowArgs {
 pub(crate) struct Flags {
     #[command(flatten)]
     pub(crate) how: HowArgs,
+
+    /// Fail if the proof finds a loop in the compiled PTX that is neither polled nor bounded.
+    #[arg(long)]
+    pub(crate) verify: bool,
 }
 
 /// How diagnostics look.

@@ -69,7 +69,7 @@ fn settings() -> Result<Settings, String> {
         std::env::VarError::NotUnicode(_) => Err(format!("error: {FLAGS} is not UTF-8\n")),
     })?;
     let words = shlex::split(&text).ok_or_else(|| format!("error: a quote in {FLAGS} has no partner: {text}\n"))?;
-    let Flags { how } = Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
+    let Flags { how, verify } = Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
     Ok(Settings {
         polls: how.polls(),
         at_exit: how.at_exit(),
@@ -78,5 +78,6 @@ fn settings() -> Result<Settings, String> {
         config: how.config,
         strict: how.strict,
         quiet: how.quiet,
+        verify,
     })
 }

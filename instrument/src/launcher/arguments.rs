@@ -162,6 +162,9 @@ const JOINED: &[u8] = b"IDULlOtmex";
 const ANSWERS: &[&str] =
     &["--help", "-h", "--list-gpu-code", "-code-ls", "--list-gpu-arch", "-arch-ls", "--dryrun", "-dryrun", "--clean-targets", "-clean"];
 
+/// Options that leave intermediate files behind.
+const KEEPS: &[&str] = &["--keep", "-keep", "--save-temps", "-save-temps"];
+
 /// What the command line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct CommandLine {
@@ -183,6 +186,30 @@ pub(super) struct CommandLine {
     pub(super) asks_version: bool,
     /// `--dryrun`, `--verbose`: nvcc prints its commands.
     pub(super) prints_commands: bool,
+    /// What is made.
+    pub(super) product: Product,
+    /// `-o`.
+    pub(super) output: Option<OsString>,
+    /// `-odir`.
+    pub(super) output_folder: Option<OsString>,
+    /// What is compiled or linked.
+    pub(super) sources: Vec<OsString>,
+    /// `--keep`: intermediate files stay.
+    pub(super) keeps: bool,
+}
+
+/// What nvcc makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Product {
+    /// Text for the GPU.
+    Ptx,
+    /// An object for each source.
+    Object,
+    /// A file for each source with this ending, or one program.
+    Binary(Option<&'static str>),
+    /// No code.
+    #[default]
+    Nothing,
 }
 
 /// One word that was understood.
@@ -223,6 +250,8 @@ impl CommandLine {
         line.preprocesses = !facts.answers;
         line.asks_version = facts.version;
         line.prints_commands = facts.prints_commands;
+        line.product = if facts.answers { Product::Nothing } else { facts.product.unwrap_or(Product::Binary(None)) };
+        (line.output, line.output_folder, line.sources, line.keeps) = (facts.output, facts.output_folder, facts.sources, facts.keeps);
         Ok(line)
     }
 }
@@ -238,6 +267,11 @@ struct Facts {
     answers: bool,
     version: bool,
     prints_commands: bool,
+    product: Option<Product>,
+    output: Option<OsString>,
+    output_folder: Option<OsString>,
+    sources: Vec<OsString>,
+    keeps: bool,
 }
 
 impl Facts {
@@ -251,6 +285,7 @@ impl Facts {
             match meaning {
                 Meaning::Input(name) => {
                     self.inputs += 1;
+                    self.sources.push(from_bytes(name));
                     self.cuda_inputs += usize::from(name.ends_with(b".cu"));
                 }
                 Meaning::Value { name: b"-x" | b"--x", value, .. } => {
@@ -260,9 +295,14 @@ impl Facts {
                 Meaning::Value { name: b"-ccbin" | b"--compiler-bindir", at: start, next, .. } => {
                     self.host_compilers.push((at + usize::from(next), start));
                 }
+                Meaning::Value { name: b"-o" | b"--output-file", value, .. } => self.output = Some(from_bytes(value)),
+                Meaning::Value { name: b"-odir" | b"--output-directory", value, .. } => self.output_folder = Some(from_bytes(value)),
+                Meaning::Value { name: b"-keep-dir" | b"--keep-dir", .. } => self.keeps = true,
                 Meaning::Flag(b"--version" | b"-V") => self.version = true,
                 Meaning::Flag(b"--verbose" | b"-v") => self.prints_commands = true,
                 Meaning::Flag(name) => {
+                    self.product = self.product.or(product(name));
+                    self.keeps |= KEEPS.iter().any(|keep| keep.as_bytes() == name);
                     self.answers |= ANSWERS.iter().any(|answer| answer.as_bytes() == name);
                     self.prints_commands |= name == b"--dryrun" || name == b"-dryrun";
                 }
@@ -280,7 +320,34 @@ impl Facts {
         self.answers |= other.answers;
         self.version |= other.version;
         self.prints_commands |= other.prints_commands;
+        self.product = self.product.or(other.product);
+        self.keeps |= other.keeps;
     }
+}
+
+/// What the option makes nvcc make.
+fn product(option: &[u8]) -> Option<Product> {
+    Some(match option {
+        b"-ptx" | b"--ptx" => Product::Ptx,
+        b"-c" | b"--compile" | b"-dc" | b"--device-c" | b"-dw" | b"--device-w" => Product::Object,
+        b"-cubin" | b"--cubin" => Product::Binary(Some("cubin")),
+        b"-fatbin" | b"--fatbin" => Product::Binary(Some("fatbin")),
+        b"-E"
+        | b"--preprocess"
+        | b"-M"
+        | b"--generate-dependencies"
+        | b"-MM"
+        | b"--generate-nonsystem-dependencies"
+        | b"-cuda"
+        | b"--cuda"
+        | b"-fdevice-syntax-only"
+        | b"--fdevice-syntax-only"
+        | b"-optix-ir"
+        | b"--optix-ir"
+        | b"-ltoir"
+        | b"--ltoir" => Product::Nothing,
+        _ => return None,
+    })
 }
 
 fn meaning<'a>(word: &'a [u8], next: Option<&'a [u8]>) -> Meaning<'a> {

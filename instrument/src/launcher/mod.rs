@@ -9,13 +9,15 @@
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
 //! → `include` (which files a source names) → `view` (the folders that the preprocessor sees) → `unit` (one rewritten file) with `store` (shared
-//! by parallel calls) → `translate` (the user's paths again).
+//! by parallel calls) → `translate` (the user's paths again). `proof` looks at
+//! what nvcc made.
 
 mod arguments;
 mod compiler;
 mod host;
 mod include;
 mod preprocess;
+mod proof;
 mod session;
 mod settings;
 mod signal;
@@ -115,10 +117,20 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
     let session = session::Session::begin(&nvcc, &line, settings)?;
-    let result = supervise(&nvcc, &line, &session, &watch);
+    let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
+    let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
+    let mut findings = BTreeSet::new();
+    if settings.verify && line.preprocesses && result == Ok(0) {
+        findings = proof::findings(&line, &session)?;
+        for finding in &findings {
+            eprintln!("{finding}");
+        }
+        result = if findings.is_empty() { Ok(0) } else { Ok(1) };
+    }
     let reached = session.was_reached();
     let names_cuda = line.names_cuda;
-    let said = view::said(session.folder());
+    let mut said = view::said(session.folder());
+    said.extend(findings);
     drop(session);
     let code = result?;
     watch.end();
@@ -132,9 +144,15 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
 }
 
 /// Runs nvcc in its session and waits for it.
-fn supervise(nvcc: &Path, line: &arguments::CommandLine, session: &session::Session, watch: &signal::Watch) -> Result<u8, Error> {
+fn supervise(
+    nvcc: &Path,
+    line: &arguments::CommandLine,
+    further: &[OsString],
+    session: &session::Session,
+    watch: &signal::Watch,
+) -> Result<u8, Error> {
     let mut command = Command::new(nvcc);
-    command.args(session.arguments(line)).env(SESSION, session.folder()).env("PATH", session.search_path());
+    command.args(session.arguments(line)).args(further).env(SESSION, session.folder()).env("PATH", session.search_path());
     for (name, value) in session.variables(line) {
         command.env(name, value);
     }

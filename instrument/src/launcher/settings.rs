@@ -21,6 +21,8 @@ pub struct Settings {
     pub config: Option<PathBuf>,
     /// Whether a gap fails the compilation.
     pub strict: bool,
+    /// Whether a loop fails the compilation of which it is not proved, on the PTX, that it can be stopped or ends.
+    pub verify: bool,
     /// Whether gaps go unsaid.
     pub quiet: bool,
 }

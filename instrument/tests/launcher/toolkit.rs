@@ -139,3 +139,35 @@ fn messages_are_nvccs_own() {
         assert!(!plain.stderr.is_empty(), "{file}");
     }
 }
+
+#[test]
+fn a_compilation_fails_if_the_proof_does() {
+    let Some(nvcc) = nvcc() else { return };
+    // A loop in a system's header is none of ours to rewrite, and none that can be stopped.
+    let hidden = "__device__ inline void hidden(volatile int* p) { while (*p) { } }\n";
+    let user = "#include <hidden.h>\n__global__ void kernel(int* p) { hidden(p); }\n";
+    let project = Project::new(&[("a.cu", KERNEL), ("include/work.cuh", HEADER), ("system/hidden.h", hidden), ("b.cu", user)]);
+    let run = |words: &[&str], code| {
+        let mut command = project.command(BINARY);
+        command.arg(&nvcc).args(["-Iinclude", "-isystem", "system", "-lineinfo"]).args(words).env("CUINSTR_FLAGS", "--verify");
+        text(&expect(&mut command, code).stderr)
+    };
+    assert_eq!(run(&["-c", "a.cu", "-gencode", "arch=compute_80,code=sm_80", "-gencode", "arch=compute_90,code=sm_90"], 0), "");
+    assert!(project.path().join("a.o").is_file());
+    for (words, output) in
+        [(&["-c", "b.cu"][..], "b.o"), (&["-ptx", "b.cu"], "b.ptx"), (&["-cubin", "-arch=sm_90", "b.cu", "-o", "b.bin"], "b.bin")]
+    {
+        let message = run(words, 1);
+        assert!(message.contains("system/hidden.h:1:") && message.contains("error[CI050]"), "{message}");
+        assert!(!project.path().join(output).exists(), "{output}");
+    }
+    assert!(run(&["-c", "a.cu", "--keep"], 2).contains("do not go together"));
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+    assert!(
+        fs::read_dir(project.path()).expect("readable").all(|entry| entry
+            .expect("readable")
+            .path()
+            .extension()
+            .is_none_or(|ending| ending != "ptx"))
+    );
+}
