@@ -29,6 +29,7 @@ const CUDA: &[&str] = &[
     "-MM a.cu -MT target",
     "-MD -MF a.d -MT a.o -c a.cu",
     "-MMD -MP -c a.cu",
+    "--generate-dependencies-with-compile --dependency-output a.o.d -DTORCH_EXTENSION_NAME=x --compiler-options -fPIC -c a.cu -o a.o",
     "-cuda a.cu",
     "a.cu b.cpp c.o libd.a -o prog",
     "a.cu b.cu c.cu -c -odir build",
