@@ -8,6 +8,7 @@ use super::unit::{Facts, Unit};
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The store in a folder.
@@ -16,11 +17,13 @@ pub(super) struct Store {
     folder: PathBuf,
 }
 
-/// What an entry holds beside texts.
+/// The first line of an entry; the header's bytes follow, then its text.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     key: String,
     facts: Facts,
+    bytes: usize,
+    has_text: bool,
 }
 
 impl Store {
@@ -31,13 +34,11 @@ impl Store {
 
     /// The unit that another call made of these bytes under this key.
     pub(super) fn get(&self, key: &str, bytes: &[u8]) -> Option<Unit> {
-        let place = self.place(key, bytes);
-        let entry: Entry = serde_json::from_slice(&fs::read(place.join("entry.json")).ok()?).ok()?;
-        if entry.key != key || fs::read(place.join("source")).ok()? != bytes {
-            return None;
-        }
-        let text = if entry.facts.rewritten { Some(fs::read(place.join("text")).ok()?) } else { None };
-        Some(Unit { facts: entry.facts, text })
+        let content = fs::read(self.place(key, bytes)).ok()?;
+        let line = memchr::memchr(b'\n', &content)?;
+        let entry: Entry = serde_json::from_slice(&content[..line]).ok()?;
+        let (kept, text) = content[line + 1..].split_at_checked(entry.bytes)?;
+        (entry.key == key && kept == bytes).then(|| Unit { facts: entry.facts, text: entry.has_text.then(|| text.to_vec()) })
     }
 
     /// Keeps a unit for others. That another call was first is fine: it wrote the same.
@@ -45,21 +46,18 @@ impl Store {
     /// # Errors
     /// If it can't be written.
     pub(super) fn put(&self, key: &str, bytes: &[u8], unit: &Unit) -> Result<(), Error> {
-        let entry = Entry { key: key.to_owned(), facts: unit.facts.clone() };
+        let entry = Entry { key: key.to_owned(), facts: unit.facts.clone(), bytes: bytes.len(), has_text: unit.text.is_some() };
         let write = || {
-            let new = tempfile::Builder::new().prefix("new-").tempdir_in(&self.folder)?;
-            fs::write(new.path().join("source"), bytes)?;
-            if let Some(text) = &unit.text {
-                fs::write(new.path().join("text"), text)?;
-            }
-            fs::write(new.path().join("entry.json"), serde_json::to_vec(&entry)?)?;
-            if fs::rename(new.path(), self.place(key, bytes)).is_ok() {
-                // It bears another name now, under which nobody is to remove it.
-                let _ = new.keep();
-            }
+            let mut content = serde_json::to_vec(&entry)?;
+            content.push(b'\n');
+            content.extend_from_slice(bytes);
+            content.extend_from_slice(unit.text.as_deref().unwrap_or_default());
+            let mut new = tempfile::Builder::new().prefix("new-").tempfile_in(&self.folder)?;
+            new.write_all(&content)?;
+            new.persist(self.place(key, bytes)).map_err(|error| error.error)?;
             Ok(())
         };
-        write().map_err(|error| Error::io("can't write to", &self.folder, &error))
+        write().map_err(|error: io::Error| Error::io("can't write to", &self.folder, &error))
     }
 
     fn place(&self, key: &str, bytes: &[u8]) -> PathBuf {

@@ -274,6 +274,8 @@ struct Builder<'a> {
     angled: BTreeMap<Vec<u8>, Option<Place>>,
     prelude_parts: BTreeSet<String>,
     has_barriers: bool,
+    /// Whether a source may name files that are not known from its text.
+    has_others: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -293,6 +295,7 @@ impl<'a> Builder<'a> {
             angled: BTreeMap::new(),
             prelude_parts: BTreeSet::new(),
             has_barriers: false,
+            has_others: false,
         };
         let system = builder.system(call);
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
@@ -351,6 +354,10 @@ impl<'a> Builder<'a> {
         Path::new(&self.plan.roots[number].1)
     }
 
+    fn searched_root(&self, folder: &Searched) -> Option<PathBuf> {
+        if let Searched::Root(root) = *folder { Some(self.root(root).to_owned()) } else { None }
+    }
+
     fn build(mut self, call: &Cuda, missed: &[Missed]) -> Result<Plan, Error> {
         let failed = |error: io::Error| Error::io("can't write", self.folder, &error);
         let main = self.named(&call.main);
@@ -387,7 +394,9 @@ impl<'a> Builder<'a> {
         // Its reader will say that it can't be read, if it has one.
         let Ok(bytes) = fs::read(&target) else { return Ok(()) };
         let mut edits = Vec::new();
-        for reference in include::references(&bytes) {
+        let names = include::names(&bytes);
+        self.has_others |= names.others;
+        for reference in names.references {
             if let Some(found) = self.find(place, &bytes[reference.name.clone()], &reference) {
                 if bytes[reference.name.start] == b'/' {
                     let name = self.folder.join(format!("r{}", found.root)).join(&found.rest);
@@ -528,8 +537,11 @@ impl<'a> Builder<'a> {
             file.write_all(&self.texts[target])?;
             file.set_modified(fs::metadata(target)?.modified()?)?;
         }
-        // The neighbours: what no source names by its text may still be asked for.
-        for folder in &self.folders {
+        // The neighbours: what no source names by its text may still be asked for, by a system's header where folders are searched for it, and
+        // anywhere by a source that has a macro make the name.
+        let searched: Vec<PathBuf> = self.quote.iter().chain(&self.include).filter_map(|folder| self.searched_root(folder)).collect();
+        let needs_all = |folder: &Path| self.has_others || searched.iter().any(|root| folder.starts_with(root));
+        for folder in self.folders.iter().filter(|folder| needs_all(folder)) {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 match symlink(&path, within(&path)) {
