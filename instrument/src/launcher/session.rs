@@ -103,35 +103,10 @@ impl Session {
             search_path: env::var_os("PATH").unwrap_or_default(),
             store: store.clone().into_os_string(),
         };
-        let session = Self { base, folder, knowledge, _lock: lock };
-        session.fill(&names, line).map_err(failed(&session.folder))?;
+        fill(&folder, &knowledge, &names, line).map_err(failed(&folder))?;
         make_private(&store).map_err(failed(&store))?;
-        Ok(session)
-    }
-
-    /// Writes links and knowledge.
-    fn fill(&self, names: &[OsString], line: &CommandLine) -> io::Result<()> {
-        let own = env::current_exe()?;
-        let bin = self.folder.join("bin");
-        fs::create_dir(&bin)?;
-        for name in names {
-            let place = bin.join(name);
-            if !place.is_symlink() {
-                symlink(&own, place)?;
-            }
-        }
-        if let Some(host) = &self.knowledge.host_folder {
-            let links = self.folder.join("host");
-            fs::create_dir(&links)?;
-            let given = named_compilers(line).filter_map(|(_, value)| Path::new(&value).file_name().map(OsStr::to_owned));
-            for name in HOST_NAMES.iter().map(OsString::from).chain(given) {
-                let place = links.join(&name);
-                if is_program(&Path::new(host).join(&name)) && !place.is_symlink() {
-                    symlink(&own, place)?;
-                }
-            }
-        }
-        fs::write(self.folder.join("session.json"), serde_json::to_vec(&self.knowledge)?)
+        // Not before all of it is there: what ends a session waits for the lock that the caller holds.
+        Ok(Self { base, folder, knowledge, _lock: lock })
     }
 
     /// The folder.
@@ -209,6 +184,31 @@ impl Session {
     pub(super) fn was_reached(&self) -> bool {
         self.folder.join("reached").exists()
     }
+}
+
+/// Writes links and knowledge.
+fn fill(folder: &Path, knowledge: &Knowledge, names: &[OsString], line: &CommandLine) -> io::Result<()> {
+    let own = env::current_exe()?;
+    let bin = folder.join("bin");
+    fs::create_dir(&bin)?;
+    for name in names {
+        let place = bin.join(name);
+        if !place.is_symlink() {
+            symlink(&own, place)?;
+        }
+    }
+    if let Some(host) = &knowledge.host_folder {
+        let links = folder.join("host");
+        fs::create_dir(&links)?;
+        let given = named_compilers(line).filter_map(|(_, value)| Path::new(&value).file_name().map(OsStr::to_owned));
+        for name in HOST_NAMES.iter().map(OsString::from).chain(given) {
+            let place = links.join(&name);
+            if is_program(&Path::new(host).join(&name)) && !place.is_symlink() {
+                symlink(&own, place)?;
+            }
+        }
+    }
+    fs::write(folder.join("session.json"), serde_json::to_vec(knowledge)?)
 }
 
 impl Drop for Session {

@@ -152,6 +152,16 @@ fn user() -> String {
 }
 
 #[test]
+fn a_session_that_can_not_be_set_up_is_an_error_and_leaves_nothing() {
+    let project = Project::new(&[("a.cu", SPIN)]);
+    // No file can bear this name, so no link can.
+    let name = "g".repeat(300);
+    let output = expect(&mut project.launch(&["-ccbin", &name, "-c", "a.cu"]), 3);
+    assert!(text(&output.stderr).contains("can't write"), "{}", text(&output.stderr));
+    assert_eq!(project.left_behind(), NOTHING);
+}
+
+#[test]
 fn an_output_that_can_not_be_written_is_an_error() {
     let project = Project::new(&[("a.cu", SPIN)]);
     // Every write fails there, as on a full disk.
