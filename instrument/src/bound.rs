@@ -3,83 +3,122 @@
 //! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
 //! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
 
-use crate::fragment::Fragment;
+use crate::induction::{self, Induction, Relation, Step};
 use crate::macros::{Integer, integer};
 use crate::read_only::{self, Context};
-use crate::statement::{Loop, LoopKind};
+use crate::statement::Loop;
 use crate::token::Kind;
+use std::ops::Range;
 
 /// Most trips of a loop that may be left alone.
 const MOST_TRIPS: i64 = 4096;
 
+/// Most threads of a block along an axis, which no `blockDim` exceeds.
+const MOST_THREADS: i64 = 1024;
+
 /// How often the loop's body runs at most, if that is a small constant.
 pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
-    let (source, fragment) = (context.source, context.fragment);
-    let (open, close) = loop_.header?;
-    if loop_.kind != LoopKind::For {
-        return None;
-    }
-    let (first, second) = semicolons(fragment, open, close)?;
-    let text = |index: usize| fragment.text(source, index);
-    // `int i = 0`
-    let assign = (open + 1..first).find(|index| fragment.kind(*index) == Some(Kind::Assign))?;
-    let counter = text(assign.checked_sub(1)?);
-    if fragment.kind(assign - 1) != Some(Kind::Ident) || assign - 1 == open + 1 {
-        return None;
-    }
-    let signed = is_wide_integer(context, open + 1, assign - 1)?;
-    let start = literal(context, assign + 1, first)?;
-    // `i < 32`
-    if text(first + 1) != counter {
-        return None;
-    }
-    let relation = match text(first + 2) {
-        b"<" => Relation::Below,
-        b">" => Relation::Above,
-        b"<=" => Relation::AtMost,
-        b">=" => Relation::AtLeast,
-        b"!=" => Relation::Not,
-        _ => return None,
-    };
-    let bound = literal(context, first + 3, second)?;
-    // A signed counter is compared as an unsigned one with an unsigned bound, and what an unsigned literal makes of its start is as odd.
-    if signed && (start.unsigned || bound.unsigned) {
-        return None;
-    }
-    let step = step(context, counter, second + 1, close)?;
-    let trips = count(start.value, bound.value, step, &relation, signed)?;
-    read_only::leaves_alone(context, counter, loop_).then_some(trips)
+    let induction = induction::read(context, loop_)?;
+    let type_ = wide_integer(context, &induction.type_)?;
+    let trips = match &induction.step {
+        Step::Up => steady(context, &induction, type_, 1),
+        Step::Down => steady(context, &induction, type_, -1),
+        Step::Plus(amount) => steady(context, &induction, type_, literal(context, amount)?.value),
+        Step::Minus(amount) => steady(context, &induction, type_, -literal(context, amount)?.value),
+        Step::Divided(amount) => shrinking(context, &induction, type_, literal(context, amount)?.value),
+        Step::Right(amount) => shrinking(context, &induction, type_, power(literal(context, amount)?.value)?),
+        Step::Times(amount) => growing(context, &induction, literal(context, amount)?.value),
+        Step::Left(amount) => growing(context, &induction, power(literal(context, amount)?.value)?),
+    }?;
+    read_only::leaves_alone(context, induction.counter, loop_).then_some(trips)
 }
 
-/// The two semicolons of a `for` header.
-pub(crate) fn semicolons(fragment: &Fragment, open: usize, close: usize) -> Option<(usize, usize)> {
-    let mut found = Vec::with_capacity(2);
-    let mut at = open + 1;
-    while at < close {
-        match fragment.tokens[at].kind {
-            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
-            Kind::Punct(b';') => found.push(at),
-            // Two headers in one: neither is known to be the one that is compiled.
-            Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd => return None,
-            _ => {}
-        }
-        at += 1;
+/// `for (int i = 0; i < 32; i += 4)`.
+fn steady(context: &Context, induction: &Induction, type_: WideInteger, step: i64) -> Option<u64> {
+    let start = literal(context, &induction.start)?;
+    let bound = literal(context, &induction.bound)?;
+    // A signed counter is compared as an unsigned one with an unsigned bound, and what an unsigned literal makes of its start is as odd.
+    if step == 0 || (type_.signed && (start.unsigned || bound.unsigned)) {
+        return None;
     }
-    match found[..] {
-        [first, second] => Some((first, second)),
+    count(start.value, bound.value, step, induction.relation, type_.signed)
+}
+
+/// `for (int half = anything; half > 0; half /= 2)`: division by two and more ends at zero wherever it starts. A shift does for what is not
+/// negative, and where zero is only left, not passed, a negative number would stay what it is.
+fn shrinking(context: &Context, induction: &Induction, type_: WideInteger, divisor: i64) -> Option<u64> {
+    let bound = literal(context, &induction.bound)?;
+    let ends = match induction.relation {
+        Relation::Above => bound.value >= 0,
+        Relation::AtLeast => bound.value >= 1,
+        Relation::Not => bound.value == 0 && !type_.signed,
+        Relation::Below | Relation::AtMost => false,
+    };
+    if divisor < 2 || !ends || (type_.signed && bound.unsigned) {
+        return None;
+    }
+    let Some(mut value) = most(context, &induction.start) else { return Some(type_.bits) };
+    let mut trips = 0;
+    while value > 0 {
+        value /= divisor;
+        trips += 1;
+    }
+    Some(trips)
+}
+
+/// `for (int stride = 1; stride < 256; stride *= 2)`. The last product does not overflow.
+fn growing(context: &Context, induction: &Induction, factor: i64) -> Option<u64> {
+    let mut value = literal(context, &induction.start)?.value;
+    let bound = most(context, &induction.bound)?;
+    if value < 1 || factor < 2 || factor.checked_mul(bound.max(value))? > i64::from(i32::MAX) {
+        return None;
+    }
+    let goes_on = |value: i64| match induction.relation {
+        Relation::Below => value < bound,
+        Relation::AtMost => value <= bound,
+        Relation::Above | Relation::AtLeast | Relation::Not => false,
+    };
+    if !matches!(induction.relation, Relation::Below | Relation::AtMost) {
+        return None;
+    }
+    let mut trips = 0;
+    while goes_on(value) {
+        value *= factor;
+        trips += 1;
+    }
+    Some(trips)
+}
+
+fn power(shift: i64) -> Option<i64> {
+    (1..=29).contains(&shift).then(|| 1 << shift)
+}
+
+/// The most that an expression can be: a literal, or the size of a block or warp, divided by a literal perhaps.
+fn most(context: &Context, range: &Range<usize>) -> Option<i64> {
+    if let Some(literal) = literal(context, range) {
+        return Some(literal.value);
+    }
+    let text = |at: usize| context.fragment.text(context.source, at);
+    let declared = |name: &[u8]| context.declarations.declares(name) || context.macros.is_defined(name);
+    let (size, behind) = if range.len() >= 3 && text(range.start) == b"blockDim" && text(range.start + 1) == b"." && !declared(b"blockDim")
+    {
+        (MOST_THREADS, range.start + 3)
+    } else if !range.is_empty() && text(range.start) == b"warpSize" && !declared(b"warpSize") {
+        (32, range.start + 1)
+    } else {
+        return None;
+    };
+    match range.end - behind {
+        0 => Some(size),
+        2 if text(behind) == b"/" => Some(size / literal(context, &(behind + 1..range.end))?.value.max(1)),
+        3 if text(behind) == b">" && text(behind + 1) == b">" => {
+            Some(size >> literal(context, &(behind + 2..range.end))?.value.clamp(0, 31))
+        }
         _ => None,
     }
 }
 
-enum Relation {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-    Not,
-}
-
-fn count(start: i64, bound: i64, step: i64, relation: &Relation, signed: bool) -> Option<u64> {
+fn count(start: i64, bound: i64, step: i64, relation: Relation, signed: bool) -> Option<u64> {
     // An unsigned counter below zero is a huge one.
     let lowest = if signed { -MOST_TRIPS } else { 0 };
     if start < lowest || bound < lowest {
@@ -98,64 +137,120 @@ fn count(start: i64, bound: i64, step: i64, relation: &Relation, signed: bool) -
     (trips <= MOST_TRIPS).then_some(trips.unsigned_abs())
 }
 
-/// Whether the tokens name an integer type of at least 32 bits, and whether it is signed.
-fn is_wide_integer(context: &Context, from: usize, to: usize) -> Option<bool> {
+/// An integer type of at least 32 bits.
+#[derive(Debug, Clone, Copy)]
+struct WideInteger {
+    signed: bool,
+    /// At most so many bits.
+    bits: u64,
+}
+
+/// The integer type of at least 32 bits that the tokens name.
+fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> {
     let mut signed = true;
-    let mut wide = false;
-    for at in from..to {
+    let mut bits = 0;
+    for at in range.clone() {
         let text = context.fragment.text(context.source, at);
         if context.fragment.kind(at) == Some(Kind::Ident) && text != b"std" && !read_only::is_number_type(context.declarations, text) {
             return None;
         }
         match text {
-            b"int" | b"long" | b"int32_t" | b"int64_t" | b"ptrdiff_t" => wide = true,
-            b"unsigned" | b"uint" | b"uint32_t" | b"uint64_t" | b"size_t" => (wide, signed) = (true, false),
+            b"int" | b"int32_t" => bits = bits.max(32),
+            b"long" | b"int64_t" | b"ptrdiff_t" => bits = 64,
+            b"unsigned" | b"uint" | b"uint32_t" => (bits, signed) = (bits.max(32), false),
+            b"uint64_t" | b"size_t" => (bits, signed) = (64, false),
             b"std" | b"::" | b"signed" | b"register" => {}
             _ => return None,
         }
     }
-    wide.then_some(signed)
+    (bits > 0).then_some(WideInteger { signed, bits })
 }
 
-/// An integer: a literal with a sign perhaps, or a macro of this file that stands for one. Any other name is looked up nowhere.
-fn literal(context: &Context, from: usize, to: usize) -> Option<Integer> {
-    let (source, fragment) = (context.source, context.fragment);
-    let (negative, at) = if fragment.is(from, b'-') { (true, from + 1) } else { (false, from) };
-    if to != at + 1 {
-        return None;
-    }
-    let text = fragment.text(source, at);
-    let Integer { value, unsigned } = match fragment.kind(at)? {
-        Kind::Number => integer(text)?,
-        Kind::Ident => context.macros.constant(text, fragment.tokens[at].start as usize)?,
-        _ => return None,
-    };
-    // The negative of an unsigned number is a huge one.
-    match (negative, unsigned) {
-        (true, true) => None,
-        (true, false) => Some(Integer { value: -value, unsigned }),
-        (false, _) => Some(Integer { value, unsigned }),
-    }
+/// An integer: a literal, a macro or `constexpr` variable of this file that stands for one, or a sum or product of such. Any other name is
+/// looked up nowhere.
+pub(crate) fn literal(context: &Context, range: &Range<usize>) -> Option<Integer> {
+    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0 };
+    let value = reader.sum()?;
+    (reader.at == range.end).then_some(value)
 }
 
-/// `++i`, `i++`, `i += 4` and their mirror images.
-fn step(context: &Context, counter: &[u8], from: usize, to: usize) -> Option<i64> {
-    let text = |index: usize| context.fragment.text(context.source, index);
-    let step = match to.checked_sub(from)? {
-        2 => match (text(from), text(from + 1)) {
-            (b"++", name) | (name, b"++") if name == counter => 1,
-            (b"--", name) | (name, b"--") if name == counter => -1,
-            _ => return None,
-        },
-        3 | 4 if text(from) == counter => {
-            let amount = literal(context, from + 2, to)?.value;
-            match text(from + 1) {
-                b"+=" => amount,
-                b"-=" => -amount,
-                _ => return None,
-            }
+/// Arithmetic of constants, none of which is large.
+struct Arithmetic<'a> {
+    context: &'a Context<'a>,
+    at: usize,
+    end: usize,
+    depth: usize,
+}
+
+impl Arithmetic<'_> {
+    fn takes(&mut self, byte: u8) -> bool {
+        let found = self.at < self.end && self.context.fragment.is(self.at, byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn sum(&mut self) -> Option<Integer> {
+        let mut left = self.product()?;
+        loop {
+            let value = if self.takes(b'+') {
+                let right = self.product()?;
+                (left.value + right.value, right.unsigned)
+            } else if self.takes(b'-') {
+                let right = self.product()?;
+                (left.value - right.value, right.unsigned)
+            } else {
+                return Some(left);
+            };
+            left = small(value.0, left.unsigned || value.1)?;
         }
-        _ => return None,
-    };
-    (step != 0).then_some(step)
+    }
+
+    fn product(&mut self) -> Option<Integer> {
+        let mut left = self.factor()?;
+        loop {
+            let value = if self.takes(b'*') {
+                let right = self.factor()?;
+                (left.value.checked_mul(right.value)?, right.unsigned)
+            } else if self.takes(b'/') {
+                let right = self.factor()?;
+                (left.value.checked_div(right.value)?, right.unsigned)
+            } else {
+                return Some(left);
+            };
+            left = small(value.0, left.unsigned || value.1)?;
+        }
+    }
+
+    fn factor(&mut self) -> Option<Integer> {
+        let (context, at) = (self.context, self.at);
+        let (source, fragment) = (context.source, context.fragment);
+        if at >= self.end || self.depth > 16 {
+            return None;
+        }
+        if self.takes(b'-') {
+            let Integer { value, unsigned } = self.factor()?;
+            return small(-value, unsigned);
+        }
+        if self.takes(b'(') {
+            self.depth += 1;
+            let inner = self.sum()?;
+            self.depth -= 1;
+            return self.takes(b')').then_some(inner);
+        }
+        self.at += 1;
+        let text = fragment.text(source, at);
+        match fragment.kind(at)? {
+            Kind::Number => integer(text),
+            Kind::Ident => {
+                let offset = fragment.tokens[at].start as usize;
+                context.macros.constant(text, offset).or_else(|| context.declarations.constant(text, offset))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The negative of an unsigned number is a huge one, and no sum of small ones overflows.
+fn small(value: i64, unsigned: bool) -> Option<Integer> {
+    (value.abs() <= 1 << 29 && (value >= 0 || !unsigned)).then_some(Integer { value, unsigned })
 }

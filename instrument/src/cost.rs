@@ -1,16 +1,45 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
+use crate::fragment::Fragment;
+use crate::function::Function;
+use crate::macros::Macros;
 use crate::options::{Options, Polls};
 use crate::read_only::Context;
 use crate::statement::Body;
 use crate::token::Kind;
 use crate::{asm, bound};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 8192;
 
 /// Most loops directly inside another whose costs are told from one another.
 const MOST_INNER: usize = 256;
+
+/// Tokens that a call costs whose function may run for long.
+const CALL: u64 = 1024;
+
+/// What a call of each function of the fragment costs its caller, by name: its tokens, if nothing in it repeats.
+pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> BTreeMap<&'a [u8], u64> {
+    let names: BTreeSet<&[u8]> = functions.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
+    let mut costs: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for function in functions {
+        let Some(name) = function.name else { continue };
+        let mut cost = 0;
+        for at in function.open..function.close {
+            let text = fragment.text(source, at);
+            cost += match fragment.tokens[at].kind {
+                Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm => CALL,
+                Kind::Punct(b'[') => 24,
+                Kind::Ident if names.contains(text) || macros.is_defined(text) || waits(text) => CALL,
+                _ => 1,
+            };
+        }
+        let known = costs.entry(fragment.text(source, name)).or_default();
+        *known = (*known).max(cost).min(CALL);
+    }
+    costs
+}
 
 /// What an iteration of a loop costs, and whether it is left alone.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +81,7 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec
                 Kind::Ident
                     if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
                 {
-                    1024
+                    context.call_costs.get(fragment.text(source, at)).copied().unwrap_or(CALL)
                 }
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
                 Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,

@@ -1,8 +1,9 @@
 //! What a file declares, as far as its tokens tell: names that may therefore mean something else than they do in CUDA.
 
 use crate::fragment::Fragment;
+use crate::macros::{Integer, integer};
 use crate::token::Kind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that this file declares.
 #[derive(Debug, Default)]
@@ -15,11 +16,22 @@ pub(crate) struct Declarations<'a> {
     aliases: BTreeSet<&'a [u8]>,
     /// What operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
+    /// `constexpr int name = 32;`, with where the name stands.
+    constants: BTreeMap<&'a [u8], (usize, Integer)>,
+    /// How often each name of a constant is declared, as anything.
+    declared: BTreeMap<&'a [u8], usize>,
 }
 
 impl<'a> Declarations<'a> {
     /// Adds what a fragment declares.
     pub(crate) fn read(&mut self, source: &'a [u8], fragment: &Fragment) {
+        for at in 0..fragment.len() {
+            if fragment.kind(at) == Some(Kind::Constexpr)
+                && let Some((name, value)) = constant(source, fragment, at)
+            {
+                self.constants.insert(fragment.text(source, name), (fragment.tokens[name].start as usize, value));
+            }
+        }
         for at in 0..fragment.len() {
             match fragment.tokens[at].kind {
                 Kind::Class => {
@@ -36,7 +48,16 @@ impl<'a> Declarations<'a> {
                 }
                 Kind::Operator => self.changed_by_operators.extend(changed_operands(source, fragment, at)),
                 Kind::Ident if is_declared(source, fragment, at) => {
-                    self.names.insert(fragment.text(source, at));
+                    let name = fragment.text(source, at);
+                    self.names.insert(name);
+                    // `a * b` between constants is a product.
+                    let is_product = at > 1
+                        && fragment.is(at - 1, b'*')
+                        && fragment.kind(at - 2) == Some(Kind::Ident)
+                        && self.constants.contains_key(fragment.text(source, at - 2));
+                    if self.constants.contains_key(name) && !is_product {
+                        *self.declared.entry(name).or_default() += 1;
+                    }
                 }
                 _ => {}
             }
@@ -61,10 +82,25 @@ impl<'a> Declarations<'a> {
         self.types.contains(name) || self.names.contains(name)
     }
 
+    /// The integer that a `constexpr` variable of this file is, if the file declares nothing else by that name.
+    pub(crate) fn constant(&self, name: &[u8], at: usize) -> Option<Integer> {
+        let (since, value) = self.constants.get(name)?;
+        (*since < at && self.declared.get(name) == Some(&1) && !self.types.contains(name)).then_some(*value)
+    }
+
     /// Whether an operator may change a number that is its operand.
     pub(crate) fn has_writing_operator(&self) -> bool {
         self.changed_by_operators.iter().any(|name| *name == b"auto" || is_integer(name) || self.aliases.contains(name))
     }
+}
+
+/// `constexpr TYPE name = NUMBER;` of the language's own integer types: where the name stands, and the number.
+fn constant(source: &[u8], fragment: &Fragment, at: usize) -> Option<(usize, Integer)> {
+    let assign = (at + 2..(at + 7).min(fragment.len())).find(|index| fragment.kind(*index) == Some(Kind::Assign))?;
+    let is_type = |index: usize| matches!(fragment.text(source, index), b"static" | b"const" | b"int" | b"long" | b"unsigned" | b"size_t");
+    let value = integer(fragment.text(source, assign + 1))?;
+    let is_plain = assign > at + 2 && (at + 1..assign - 1).all(is_type) && fragment.kind(assign - 1) == Some(Kind::Ident);
+    (is_plain && fragment.is(assign + 2, b';')).then_some((assign - 1, value))
 }
 
 /// Names for integers in C's headers and CUDA's.
@@ -82,7 +118,7 @@ pub(crate) fn is_builtin(text: &[u8]) -> bool {
 }
 
 /// Whether the name at `at` follows a type: `int name`, `Type *name`, `(*name)`, `auto &name`, `using ns::name`.
-fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
     match fragment.tokens[before].kind {
         Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,

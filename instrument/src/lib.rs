@@ -18,9 +18,12 @@ mod census;
 mod cost;
 mod declaration;
 pub mod diagnostic;
+mod form;
 mod fragment;
 mod function;
 mod hardware;
+mod induction;
+mod invariant;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod macros;
@@ -35,10 +38,13 @@ pub mod project;
 mod read_only;
 pub mod render;
 mod rewrite;
+mod run_time;
 pub mod site;
 mod statement;
+mod strip;
 mod token;
 mod tree;
+mod unroll;
 pub mod verify;
 mod waiver;
 

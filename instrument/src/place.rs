@@ -3,8 +3,10 @@
 //! Each way round must pass it, whatever macros the body is made of. In front of the step of a `for`, behind the brace of a body or around a
 //! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
 
-use crate::bound;
+use crate::apply::Edit;
 use crate::fragment::Fragment;
+use crate::induction;
+use crate::poll::Header;
 use crate::statement::{Body, Loop, LoopKind, MacroUse};
 use crate::token::Kind;
 
@@ -27,7 +29,7 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
         return None;
     }
     if loop_.kind == LoopKind::For
-        && let Some((_, second)) = bound::semicolons(fragment, open, close)
+        && let Some((_, second)) = induction::semicolons(fragment, open, close)
     {
         return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
     }
@@ -51,8 +53,27 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
     }
 }
 
+/// Where the text of a strip-mined or chunked loop goes: all of it stands in the header.
+pub(crate) fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Vec<Edit> {
+    let Some((open, close)) = loop_.header else { return Vec::new() };
+    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
+    let semicolons = if loop_.kind == LoopKind::For { induction::semicolons(fragment, open, close) } else { None };
+    let (before, behind) = semicolons.unwrap_or((open, close));
+    let step = if behind + 1 == close { header.step } else { header.step + "," };
+    let mut edits = vec![
+        Edit { at: start(loop_.keyword), closes: false, text: header.keyword },
+        Edit { at: end(before), closes: false, text: header.before },
+        Edit { at: start(behind), closes: true, text: header.behind },
+    ];
+    if semicolons.is_some() {
+        edits.push(Edit { at: end(behind), closes: false, text: step });
+    }
+    edits.retain(|edit| !edit.text.is_empty());
+    edits
+}
+
 /// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.
-fn declares(fragment: &Fragment, open: usize, close: usize) -> bool {
+pub(crate) fn declares(fragment: &Fragment, open: usize, close: usize) -> bool {
     let mut at = open + 1;
     let mut words = 0;
     while at < close {

@@ -5,8 +5,10 @@ use crate::calls::{self, CallGraph};
 use crate::cost::{self, Cost};
 use crate::declaration::Declarations;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::form::Shape;
 use crate::fragment::Fragment;
 use crate::function::{self, Function};
+use crate::invariant::Home;
 use crate::macros::Macros;
 use crate::options::{AtExit, Options, Polls};
 use crate::place::{self, Place};
@@ -17,7 +19,7 @@ use crate::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::statement::{self, Body, Loop, LoopKind};
 use crate::token::{Kind, Lexed};
 use crate::tree::Grammar;
-use crate::{asm, census, hardware};
+use crate::{asm, census, form, hardware, poll};
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,9 +78,24 @@ struct Known<'a> {
     held: BTreeSet<usize>,
     /// Names of functions: a call costs the caller's allowance.
     names: BTreeSet<&'a [u8]>,
+    /// What a call of each costs, in tokens.
+    call_costs: BTreeMap<&'a [u8], u64>,
     /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
     by_open: BTreeMap<usize, usize>,
     by_close: BTreeMap<usize, Vec<usize>>,
+}
+
+/// What an activation declares where it begins.
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    allowance: bool,
+    turns: usize,
+}
+
+/// The same while it is found out.
+struct Activation<'a> {
+    allowance: &'a mut bool,
+    turns: &'a mut usize,
 }
 
 /// Where a scope belongs.
@@ -113,7 +130,8 @@ impl Planner<'_> {
         for (index, function) in list.iter().enumerate() {
             by_close.entry(function.close).or_default().push(index);
         }
-        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, by_open, by_close };
+        let call_costs = cost::of_calls(source, fragment, &list, self.input.macros);
+        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, call_costs, by_open, by_close };
         for index in suspects {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(known.functions[index].open)].range();
@@ -220,13 +238,32 @@ impl Planner<'_> {
             macros: self.input.macros,
             declarations: &self.declarations,
             functions: &known.names,
+            call_costs: &known.call_costs,
         };
         let costs = cost::of_loops(&context, self.input.options, body);
+        let homes: Vec<Home> = (0..body.scopes.len())
+            .map(|scope| {
+                let open = body.scopes[scope].open;
+                // From the list of parameters on.
+                let head = known.by_open.get(&open).and_then(|index| known.functions[*index].name).map_or(open, |name| name + 1);
+                let range = head..fragment.mate(open).unwrap_or(open);
+                Home { context: &context, body, range, open, host_too: owners[scope].spelling.host_too }
+            })
+            .collect();
+        let shapes: Vec<Shape> = body
+            .loops
+            .iter()
+            .zip(&costs)
+            .map(|(loop_, cost)| form::of_loop(self.input.options, &homes[loop_.scope], loop_, *cost))
+            .collect();
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
         }
-        for (loop_, cost) in body.loops.iter().zip(&costs) {
-            self.repeat(known, &owners[loop_.scope], body, loop_, *cost, &mut allowance[loop_.scope]);
+        let mut turns = vec![0; body.scopes.len()];
+        for (index, loop_) in body.loops.iter().enumerate() {
+            let scope = loop_.scope;
+            let mut activation = Activation { allowance: &mut allowance[scope], turns: &mut turns[scope] };
+            self.repeat(known, &owners[scope], body, loop_, (costs[index], &shapes[index]), &mut activation);
         }
         for lost in census::lost(fragment, body, range) {
             let owner = &owners[innermost_scope(fragment, body, lost)];
@@ -255,7 +292,8 @@ impl Planner<'_> {
             let last = fragment.tokens[barrier.token + 3].end as usize;
             let site = self.site(SiteKind::Barrier, first, owner, Form::Flag, None);
             self.insert(first, false, "{ ".to_owned());
-            self.insert(last, true, format!(" {}; }}", owner.spelling.barrier(site)));
+            let here = barrier.scope == 0 && owner.function.is_some_and(|index| known.functions[index].spaces.global);
+            self.insert(last, true, format!(" {}; }}", owner.spelling.barrier(site, here)));
         }
         for found in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];
@@ -287,7 +325,8 @@ impl Planner<'_> {
             if !has_brace {
                 continue;
             }
-            self.opening(known, &owners[index], scope.open, is_function, allowance[index]);
+            let counts = Counts { allowance: allowance[index], turns: turns[index] };
+            self.opening(known, &owners[index], scope.open, is_function, counts);
             if !is_function && index > 0 && owners[index].untouched.is_none() {
                 self.lambda(known, &owners[index], body, index);
             }
@@ -296,14 +335,14 @@ impl Planner<'_> {
                 let open = known.functions[twin].open;
                 if open != scope.open {
                     let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
-                    self.opening(known, &owner, open, true, allowance[index]);
+                    self.opening(known, &owner, open, true, counts);
                 }
             }
         }
     }
 
     /// What follows the brace that opens a function or lambda.
-    fn opening(&mut self, known: &Known, owner: &Owner, open: usize, is_function: bool, allowance: bool) {
+    fn opening(&mut self, known: &Known, owner: &Owner, open: usize, is_function: bool, counts: Counts) {
         if owner.untouched.is_some() {
             if let (true, Some(index)) = (is_function, owner.function)
                 && known.functions[index].tile
@@ -315,7 +354,8 @@ impl Planner<'_> {
             return;
         }
         let at = known.fragment.tokens[open].end as usize;
-        let mut opening = Opening { allowance: allowance && self.input.options.polls == Polls::Amortised, ..Opening::default() };
+        let allowance = counts.allowance && self.input.options.polls == Polls::Amortised;
+        let mut opening = Opening { allowance, turns: counts.turns, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
             let name_at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].start as usize;
             if known.functions[index].spaces.global {
@@ -323,6 +363,7 @@ impl Planner<'_> {
                 let close = known.fragment.tokens[known.functions[index].close].start as usize;
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
                 opening.kernel = Some((entry, exit));
+                opening.short = !counts.allowance && !self.calls_into_the_file(known, index);
             } else if known.recursive.contains(&index) {
                 let why = if known.functions[index].constexpr && Self::is_one_return(known, index) {
                     Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
@@ -357,6 +398,16 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether a kernel calls a function of this file, whose loops may be long, or uses a macro of its own, whose text may be anything.
+    fn calls_into_the_file(&self, known: &Known, index: usize) -> bool {
+        let (source, function) = (self.input.source, known.functions[index]);
+        (function.open..function.close).any(|at| {
+            let name = known.fragment.text(source, at);
+            known.fragment.kind(at) == Some(Kind::Ident)
+                && (known.names.contains(name) || self.input.macros.looping(name).is_some() || self.input.macros.is_loop_opener(name))
+        })
+    }
+
     fn is_one_return(known: &Known, index: usize) -> bool {
         let function = known.functions[index];
         known.fragment.kind(function.open + 1) == Some(Kind::Return)
@@ -375,7 +426,15 @@ impl Planner<'_> {
     }
 
     /// A loop by keyword: left alone, or polled where its shape allows.
-    fn repeat(&mut self, known: &Known, owner: &Owner, body: &Body, loop_: &Loop, cost: Cost, allowance: &mut bool) {
+    fn repeat(
+        &mut self,
+        known: &Known,
+        owner: &Owner,
+        body: &Body,
+        loop_: &Loop,
+        (cost, shape): (Cost, &Shape),
+        activation: &mut Activation,
+    ) {
         let fragment = known.fragment;
         if census::never_repeats(self.input.source, fragment, loop_) {
             return;
@@ -400,9 +459,14 @@ impl Planner<'_> {
         let Some(place) = place::of_loop(fragment, body, loop_) else {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
-        let site = self.site(kind, at, owner, owner.spelling.form(), None);
+        let site = self.site(kind, at, owner, owner.spelling.form_of(shape), None);
         self.plan.summary.polled += 1;
-        *allowance = true;
+        *activation.allowance = true;
+        if let Some(header) = poll::header(shape, loop_, cost.weight(), *activation.turns, site) {
+            *activation.turns += usize::from(header.counts);
+            self.plan.edits.extend(place::in_header(fragment, loop_, header));
+            return;
+        }
         let poll = owner.spelling.repeat(site, cost.weight());
         match place {
             Place::Step { at, empty } => self.insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),

@@ -1,17 +1,26 @@
 //! The text of polls: the one place that knows how a form is spelled. `prelude.cuh` defines what is named here.
 
+use crate::form::{Chunk, Shape};
+use crate::induction::Relation;
 use crate::options::Polls;
 use crate::site::Form;
+use crate::statement::{Loop, LoopKind};
+use crate::strip::Strip;
+use crate::unroll::Unroll;
 use std::fmt::Write as _;
 
-/// Iterations, by weight, between the first looks of an activation, and between all looks of a function that the host may run too.
-pub(crate) const CHUNK: u32 = 1024;
+/// Iterations, by weight, between the first looks of an activation, and between all looks of a function that the host may run too, as a
+/// power of two.
+pub(crate) const FIRST_PACE: u32 = 10;
 
-/// Most iterations, by weight, between two looks, however fast they are.
-pub(crate) const MOST: u32 = 1 << 16;
+/// Most iterations, by weight, between two looks, however fast they are, as a power of two.
+pub(crate) const MOST_PACE: u32 = 16;
 
-/// Nanoseconds that two looks of an activation should lie apart.
-pub(crate) const GAP_NS: u32 = 20_000;
+/// Iterations, by weight, that are not worth cutting.
+pub(crate) const SHORT: u32 = 256;
+
+/// What two looks of an activation should lie apart, in units of 1024 nanoseconds.
+pub(crate) const GAP: u32 = 20;
 
 /// How polls of a function are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +51,27 @@ impl Spelling {
         }
     }
 
-    /// The poll behind a barrier.
-    pub(crate) fn barrier(self, site: u64) -> String {
-        format!("__cuinstr_barrier{}({site:#x}ull)", self.suffix())
+    /// How a loop of that shape appears in the site map.
+    pub(crate) fn form_of(self, shape: &Shape) -> Form {
+        match shape {
+            Shape::Strip(..) => Form::Strip,
+            Shape::Chunk(..) => Form::Chunk,
+            Shape::CountDown => self.form(),
+        }
+    }
+
+    /// The poll behind a barrier; `here` is a kernel's own body.
+    pub(crate) fn barrier(self, site: u64, here: bool) -> String {
+        let suffix = if here { "_here" } else { self.suffix() };
+        format!("__cuinstr_barrier{suffix}({site:#x}ull)")
     }
 
     /// What stands first in a body.
     pub(crate) fn opening(self, opening: &Opening) -> String {
         let mut text = String::new();
         if let Some((entry, exit)) = opening.kernel {
-            let _ = write!(text, " __cuinstr_kernel __cuinstr_guard({entry:#x}ull, {exit:#x}ull);");
+            let short = if opening.short { "short_" } else { "" };
+            let _ = write!(text, " __cuinstr_{short}kernel __cuinstr_guard({entry:#x}ull, {exit:#x}ull);");
         }
         if let Some(site) = opening.recursion {
             let _ = write!(text, " __cuinstr_call{}({site:#x}ull);", self.suffix());
@@ -64,6 +84,9 @@ impl Spelling {
                 " __cuinstr_allowance __cuinstr_left;"
             });
         }
+        for index in 0..opening.turns {
+            let _ = write!(text, " unsigned int {} = 0u;", turns(index));
+        }
         text
     }
 }
@@ -75,6 +98,100 @@ pub(crate) struct Opening {
     pub(crate) kernel: Option<(u64, u64)>,
     /// The site of a recursive function.
     pub(crate) recursion: Option<u64>,
+    /// Whether nothing in the kernel polls but its end.
+    pub(crate) short: bool,
     /// Whether a loop of this activation counts down.
     pub(crate) allowance: bool,
+    /// How many loops count their chunks.
+    pub(crate) turns: usize,
+}
+
+/// The variable that counts a loop's chunks down.
+fn turns(index: usize) -> String {
+    format!("__cuinstr_turns_{index}")
+}
+
+/// What is inserted into a loop's header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// In front of the loop's keyword.
+    pub(crate) keyword: String,
+    /// In front of the condition.
+    pub(crate) before: String,
+    /// Behind it.
+    pub(crate) behind: String,
+    /// In front of the step of a `for`.
+    pub(crate) step: String,
+    /// Whether it counts in a variable of the activation.
+    pub(crate) counts: bool,
+}
+
+/// The header of a loop that is not just counted down; `index` is a free variable of its activation.
+pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: u32, index: usize, site: u64) -> Option<Header> {
+    match shape {
+        Shape::Strip(form, unroll) => Some(strip(form, unroll, weight, index, site)),
+        Shape::Chunk(chunk, unroll) => Some(chunked(*chunk, loop_, unroll, weight, index, site)),
+        Shape::CountDown => None,
+    }
+}
+
+/// In front of our loop and of the user's inside it.
+fn pragmas(unroll: &Unroll) -> (String, String) {
+    match unroll {
+        Unroll::Pragma(text) => ("__cuinstr_rolled ".to_owned(), format!("__cuinstr_pragma({text}) ")),
+        Unroll::Unasked | Unroll::Whole => (String::new(), String::new()),
+    }
+}
+
+/// The header of a strip-mined `for`: `for (I; i < n` `; look) for (strip; goes on` `;` `count,` `S)`.
+fn strip(strip: &Strip, unroll: &Unroll, weight: u32, index: usize, site: u64) -> Header {
+    let shift = weight.max(1).ilog2() + u32::from(!weight.is_power_of_two());
+    let way = if strip.up { "up" } else { "down" };
+    let name = match strip.relation {
+        Relation::Below => "below".to_owned(),
+        Relation::AtMost => "at_most".to_owned(),
+        Relation::Above => "above".to_owned(),
+        Relation::AtLeast => "at_least".to_owned(),
+        Relation::Not => format!("not_{way}"),
+    };
+    let Strip { counter, bound, amount, .. } = strip;
+    let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
+    let values = format!("__cuinstr_values<{}>::all", types.join(", "));
+    let turns_now = format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}u, {counter}, ({bound}), ({amount}))");
+    let (keyword, inner) = pragmas(unroll);
+    let pass = format!("; __cuinstr_pass(__cuinstr_left, {site:#x}ull)) {inner}for (");
+    let mut header = Header { keyword, before: String::new(), behind: String::new(), step: String::new(), counts: strip.breaks };
+    if strip.breaks {
+        let turns = turns(index);
+        header.before = format!(" __cuinstr_unbroken({turns}) &&");
+        header.behind = format!("{pass}{turns} = {turns_now}; {turns} != 0u");
+        header.step = format!(" (void)--{turns}");
+    } else if strip.constant {
+        let sign = if strip.up { "" } else { "-" };
+        let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+        header.behind = format!("{pass}auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
+        " __cuinstr_strip.step()".clone_into(&mut header.step);
+    } else {
+        header.behind = format!("{pass}unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
+        " (void)--__cuinstr_strip".clone_into(&mut header.step);
+    }
+    header
+}
+
+/// The header of a `for` or `while` in chunks of a constant number of iterations.
+fn chunked(chunk: Chunk, loop_: &Loop, unroll: &Unroll, weight: u32, index: usize, site: u64) -> Header {
+    let turns = turns(index);
+    let (is_for, Chunk { turns: chunk, has_condition }) = (loop_.kind == LoopKind::For, chunk);
+    let (keyword, inner) = pragmas(unroll);
+    let semicolon = if is_for { ";" } else { "" };
+    let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, {}u, {site:#x}ull){semicolon}", chunk * weight);
+    let again = format!("{again}) {inner}for (; {turns} != 0u");
+    let step = format!(" (void)--{turns}");
+    Header {
+        keyword,
+        before: if has_condition { format!("{again} && (bool)(") } else { again },
+        behind: format!("{}{}", if has_condition { ")" } else { "" }, if is_for { String::new() } else { format!(";{step}") }),
+        step,
+        counts: true,
+    }
 }

@@ -30,16 +30,24 @@ extern "C++" {
 #define __cuinstr_barriers @BARRIERS@
 #endif
 #define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
-// Iterations, by weight, between two looks of one function activation: at first, at most, and the nanoseconds that they should take.
-// Debug builds look at each.
+// Iterations, by weight, between two looks of one function activation: at first, at most, both as powers of two; how many are too few to
+// cut a loop into; and the time that they should take. Debug builds look at each.
 #ifdef __CUDACC_DEBUG__
-#define __cuinstr_chunk 1u
-#define __cuinstr_most 1u
+#define __cuinstr_first_pace 0u
+#define __cuinstr_most_pace 0u
+#define __cuinstr_short 1u
 #else
-#define __cuinstr_chunk @CHUNK@u
-#define __cuinstr_most @MOST@u
+#define __cuinstr_first_pace @FIRST_PACE@u
+#define __cuinstr_most_pace @MOST_PACE@u
+#define __cuinstr_short @SHORT@u
 #endif
-#define __cuinstr_gap_ns @GAP_NS@u
+#define __cuinstr_chunk (1u << __cuinstr_first_pace)
+#define __cuinstr_most (1u << __cuinstr_most_pace)
+// In units of 1024 ns.
+#define __cuinstr_gap @GAP@u
+// For loops of ours around the user's own, in front of which a pragma to unroll may stand.
+#define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
+#define __cuinstr_rolled _Pragma("unroll 1")
 // One definition a program: static where a translation unit is the program, merged by nvlink where it is not.
 #ifdef __CUDACC_RDC__
 #define __cuinstr_shared_definition inline
@@ -128,6 +136,7 @@ struct __cuinstr_block {
   unsigned int ended;
 #endif
 #if __cuinstr_barriers
+  unsigned long long mine;
   unsigned long long left;
 #endif
 };
@@ -211,7 +220,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
     }
     atomicAdd(&record->threads, threads);
     unsigned int slot = (unsigned int)(site >> 1) % 64u;
-    for (unsigned int probes = 0u;; ++probes) {
+    __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
       if (probes == 64u) {
         atomicAdd(&record->unlisted, threads);
         break;
@@ -324,30 +333,29 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_look(site);
 }
 // What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
-// do not pay for it; it lies in memory, since only looks touch it.
+// do not pay for it. It is one word, since it lives as long as the activation: the logarithm of the allowance in the low five bits, above
+// them the time of the last look in units of 1024 ns, or zero before the first.
 struct __cuinstr_allowance {
   unsigned int left;
-  volatile unsigned int pace;
-  volatile unsigned int looked;
-  __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_chunk), looked(0u) {}
+  unsigned int pace;
+  __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_first_pace) {}
 };
-__cuinstr_device unsigned int __cuinstr_refill(__cuinstr_allowance& allowance) {
-  const unsigned int now = (unsigned int)__cuinstr_now() | 1u;
-  const unsigned int before = allowance.looked;
-  unsigned int pace = allowance.pace;
+__cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
+  const unsigned int now = (unsigned int)(__cuinstr_now() >> 10) | 1u;
+  const unsigned int before = allowance.pace >> 5;
+  unsigned int pace = allowance.pace & 31u;
   if (before != 0u) {
-    const unsigned int took = now - before;
-    if (took > __cuinstr_gap_ns) {
-      pace = took > 64u * __cuinstr_gap_ns ? pace >> 6 : took > 8u * __cuinstr_gap_ns ? pace >> 3 : pace >> 1;
-    } else if (took < __cuinstr_gap_ns / 2u) {
-      pace += pace;
+    const unsigned int took = (now - before) & 0x7ffffffu;
+    if (took > __cuinstr_gap) {
+      const unsigned int less = took > 64u * __cuinstr_gap ? 6u : took > 8u * __cuinstr_gap ? 3u : 1u;
+      pace = pace > less ? pace - less : 0u;
+    } else if (took < __cuinstr_gap / 2u) {
+      pace += took < __cuinstr_gap / 8u ? 2u : 1u;
     }
-    pace = pace < 1u ? 1u : pace;
   }
-  pace = pace < __cuinstr_most ? pace : __cuinstr_most;
-  allowance.looked = now;
-  allowance.pace = pace;
-  return pace;
+  if (pace > __cuinstr_most_pace) pace = __cuinstr_most_pace;
+  allowance.pace = now << 5 | pace;
+  allowance.left = 1u << pace;
 }
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
 // __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
@@ -358,8 +366,214 @@ __cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned in
     allowance.left -= weight;
   } else {
     __cuinstr_look(site);
-    allowance.left = __cuinstr_refill(allowance);
+    __cuinstr_refill(allowance);
   }
+}
+// A loop in chunks of a constant number of iterations, each paid for before it runs. `turns` counts a chunk down: where the loop comes by
+// again, a zero says that it begins or that its last chunk was used up, anything else that its condition or a `break` has ended it.
+__cuinstr_device bool __cuinstr_again(unsigned int& turns, unsigned int chunk, __cuinstr_allowance& allowance, unsigned int charge, unsigned long long site) {
+  if (turns != 0u) {
+    turns = 0u;
+    return false;
+  }
+  __cuinstr_tick(allowance, charge, site);
+  turns = __cuinstr_most > 1u ? chunk : 1u;
+  return true;
+}
+// Whether a strip-mined loop that may be left by a `break` was not: the strip's count is used up then.
+__cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
+  const bool unbroken = turns == 0u;
+  turns = 0u;
+  return unbroken;
+}
+// Behind each strip.
+__cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned long long site) {
+  if (allowance.left == 0u) {
+    __cuinstr_look(site);
+    __cuinstr_refill(allowance);
+  }
+}
+// Types whose values step as numbers do: integers and pointers, but no references to what others may change, no booleans, no classes.
+template <class __cuinstr_t>
+struct __cuinstr_steps {
+  static constexpr bool value = false;
+  static constexpr bool number = false;
+  static constexpr bool narrow = true;
+};
+template <>
+struct __cuinstr_steps<int> {
+  static constexpr bool value = true;
+  static constexpr bool number = true;
+  static constexpr bool narrow = false;
+};
+template <> struct __cuinstr_steps<unsigned int> : __cuinstr_steps<int> {};
+template <> struct __cuinstr_steps<long> : __cuinstr_steps<int> {};
+template <> struct __cuinstr_steps<unsigned long> : __cuinstr_steps<int> {};
+template <> struct __cuinstr_steps<long long> : __cuinstr_steps<int> {};
+template <> struct __cuinstr_steps<unsigned long long> : __cuinstr_steps<int> {};
+template <>
+struct __cuinstr_steps<short> {
+  static constexpr bool value = true;
+  static constexpr bool number = true;
+  static constexpr bool narrow = true;
+};
+template <> struct __cuinstr_steps<unsigned short> : __cuinstr_steps<short> {};
+template <> struct __cuinstr_steps<signed char> : __cuinstr_steps<short> {};
+template <> struct __cuinstr_steps<unsigned char> : __cuinstr_steps<short> {};
+template <> struct __cuinstr_steps<char> : __cuinstr_steps<short> {};
+template <class __cuinstr_t>
+struct __cuinstr_steps<__cuinstr_t*> {
+  static constexpr bool value = true;
+  static constexpr bool number = false;
+  static constexpr bool narrow = false;
+};
+template <class __cuinstr_t> struct __cuinstr_steps<const __cuinstr_t> : __cuinstr_steps<__cuinstr_t> {};
+// Whether all the types are of values: what a reference names, or a volatile variable holds, others may change.
+template <class... __cuinstr_t>
+struct __cuinstr_values {
+  static constexpr bool all = true;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_values<__cuinstr_t, __cuinstr_more...> {
+  static constexpr bool all = __cuinstr_values<__cuinstr_more...>::all;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_values<__cuinstr_t&, __cuinstr_more...> {
+  static constexpr bool all = false;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_values<__cuinstr_t&&, __cuinstr_more...> {
+  static constexpr bool all = false;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_values<volatile __cuinstr_t, __cuinstr_more...> {
+  static constexpr bool all = false;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_values<const volatile __cuinstr_t, __cuinstr_more...> {
+  static constexpr bool all = false;
+};
+template <bool>
+struct __cuinstr_unsigned {
+  typedef unsigned int type;
+};
+template <>
+struct __cuinstr_unsigned<false> {
+  typedef unsigned long long type;
+};
+// The next strip of a loop: as many iterations as the allowance holds at 2^shift units each, but never fewer than are soon over in any
+// case, and no more than will run for sure.
+template <class __cuinstr_t>
+__cuinstr_device unsigned int __cuinstr_turns(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t trips) {
+  const unsigned int few = (__cuinstr_short >> shift) > 1u ? __cuinstr_short >> shift : 1u;
+  unsigned int turns = allowance.left >> shift;
+  if (turns < few) turns = few;
+  if (trips < turns) turns = (unsigned int)trips;
+  const unsigned int charge = turns << shift;
+  allowance.left = allowance.left > charge ? allowance.left - charge : 0u;
+  return turns;
+}
+// How far a counter is from its bound, in a type without a sign, so that no difference overflows.
+template <class __cuinstr_i, class __cuinstr_n>
+struct __cuinstr_distance {
+  typedef decltype(__cuinstr_i() - __cuinstr_n()) common;
+  typedef typename __cuinstr_unsigned<sizeof(common) <= 4>::type type;
+  typedef typename __cuinstr_unsigned<sizeof(__cuinstr_i) <= 4>::type own;
+  static __device__ __forceinline__ type up(__cuinstr_i from, __cuinstr_n to) { return (type)(common)to - (type)(common)from; }
+  static __device__ __forceinline__ type down(__cuinstr_i from, __cuinstr_n to) { return (type)(common)from - (type)(common)to; }
+  // A counter that must meet its bound does so by its own bits. No distance is a whole round of them, or for ever.
+  static __device__ __forceinline__ own round(own distance) { return distance != 0u ? distance : ~(own)0u; }
+  static __device__ __forceinline__ own meet_up(__cuinstr_i from, __cuinstr_n to) { return round((own)to - (own)from); }
+  static __device__ __forceinline__ own meet_down(__cuinstr_i from, __cuinstr_n to) { return round((own)from - (own)to); }
+};
+template <class __cuinstr_i, class __cuinstr_n>
+struct __cuinstr_distance<__cuinstr_i*, __cuinstr_n*> {
+  typedef unsigned long long type;
+  static __device__ __forceinline__ type up(__cuinstr_i* from, __cuinstr_n* to) { return (type)(to - from); }
+  static __device__ __forceinline__ type down(__cuinstr_i* from, __cuinstr_n* to) { return (type)(from - to); }
+  static __device__ __forceinline__ type meet_up(__cuinstr_i* from, __cuinstr_n* to) { return to - from > 0 ? (type)(to - from) : 1u; }
+  static __device__ __forceinline__ type meet_down(__cuinstr_i* from, __cuinstr_n* to) { return from - to > 0 ? (type)(from - to) : 1u; }
+};
+// The number of iterations of a loop whose condition has just held and whose counter moves towards its bound by `step`, in strips. Where
+// the types make it doubtful, or the step does not lead there, a strip is one iteration, and the user's condition is asked behind it.
+template <bool __cuinstr_known>
+struct __cuinstr_strips {
+  template <class __cuinstr_t>
+  static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
+    // The counter's own type holds each of its values up to the bound; a step beyond 31 bits may mean less than it says.
+    if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
+    return __cuinstr_turns(allowance, shift, (distance - 1u) / (__cuinstr_t)step + 1u);
+  }
+  template <class __cuinstr_t>
+  static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
+    if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
+    const __cuinstr_t further = distance / (__cuinstr_t)step;
+    return __cuinstr_turns(allowance, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
+  }
+  template <class __cuinstr_t>
+  static __device__ __forceinline__ unsigned int meet(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
+    const __cuinstr_t whole = distance / (__cuinstr_t)step;
+    return __cuinstr_turns(allowance, shift, whole != 0u ? whole : (__cuinstr_t)1u);
+  }
+#define __cuinstr_count(__cuinstr_name, __cuinstr_how, __cuinstr_way)                                                                             \
+  template <class __cuinstr_i, class __cuinstr_n>                                                                                                 \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, long long step) { \
+    return __cuinstr_how(allowance, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), step);                          \
+  }
+  __cuinstr_count(below, less, up) __cuinstr_count(above, less, down) __cuinstr_count(at_most, upto, up) __cuinstr_count(at_least, upto, down)
+  __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)
+#undef __cuinstr_count
+};
+template <>
+struct __cuinstr_strips<false> {
+#define __cuinstr_count(__cuinstr_name)                                                                                                           \
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) { \
+    return __cuinstr_turns(allowance, shift, 1u);                                                                                                 \
+  }
+  __cuinstr_count(below) __cuinstr_count(above) __cuinstr_count(at_most) __cuinstr_count(at_least) __cuinstr_count(not_up) __cuinstr_count(not_down)
+#undef __cuinstr_count
+};
+// Whether a counter, a bound and a step have types that can be counted with, the variables among them being values.
+template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+struct __cuinstr_known {
+  static constexpr bool value = __cuinstr_all && __cuinstr_steps<__cuinstr_i>::value && !__cuinstr_steps<__cuinstr_i>::narrow &&
+                                __cuinstr_steps<__cuinstr_n>::value && __cuinstr_steps<__cuinstr_s>::number;
+};
+#define __cuinstr_strip(__cuinstr_name)                                                                                                           \
+  template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \
+  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
+    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value>::__cuinstr_name(allowance, shift, from, to, step); \
+  }
+__cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
+#undef __cuinstr_strip
+// The inner loop of a strip. With a constant step it ends where the counter arrives, so that the loop needs no second counter: within a
+// strip the counter's bits do not come by that value before, whatever wraps. Else it is counted down.
+template <bool __cuinstr_known, class __cuinstr_i>
+struct __cuinstr_until {
+  __cuinstr_i end;
+  __device__ __forceinline__ __cuinstr_until(__cuinstr_i from, unsigned int turns, int step)
+      : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) {}
+  __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter) const { return counter != end; }
+  __device__ __forceinline__ void step() {}
+};
+template <class __cuinstr_i>
+struct __cuinstr_until<true, __cuinstr_i*> {
+  __cuinstr_i* end;
+  __device__ __forceinline__ __cuinstr_until(__cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) {}
+  __device__ __forceinline__ bool goes_on(__cuinstr_i* counter) const { return counter != end; }
+  __device__ __forceinline__ void step() {}
+};
+template <class __cuinstr_i>
+struct __cuinstr_until<false, __cuinstr_i> {
+  unsigned int turns;
+  __device__ __forceinline__ __cuinstr_until(const __cuinstr_i&, unsigned int turns_, int) : turns(turns_) {}
+  __device__ __forceinline__ bool goes_on(const __cuinstr_i&) const { return turns != 0u; }
+  __device__ __forceinline__ void step() { --turns; }
+};
+template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n>
+__cuinstr_device __cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i> __cuinstr_to(const __cuinstr_i& from, const __cuinstr_n&, unsigned int turns, int step) {
+  return {from, turns, step};
 }
 // The same with a fixed pace, for functions that the host or the compiler may run, too.
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
@@ -376,6 +590,18 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 #if __cuinstr_barriers
   if ((site & 1ull) == 0ull && __cuinstr_this_block()->left == __cuinstr_left_word()) __cuinstr_end_thread(site, 1u);
+#else
+  (void)site;
+#endif
+}
+// The same in a kernel's own body, whose threads have all written their launch's word at its entry: no thread passes the barrier before
+// each of its block has.
+__cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
+#if __cuinstr_barriers
+  if ((site & 1ull) == 0ull) {
+    volatile __cuinstr_block* block = __cuinstr_this_block();
+    if (block->left == block->mine) __cuinstr_end_thread(site, 1u);
+  }
 #else
   (void)site;
 #endif
@@ -428,56 +654,77 @@ struct __cuinstr_no_allowance {};
 __attribute__((unused)) static constexpr __cuinstr_no_allowance __cuinstr_left = {};
 __cuinstr_everywhere void __cuinstr_tick_hd(const __cuinstr_no_allowance&, unsigned int, unsigned long long site) { __cuinstr_poll_hd(site); }
 
+// What a kernel does first.
+__cuinstr_device void __cuinstr_begin() {
+#if __cuinstr_clocks
+  __cuinstr_enter_block(__cuinstr_this_block());
+#endif
+#if __cuinstr_gate
+  // The one barrier that is ever added stands where no thread of the block can yet be at another.
+  if (__cuinstr_thread() == 0u) __cuinstr_this_block()->ended = 0u;
+  __syncthreads();
+#endif
+#if __cuinstr_barriers
+  __cuinstr_this_block()->mine = __cuinstr_left_word();
+#endif
+#if __cuinstr_fuel
+  *__cuinstr_tank() = __cuinstr_full_tank();
+#endif
+  if (cuinstr_control_v1.timeout_ns != 0ull && __cuinstr_thread() == 0u) __cuinstr_start(__cuinstr_now());
+}
+// What it does last, on every way out, having been asked to stop or not.
+__cuinstr_device void __cuinstr_finish(unsigned long long exit_site, bool asked) {
+#if __cuinstr_gate
+  // A thread that is done sleeps and polls until its whole block is done.
+  const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
+  atomicAdd((unsigned int*)&__cuinstr_this_block()->ended, 1u);
+  while (__cuinstr_this_block()->ended < threads) {
+    const unsigned int reason = __cuinstr_due(__cuinstr_asked());
+    if (reason != 0u) {
+      // Its own work is done, so under `leave` it just goes: the host sees that the launch was asked to stop.
+      if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, reason);
+      break;
+    }
+#if __CUDA_ARCH__ >= 700
+    __nanosleep(1000u);
+#endif
+  }
+#endif
+#if __cuinstr_fuel
+  if (cuinstr_control_v1.count_fuel != 0u) {
+    const unsigned long long left = *__cuinstr_tank() & 0xffffffffffull;
+    atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
+  }
+#endif
+  unsigned int why = asked ? 1u : 0u;
+#if __cuinstr_clocks
+  why = __cuinstr_due(asked);
+#else
+  // Under `leave` a deadline that has passed stops nobody here, and one thread of a block can tell that it has.
+  if (cuinstr_control_v1.timeout_ns != 0ull && (cuinstr_control_v1.action == 0u || __cuinstr_thread() == 0u)) why = __cuinstr_due(asked);
+#endif
+  if (why == 0u) return;
+  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
+  const unsigned int launch = cuinstr_control_v1.launch;
+  // The host's own copy lies across the bus, so few write it.
+  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
+  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+}
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once, and its destructor asks on every way out.
 struct __cuinstr_kernel {
   unsigned long long exit_site;
   __device__ __forceinline__ __cuinstr_kernel(unsigned long long entry_site, unsigned long long exit) : exit_site(exit) {
-#if __cuinstr_clocks
-    __cuinstr_enter_block(__cuinstr_this_block());
-#endif
-#if __cuinstr_gate
-    // The one barrier that is ever added stands where no thread of the block can yet be at another.
-    if (__cuinstr_thread() == 0u) __cuinstr_this_block()->ended = 0u;
-    __syncthreads();
-#endif
-#if __cuinstr_fuel
-    *__cuinstr_tank() = __cuinstr_full_tank();
-#endif
-    if (cuinstr_control_v1.timeout_ns != 0ull && __cuinstr_thread() == 0u) __cuinstr_start(__cuinstr_now());
+    __cuinstr_begin();
     if (__cuinstr_asked_near()) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
-  __device__ __forceinline__ ~__cuinstr_kernel() {
-#if __cuinstr_gate
-    // A thread that is done sleeps and polls until its whole block is done.
-    const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
-    atomicAdd((unsigned int*)&__cuinstr_this_block()->ended, 1u);
-    while (__cuinstr_this_block()->ended < threads) {
-      const unsigned int reason = __cuinstr_due(__cuinstr_asked());
-      if (reason != 0u) {
-        // Its own work is done, so under `leave` it just goes: the host sees that the launch was asked to stop.
-        if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, reason);
-        break;
-      }
-#if __CUDA_ARCH__ >= 700
-      __nanosleep(1000u);
-#endif
-    }
-#endif
-#if __cuinstr_fuel
-    if (cuinstr_control_v1.count_fuel != 0u) {
-      const unsigned long long left = *__cuinstr_tank() & 0xffffffffffull;
-      atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
-    }
-#endif
-    const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
-    if (why == 0u) return;
-    if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
-    const unsigned int launch = cuinstr_control_v1.launch;
-    // The host's own copy lies across the bus, so few write it.
-    if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
-    *(volatile unsigned int*)&__cuinstr_record()->late = launch;
-    if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
-  }
+  __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
+};
+// The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
+struct __cuinstr_short_kernel {
+  unsigned long long exit_site;
+  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) { __cuinstr_begin(); }
+  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L

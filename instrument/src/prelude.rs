@@ -38,9 +38,10 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
         .replace("@FUEL@", &limit(options.limits.fuel))
         .replace("@GATE@", gate)
         .replace("@BARRIERS@", if has_barriers { "1" } else { "0" })
-        .replace("@CHUNK@", &poll::CHUNK.to_string())
-        .replace("@MOST@", &poll::MOST.to_string())
-        .replace("@GAP_NS@", &poll::GAP_NS.to_string())
+        .replace("@FIRST_PACE@", &poll::FIRST_PACE.to_string())
+        .replace("@MOST_PACE@", &poll::MOST_PACE.to_string())
+        .replace("@SHORT@", &poll::SHORT.to_string())
+        .replace("@GAP@", &poll::GAP.to_string())
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.

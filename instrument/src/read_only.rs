@@ -6,7 +6,7 @@ use crate::fragment::Fragment;
 use crate::macros::Macros;
 use crate::statement::Loop;
 use crate::token::{Kind, Lexed, Line, is_name_byte, splice};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the judgement of a loop's body needs to know of its file.
 #[derive(Clone, Copy)]
@@ -18,6 +18,8 @@ pub(crate) struct Context<'a> {
     pub(crate) declarations: &'a Declarations<'a>,
     /// Device functions of the fragment.
     pub(crate) functions: &'a BTreeSet<&'a [u8]>,
+    /// What a call of each costs, in tokens.
+    pub(crate) call_costs: &'a BTreeMap<&'a [u8], u64>,
 }
 
 /// Functions of CUDA's own, and of C's, that take all numbers by value and return one.
@@ -48,7 +50,7 @@ const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs lla
     make_float2 make_float3 make_float4 make_double2 make_double3 make_double4 make_longlong2 make_ulonglong2 make_half2 dim3 int2 int3 \
     int4 uint2 uint3 uint4 float2 float3 float4 double2";
 
-/// Whether nothing in the loop can change the counter.
+/// Whether nothing in the loop's body can change the variable, and nothing in its header but the counter's own step does.
 pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> bool {
     let (fragment, source) = (context.fragment, context.source);
     let (Some((_, header_end)), Some(end)) = (loop_.header, loop_.body_end) else { return false };
@@ -218,7 +220,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
 }
 
 /// Whether a statement may begin at the token.
-fn starts_statement(context: &Context, at: usize) -> bool {
+pub(crate) fn starts_statement(context: &Context, at: usize) -> bool {
     let fragment = context.fragment;
     match at.checked_sub(1).and_then(|index| fragment.kind(index)) {
         None | Some(Kind::Punct(b';' | b'{' | b'}') | Kind::Else | Kind::Do) => true,
@@ -239,7 +241,7 @@ pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
 }
 
 /// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
-fn is_by_value(context: &Context, at: usize) -> bool {
+pub(crate) fn is_by_value(context: &Context, at: usize) -> bool {
     let (fragment, source) = (context.fragment, context.source);
     let name = fragment.text(source, at);
     // `std::min` hands on a reference to what it was given.
@@ -251,10 +253,14 @@ fn is_of_cuda(name: &[u8]) -> bool {
     BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
 }
 
-/// Whether the counter at `at` is read there and nothing else: what is around it takes its value at once.
-fn is_read(context: &Context, at: usize) -> bool {
+/// Whether the variable at `at`, or the member of it that is named there, is read and nothing else: what is around it takes its value at
+/// once.
+pub(crate) fn is_read(context: &Context, at: usize) -> bool {
     let (fragment, source) = (context.fragment, context.source);
     let (mut first, mut last) = (at, at);
+    while fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) && !fragment.is(last + 3, b'(') {
+        last += 2;
+    }
     // Parentheses and casts to unknown types hand on what they hold; few of them are enough for real code.
     for _ in 0..8 {
         let (Some(before), Some(after)) = (first.checked_sub(1), fragment.kind(last + 1)) else { return false };

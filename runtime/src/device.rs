@@ -13,10 +13,7 @@ const OLDEST: i32 = 12_040;
 /// # Errors
 /// [`Error::NoDriver`], [`Error::NoDevice`] and [`Error::DriverTooOld`], each with what to do about it.
 pub fn open(ordinal: usize) -> Result<Arc<CudaContext>> {
-    if !driver::is_present() {
-        return Err(Error::NoDriver);
-    }
-    let version = driver::version()?;
+    let version = version()?;
     let found = match CudaContext::device_count() {
         Ok(count) => usize::try_from(count).unwrap_or(0),
         // No device at all is an error of the driver's.
@@ -25,6 +22,16 @@ pub fn open(ordinal: usize) -> Result<Arc<CudaContext>> {
     };
     suffices(version, found, ordinal)?;
     CudaContext::new(ordinal).map_err(|error| driver::fault("cuDevicePrimaryCtxRetain", error).into())
+}
+
+/// Version of CUDA that the driver brings.
+fn version() -> Result<i32> {
+    if driver::is_present() { Ok(driver::version()?) } else { Err(Error::NoDriver) }
+}
+
+/// Whether there is a driver that will do, wherever the context comes from.
+pub(crate) fn check_driver() -> Result<()> {
+    suffices(version()?, 1, 0)
 }
 
 /// Whether a driver of this version that knows so many devices will do.

@@ -1,6 +1,8 @@
-//! The calls of the CUDA driver that cudarc has no safe form for; all unsafe code of this crate is here and in `launch`.
+//! The calls of the CUDA driver that cudarc has no safe form for; all unsafe code of this crate is here, in `launch` and in `guard`.
 //!
 //! None of these waits for a kernel; what does is listed in `docs/RUNTIME.md`.
+
+pub(crate) mod handle;
 
 use crate::error::DriverFault;
 use cudarc::driver::sys::{self, CUresult};
@@ -135,10 +137,10 @@ pub(crate) fn send<T: Copy>(stream: sys::CUstream, to: u64, from: &T) -> Result<
     check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to, ptr::from_ref(from).cast(), size_of::<T>(), stream) })
 }
 
-/// Most words that [`write_words`] takes.
-pub(crate) const MOST_WORDS: usize = 4;
+/// Most words that [`write_words`] takes: those of a control block that a host writes.
+pub(crate) const MOST_WORDS: usize = 9;
 
-/// Writes a few 64-bit words from `base`, each at its index, in the stream's order; half the price of a copy.
+/// Writes a few 64-bit words from `base`, each at its index, in the stream's order; up to four cost half of what a copy does.
 pub(crate) fn write_words(stream: sys::CUstream, base: u64, words: &[(usize, u64)]) -> Result<(), DriverFault> {
     let operation = |(index, value): (usize, u64)| sys::CUstreamBatchMemOpParams_union {
         writeValue: sys::CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st {
@@ -160,8 +162,13 @@ pub(crate) fn write_words(stream: sys::CUstream, base: u64, words: &[(usize, u64
 
 /// Copies to pinned memory, in the stream's order.
 pub(crate) fn download<T: Copy>(stream: sys::CUstream, to: &Pinned<T>, from: u64) -> Result<(), DriverFault> {
-    // SAFETY: as in `upload`.
-    check("cuMemcpyDtoHAsync", unsafe { sys::cuMemcpyDtoHAsync_v2(to.host.cast(), from, size_of::<T>(), stream) })
+    download_bytes(stream, to, from, size_of::<T>())
+}
+
+/// The same with the first `bytes` of a `T` only.
+pub(crate) fn download_bytes<T: Copy>(stream: sys::CUstream, to: &Pinned<T>, from: u64, bytes: usize) -> Result<(), DriverFault> {
+    // SAFETY: as in `upload`; no more is copied than there is room for.
+    check("cuMemcpyDtoHAsync", unsafe { sys::cuMemcpyDtoHAsync_v2(to.host.cast(), from, bytes.min(size_of::<T>()), stream) })
 }
 
 /// Writes a word, in the stream's order: the fastest way past a running kernel.
@@ -347,11 +354,38 @@ pub(crate) fn assemble(ptx: &[u8]) -> Result<Vec<u8>, (DriverFault, String)> {
     })
 }
 
-/// Launches one of this crate's own kernels with one thread.
-pub(crate) fn launch_support(function: &CudaFunction, stream: sys::CUstream, words: &mut [u64]) -> Result<(), DriverFault> {
+/// One of this crate's own kernels, which has one thread. It lives as long as its context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Support(sys::CUfunction);
+
+// SAFETY: the driver's calls on functions may come from any thread.
+unsafe impl Send for Support {}
+// SAFETY: as above.
+unsafe impl Sync for Support {}
+
+/// Loads this crate's own kernels, in the current context, for good: unloading would wait for whatever runs.
+pub(crate) fn load_support<const N: usize>(ptx: &str, names: [&str; N]) -> Result<[Support; N], DriverFault> {
+    let text = CString::new(ptx).unwrap_or_default();
+    let mut module = ptr::null_mut();
+    // SAFETY: the text ends with a zero and lives through the call, as does the out pointer.
+    check("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&raw mut module, text.as_ptr().cast()) })?;
+    let mut kernels = [Support(ptr::null_mut()); N];
+    for (kernel, name) in kernels.iter_mut().zip(names) {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is alive, the name ends with a zero, the out pointer lives through the call. Loading now: later the driver
+        // may wait for a kernel that runs.
+        unsafe {
+            check("cuModuleGetFunction", sys::cuModuleGetFunction(&raw mut kernel.0, module, name.as_ptr()))?;
+            check("cuFuncLoad", sys::cuFuncLoad(kernel.0))?;
+        }
+    }
+    Ok(kernels)
+}
+
+/// Launches one of this crate's own kernels.
+pub(crate) fn launch_support(kernel: Support, stream: sys::CUstream, words: &mut [u64]) -> Result<(), DriverFault> {
     let mut parameters: Vec<*mut c_void> = words.iter_mut().map(|word| ptr::from_mut(word).cast()).collect();
     // SAFETY: only this crate's own kernels are launched so; each takes as many 64-bit words as it is given here.
-    let result =
-        unsafe { sys::cuLaunchKernel(function.cu_function(), 1, 1, 1, 1, 1, 1, 0, stream, parameters.as_mut_ptr(), ptr::null_mut()) };
+    let result = unsafe { sys::cuLaunchKernel(kernel.0, 1, 1, 1, 1, 1, 1, 0, stream, parameters.as_mut_ptr(), ptr::null_mut()) };
     check("cuLaunchKernel", result)
 }

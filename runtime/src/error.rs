@@ -1,11 +1,12 @@
 //! What can go wrong that is not the kernel's own doing.
 
 use crate::names::UnknownKernel;
+use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
 /// A call of the CUDA driver that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverFault {
     /// Name of the call.
     pub call: &'static str,
@@ -129,7 +130,7 @@ pub enum Error {
     TimeoutTooLong(Duration),
     /// The stream is being captured into a graph.
     #[error(
-        "the stream is being captured into a graph, where a launch has no deadline of its own; use Kernel::unguarded to capture a bare launch"
+        "the stream is being captured into a graph, where a launch has no deadline of its own; capture a bare launch: with Kernel::unguarded, or without a guard"
     )]
     Capturing,
     /// Another launch of the same module is in flight, and the module can't be loaded twice.
@@ -169,6 +170,41 @@ pub enum Error {
         /// Time since its launch.
         after: Duration,
     },
+    /// The calling thread has no current context.
+    #[error("this thread has no current CUDA context: make one, or make it current (cuCtxSetCurrent), before the call")]
+    NoContext,
+    /// A handle that leads nowhere, or to something else than it should.
+    #[error("{0}")]
+    BadHandle(String),
+    /// A handle of another context than the one it was to be used in.
+    #[error("{what} is of another context than {of}; make that context current, and use its own handles")]
+    OtherContext {
+        /// What is.
+        what: &'static str,
+        /// What it was used with.
+        of: &'static str,
+    },
+    /// The context did not answer: some calls of the driver wait for every kernel of it.
+    #[error(
+        "the context does not answer after {after:?}: the first attachment waits for its running kernels; attach before anything that may hang is launched"
+    )]
+    ContextBusy {
+        /// Time since the call.
+        after: Duration,
+    },
+    /// The module was armed before, and what was to be launched then has not come.
+    #[error(
+        "this module is armed for another launch, which has not come: launch it and say so (launched), or drop its guard; one control block serves one launch at a time"
+    )]
+    AlreadyArmed,
+    /// A guard's calls came in an order that makes no sense.
+    #[error("{0}")]
+    Order(&'static str),
+    /// What a guard was to watch never began.
+    #[error(
+        "no rewritten kernel of the guarded module ran in the guarded stream between arming and `launched`: launch one there, of this module, in between"
+    )]
+    NotLaunched,
     /// The device or the host is out of memory.
     #[error("out of memory: {0}")]
     OutOfMemory(DriverFault),

@@ -24,7 +24,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// The first words of a control block: what an armed launch is told.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Orders {
     pub(crate) abi_version: u32,
@@ -78,6 +78,11 @@ impl Orders {
             self.host_record,
             self.record,
         ]
+    }
+
+    fn write_to(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
+        let words = self.words();
+        driver::write_words(stream, control, &std::array::from_fn::<_, { Self::WORDS }, _>(|index| (index, words[index])))
     }
 
     /// A control block's first words before anybody armed it: its own flag, no limit but those compiled in, and a trap.
@@ -169,6 +174,10 @@ struct State {
     launched: Instant,
     // Whether the launch call has returned: before, the end event is an earlier launch's.
     is_submitted: bool,
+    // When it had, or before that, when the launch was armed: what its beginning is waited for from.
+    submitted: Instant,
+    // Whether somebody else launches, who may have launched something else.
+    is_guarded: bool,
     timed: bool,
     // When the host saw that the kernel had begun.
     began: Option<Instant>,
@@ -195,6 +204,8 @@ pub(crate) struct Plan {
     pub(crate) fuel: Option<u64>,
     pub(crate) timed: bool,
     pub(crate) watchdog: Option<Watchdog>,
+    /// Whether somebody else launches.
+    pub(crate) is_guarded: bool,
 }
 
 /// One launch, or the room for one.
@@ -222,6 +233,9 @@ pub(crate) enum Step {
 /// Bytes of device memory that a flight takes: its record, then its flag.
 pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16;
 
+/// Words of a control block that are cheaper to write one by one than to copy all.
+const FEW_WORDS: usize = 4;
+
 /// Fuel that no kernel uses up, one below what stands for none.
 const MOST_FUEL: u64 = (1 << 40) - 2;
 impl Flight {
@@ -234,6 +248,8 @@ impl Flight {
             limits: None,
             launched: Instant::now(),
             is_submitted: false,
+            submitted: Instant::now(),
+            is_guarded: false,
             timed: false,
             began: None,
             told: None,
@@ -262,6 +278,11 @@ impl Flight {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Address of its device memory.
+    pub(crate) fn memory(&self) -> u64 {
+        self.record
     }
 
     /// Number of the launch; 0 if there is none.
@@ -314,6 +335,8 @@ impl Flight {
         state.limits = Some(limits);
         state.launched = now;
         state.is_submitted = false;
+        state.submitted = now;
+        state.is_guarded = plan.is_guarded;
         state.timed = plan.timed;
         state.began = None;
         state.told = None;
@@ -336,7 +359,7 @@ impl Flight {
             state.timed || state.limits.is_some_and(|limits| limits.clock == Clock::Host)
         };
         let orders = self.orders();
-        let mut changed = [(0, 0); driver::MOST_WORDS];
+        let mut changed = [(0, 0); FEW_WORDS];
         let mut count = 0;
         for (index, (word, before)) in orders.words().into_iter().zip(known.map_or([0; Orders::WORDS], |known| known.words())).enumerate() {
             // The device has written the start.
@@ -365,6 +388,27 @@ impl Flight {
         }
         self.end.record(stream)?;
         state.is_submitted = true;
+        Ok(())
+    }
+
+    /// Writes all of the orders to the control block, in the stream's order. Nothing is believed of what it holds: another host's launches
+    /// may have come between.
+    pub(crate) fn send_all_orders(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
+        self.orders().write_to(stream, control)
+    }
+
+    /// The caller has launched: has the control block forget the orders and marks the end of the launch, both in the stream's order. So the
+    /// end is not seen before a launch that nobody guards is safe again.
+    pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
+        // Not under the lock: a stream that is full makes these wait, and a cancel must get through.
+        let marked = unarmed.write_to(stream, control).and_then(|()| self.end.record(stream));
+        if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
+            return marked;
+        }
+        // On a lost context the event's state tells how it was lost.
+        let mut state = self.state();
+        state.is_submitted = true;
+        state.submitted = Instant::now();
         Ok(())
     }
 

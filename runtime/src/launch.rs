@@ -14,7 +14,7 @@ pub const GRACE: Duration = Duration::from_millis(100);
 /// Longest timeout, about 100 years: what the clocks hold without overflow.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// How long the GPU may take to begin a launch, unless it says otherwise.
-const BEGIN_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A launch before it starts. Made by [`Kernel::on`].
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl<'a> Launch<'a> {
         // From arming to the launch call nobody else may use the control block.
         let instance = Arc::clone(&self.instance);
         let mut lane = instance.lane();
-        if let Some(before) = lane.before(stream.addr()) {
+        if let Some(before) = lane.before(stream.addr() as u64) {
             if self.or_busy {
                 return Err(self.kernel.busy());
             }
@@ -221,6 +221,7 @@ impl<'a> Launch<'a> {
             fuel: self.fuel,
             timed: self.is_timed,
             watchdog,
+            is_guarded: false,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, self.limits.grace);
         if let Err(error) = flight.arm(number, plan) {
@@ -228,7 +229,7 @@ impl<'a> Launch<'a> {
             running.forget();
             return Err(error);
         }
-        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() });
+        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() as u64 });
         let known = lane.known.take();
         let launched = flight.send_orders(stream, instance.control, known).map_err(Error::from).and_then(|orders| {
             lane.known = (!lane.is_shared).then_some(orders);

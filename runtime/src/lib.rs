@@ -27,6 +27,8 @@
 //! The way of a launch: [`Module`] → [`Kernel`] → [`Launch`] → `flight` (armed, in the air, judged) → [`Running`] → [`Outcome`].
 //! What launches of a context share is its `station`; what all of a process share is its `timer`.
 //!
+//! A host that loads and launches by its own means takes a [`guard`] instead of a [`Launch`].
+//!
 //! A kernel that leaves no poll, or that faults, costs its process the GPU. With feature `worker` that process is a child which is there to be
 //! lost: `worker::Worker` offers the same launches and outcomes over it, and has the next one ready.
 
@@ -35,6 +37,7 @@ mod device;
 mod driver;
 mod error;
 mod flight;
+pub mod guard;
 #[cfg(feature = "jit")]
 pub mod jit;
 mod launch;

@@ -26,6 +26,7 @@ const MOST_INSTANCES: usize = 64;
 pub struct Module(Arc<Loaded>);
 
 pub(crate) struct Loaded {
+    context: Arc<CudaContext>,
     station: Arc<Station>,
     // What an instance is loaded from: PTX is compiled once.
     code: Vec<u8>,
@@ -67,8 +68,8 @@ pub(crate) struct Lane {
 pub(crate) struct Latest {
     pub(crate) flight: Weak<Flight>,
     pub(crate) number: u32,
-    /// Address of its stream.
-    pub(crate) stream: usize,
+    /// What tells its stream from others.
+    pub(crate) stream: u64,
 }
 
 impl std::fmt::Debug for Flight {
@@ -115,9 +116,18 @@ impl Module {
             _ => image.to_vec(),
         };
         let state = cuinstr_image::read(&code).map_or_else(|_| Some("unknown variables".into()), |image| image.state());
-        let first = Instance::load(&station, &code, 0)?;
+        let first = Instance::load(context, &station, &code, 0)?;
         let instances = Mutex::new(vec![Arc::new(first)]);
-        Ok(Self(Arc::new(Loaded { station, code, instances, kernels, sites, sources: Arc::new(sources), state })))
+        Ok(Self(Arc::new(Loaded {
+            context: Arc::clone(context),
+            station,
+            code,
+            instances,
+            kernels,
+            sites,
+            sources: Arc::new(sources),
+            state,
+        })))
     }
 
     /// Loads a file of PTX, a cubin or a fat binary.
@@ -179,7 +189,7 @@ impl Module {
         loaded.station.may_wait()?;
         let mut instances = loaded.instances();
         while loaded.state.is_none() && instances.len() < streams.min(MOST_INSTANCES) {
-            let next = Instance::load(&loaded.station, &loaded.code, instances.len())?;
+            let next = Instance::load(&loaded.context, &loaded.station, &loaded.code, instances.len())?;
             instances.push(Arc::new(next));
         }
         Ok(instances.len())
@@ -222,7 +232,7 @@ impl Loaded {
             return Ok(Arc::clone(instance));
         }
         if self.state.is_none() && instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 {
-            let instance = Arc::new(Instance::load(&self.station, &self.code, instances.len())?);
+            let instance = Arc::new(Instance::load(&self.context, &self.station, &self.code, instances.len())?);
             instance.lane().stream = Some(handle);
             instances.push(Arc::clone(&instance));
             return Ok(instance);
@@ -233,8 +243,7 @@ impl Loaded {
 }
 
 impl Instance {
-    fn load(station: &Arc<Station>, code: &[u8], index: usize) -> Result<Self> {
-        let context = station.context();
+    fn load(context: &Arc<CudaContext>, station: &Arc<Station>, code: &[u8], index: usize) -> Result<Self> {
         let refused = |error| Error::Module { fault: driver::fault("cuModuleLoadData", error), log: String::new() };
         let module = context.load_module(Ptx::from_binary(code.to_vec())).map_err(refused)?;
         let stream = context.default_stream();
@@ -276,7 +285,7 @@ impl Lane {
     }
 
     /// The launch that another one on this stream must come after, and that its own stream does not keep in order.
-    pub(crate) fn before(&self, stream: usize) -> Option<Arc<Flight>> {
+    pub(crate) fn before(&self, stream: u64) -> Option<Arc<Flight>> {
         self.in_flight().filter(|_| self.last.as_ref().is_some_and(|last| last.stream != stream))
     }
 }
@@ -346,7 +355,7 @@ impl Kernel {
     pub fn on<'a>(&'a self, stream: &'a Arc<CudaStream>) -> Result<Launch<'a>> {
         let station = &self.loaded.station;
         station.check()?;
-        if stream.context().cu_ctx() != station.context().cu_ctx() {
+        if stream.context().cu_ctx() != self.loaded.context.cu_ctx() {
             return Err(Error::Arguments {
                 kernel: self.name.to_string(),
                 what: "the stream is of another context than the module".into(),
@@ -373,7 +382,7 @@ impl Kernel {
         let function = self.function(&instance)?;
         let mut lane = instance.lane();
         (lane.known, lane.is_shared) = (None, true);
-        if let Some(before) = lane.before(stream.cu_stream().addr()) {
+        if let Some(before) = lane.before(stream.cu_stream().addr() as u64) {
             if driver::is_capturing(stream.cu_stream())? {
                 return Err(self.busy());
             }

@@ -3,6 +3,7 @@
 use crate::error::DriverFault;
 use crate::report::Report;
 use serde::Serialize;
+use serde::ser::{SerializeStruct as _, Serializer};
 use std::time::Duration;
 
 /// How a launch ended.
@@ -68,5 +69,33 @@ impl Outcome {
     #[must_use]
     pub fn is_completed(&self) -> bool {
         matches!(self, Self::Completed { .. })
+    }
+}
+
+/// An object whose `outcome` is `completed`, `stopped` or `faulted`; durations are in nanoseconds.
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ns = |duration: &Duration| duration.as_nanos() as u64;
+        let mut object = serializer.serialize_struct("Outcome", 5)?;
+        match self {
+            Self::Completed { elapsed, late, fuel_used } => {
+                object.serialize_field("outcome", "completed")?;
+                object.serialize_field("elapsed_ns", &ns(elapsed))?;
+                object.serialize_field("late", late)?;
+                object.serialize_field("fuel_used", fuel_used)?;
+            }
+            Self::Stopped { why, tier, latency, report } => {
+                object.serialize_field("outcome", "stopped")?;
+                object.serialize_field("why", why)?;
+                object.serialize_field("tier", tier)?;
+                object.serialize_field("latency_ns", &ns(latency))?;
+                object.serialize_field("report", report)?;
+            }
+            Self::Faulted { fault } => {
+                object.serialize_field("outcome", "faulted")?;
+                object.serialize_field("fault", fault)?;
+            }
+        }
+        object.end()
     }
 }

@@ -17,7 +17,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The kernel's name.
+    /// The kernel's name; empty if somebody else launched it and it is not known.
     pub kernel: String,
     /// Why it was stopped; absent if the record was never completed.
     pub why: Option<Why>,
@@ -31,9 +31,9 @@ pub struct Report {
     pub unlisted: u64,
     /// Threads that stopped, all sites together.
     pub threads: u64,
-    /// Threads that were launched.
+    /// Threads that were launched; 0 if somebody else launched them and it is not known.
     pub launched_threads: u64,
-    /// Blocks that were launched.
+    /// Blocks that were launched; 0 likewise.
     pub launched_blocks: u64,
     /// Blocks of which all threads left at the kernel's entry: they never began.
     pub blocks_not_begun: u64,

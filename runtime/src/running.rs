@@ -41,6 +41,10 @@ impl Canceller {
     pub fn cancel(&self) -> Result<()> {
         self.flight.cancel(self.number)
     }
+
+    pub(crate) fn flight(&self) -> &Flight {
+        &self.flight
+    }
 }
 
 impl Running {
@@ -51,6 +55,13 @@ impl Running {
     /// Nothing was launched after all.
     pub(crate) fn forget(mut self) {
         self.is_over = true;
+    }
+
+    /// What was launched, if anything, can't be watched. Its room is not used again: a kernel may still write there.
+    pub(crate) fn strand(self) {
+        self.flight.abandon();
+        std::mem::forget(Arc::clone(&self.flight));
+        self.forget();
     }
 
     /// Tells the launch to stop, and returns at once.

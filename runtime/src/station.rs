@@ -1,12 +1,12 @@
 //! What all launches of one context share: the stream that overtakes them, the room they need, the knowledge that the context is lost.
 
 use crate::clock::ClockMap;
-use crate::driver::{self, Pinned, UrgentStream};
+use crate::driver::handle::ContextHandle;
+use crate::driver::{self, Pinned, Support, UrgentStream};
 use crate::error::{DriverFault, Error, Poison};
-use crate::flight::{DEVICE_BYTES, Flight, Shared};
+use crate::flight::{DEVICE_BYTES, Flight, Orders, Shared};
 use crate::watchdog::{Kennel, Watchdog};
-use cudarc::driver::{CudaContext, CudaFunction, sys};
-use cudarc::nvrtc::Ptx;
+use cudarc::driver::{CudaContext, sys};
 use cuinstr_abi::control::StopRecord;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -23,9 +23,17 @@ const COMPARING: Duration = Duration::from_millis(20);
 /// Number of the latest launch of the process: no two launches carry the same, so a late cancel hits no other.
 static LAUNCHES: AtomicU32 = AtomicU32::new(0);
 
+/// Whose context it is.
+enum Home {
+    /// One that the runtime keeps alive.
+    Ours(Arc<CudaContext>),
+    /// One that its own host keeps alive.
+    Theirs(ContextHandle),
+}
+
 /// One a context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context.
 pub(crate) struct Station {
-    context: Arc<CudaContext>,
+    home: Home,
     // Raises flags, and nothing else: behind a copy of its own a word would wait for every copy of the process.
     urgent: UrgentStream,
     // Carries records and single words.
@@ -36,18 +44,27 @@ pub(crate) struct Station {
     unbounded: AtomicUsize,
     poison: OnceLock<Poison>,
     clock: Mutex<Option<ClockMap>>,
-    watchdog: CudaFunction,
+    watchdog: Support,
     kennel: Kennel,
     is_blocking: bool,
     // Zeroes to copy over what must be cleared: setting memory takes a kernel, for which a full GPU has no room.
     blank: Pinned<[u8; FLIGHTS * DEVICE_BYTES]>,
-    // Where single words are read back to.
-    scratch: Pinned<u64>,
+    // Where the first words of control blocks are read back to.
+    scratch: Mutex<Pinned<Orders>>,
+}
+
+impl Home {
+    fn bind(&self) -> Result<(), DriverFault> {
+        match self {
+            Self::Ours(context) => context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error)),
+            Self::Theirs(context) => context.bind(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Station {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Station").field("context", &self.context).finish_non_exhaustive()
+        formatter.debug_struct("Station").field("in_flight", &self.in_flight).finish_non_exhaustive()
     }
 }
 
@@ -62,21 +79,30 @@ impl Station {
             station.check()?;
             return Ok(station);
         }
-        let station = Arc::new(Self::open(context)?);
+        let station = Arc::new(Self::open(Home::Ours(Arc::clone(context)))?);
         stations.push((handle, Arc::downgrade(&station)));
         Ok(station)
     }
 
-    fn open(context: &Arc<CudaContext>) -> Result<Self, Error> {
-        let bind = context.bind_to_thread();
-        bind.map_err(|error| driver::fault("cuCtxSetCurrent", error))?;
-        let load = |error| driver::fault("cuModuleLoadData", error);
-        let support = context.load_module(Ptx::from_src(include_str!("support.ptx"))).map_err(load)?;
-        let find = |name| support.load_function(name).map_err(|error| driver::fault("cuModuleGetFunction", error));
-        let (watchdog, clock) = (find("cuinstr_watchdog")?, find("cuinstr_clock")?);
-        driver::load_eagerly(&watchdog)?;
+    /// The station of a context that another host made and keeps alive. As [`Station::of`], the first call waits for its running kernels.
+    pub(crate) fn of_foreign(context: ContextHandle) -> Result<Arc<Self>, Error> {
+        // Kept for good: its memory goes with the context, which only its host knows the end of, and an id is never given twice.
+        static STATIONS: Mutex<Vec<(u64, Arc<Station>)>> = Mutex::new(Vec::new());
+        let mut stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, station)) = stations.iter().find(|(id, _)| *id == context.id()) {
+            station.check()?;
+            return Ok(Arc::clone(station));
+        }
+        let station = Arc::new(Self::open(Home::Theirs(context))?);
+        stations.push((context.id(), Arc::clone(&station)));
+        Ok(station)
+    }
+
+    fn open(home: Home) -> Result<Self, Error> {
+        home.bind()?;
+        let [watchdog, clock] = driver::load_support(include_str!("support.ptx"), ["cuinstr_watchdog", "cuinstr_clock"])?;
         let station = Self {
-            context: Arc::clone(context),
+            home,
             urgent: UrgentStream::new()?,
             courier: UrgentStream::new()?,
             idle: Mutex::default(),
@@ -88,20 +114,18 @@ impl Station {
             kennel: Kennel::default(),
             is_blocking: std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1"),
             blank: Pinned::zeroed()?,
-            scratch: Pinned::new(0)?,
+            scratch: Mutex::new(Pinned::zeroed()?),
         };
         if !station.is_blocking {
-            station.compare_clocks(&clock)?;
+            station.compare_clocks(clock)?;
         }
-        // It holds nothing that could be running, and unloading it would wait for what is.
-        std::mem::forget(support);
         let room = station.make_room()?;
         station.idle().extend(room);
         Ok(station)
     }
 
     /// Asks the device for its time, a few times in a row.
-    fn compare_clocks(&self, kernel: &CudaFunction) -> Result<(), Error> {
+    fn compare_clocks(&self, kernel: Support) -> Result<(), Error> {
         let words = Pinned::new([0_u64; 2])?;
         let answer = size_of::<u64>();
         driver::launch_support(kernel, self.courier(), &mut [words.device(), words.device() + answer as u64, ROUNDS])?;
@@ -196,9 +220,9 @@ impl Station {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The context.
-    pub(crate) fn context(&self) -> &Arc<CudaContext> {
-        &self.context
+    /// Address of device memory that belongs to the context beyond doubt.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.idle().front().map(|flight| flight.memory())
     }
 
     /// Whether each launch call waits for its kernel.
@@ -235,20 +259,32 @@ impl Station {
 
     /// Reads a word of device memory, past whatever runs.
     pub(crate) fn read_word(&self, address: u64) -> Result<u32, DriverFault> {
-        let copy = self.scratch.part::<u32>(0);
-        driver::download(self.courier(), &copy, address)?;
+        Ok(self.read_orders(address, size_of::<u32>())?.abi_version)
+    }
+
+    /// Reads the first bytes of a control block, past whatever runs; words that are not asked for are zero.
+    pub(crate) fn read_orders(&self, control: u64, bytes: usize) -> Result<Orders, DriverFault> {
+        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.write(Orders::default());
+        driver::download_bytes(self.courier(), &scratch, control, bytes)?;
         self.drain_courier(Duration::from_secs(2))?;
-        Ok(copy.read())
+        Ok(scratch.read())
+    }
+
+    /// Writes the first words of a control block, past whatever runs.
+    pub(crate) fn write_orders(&self, control: u64, orders: &Orders) -> Result<(), DriverFault> {
+        driver::send(self.courier(), control, orders)?;
+        self.drain_courier(Duration::from_secs(2))
     }
 
     /// Makes the context the current one of this thread.
     pub(crate) fn bind(&self) -> Result<(), DriverFault> {
-        self.context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error))
+        self.home.bind()
     }
 
     /// Sends out a watchdog.
     pub(crate) fn watchdog(&self) -> Result<Watchdog, DriverFault> {
-        self.kennel.send_out(&self.watchdog)
+        self.kennel.send_out(self.watchdog)
     }
 
     /// Fails if the context is lost.

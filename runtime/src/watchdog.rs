@@ -3,9 +3,8 @@
 //! A trap ends every kernel of the process, instrumented or not, and every context with it. It works only for a kernel that was there first:
 //! a grid that fills the GPU leaves no room for one that comes later.
 
-use crate::driver::{self, Pinned, UrgentStream};
+use crate::driver::{self, Pinned, Support, UrgentStream};
 use crate::error::DriverFault;
-use cudarc::driver::CudaFunction;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const WAIT: u32 = 0;
@@ -29,7 +28,7 @@ pub(crate) struct Watchdog {
 
 impl Kennel {
     /// Launches a watchdog, in the current context. The launch that it watches comes after this.
-    pub(crate) fn send_out(&self, kernel: &CudaFunction) -> Result<Watchdog, DriverFault> {
+    pub(crate) fn send_out(&self, kernel: Support) -> Result<Watchdog, DriverFault> {
         let ready = {
             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let is_back = |parts: &Parts| driver::is_drained(parts.stream.raw()).unwrap_or(false);

@@ -70,6 +70,16 @@ pub fn code(image: &[u8]) -> Result<Vec<u8>, String> {
     Ok(code)
 }
 
+/// The machine code of one function, by its mangled name.
+///
+/// # Errors
+/// If the image is no cubin, or holds no such function.
+pub fn function<'a>(image: &'a [u8], symbol: &str) -> Result<&'a [u8], String> {
+    let sections = sections(image).ok_or("the image is no cubin")?;
+    let found = sections.iter().find(|(name, _)| name.strip_prefix(".text.") == Some(symbol));
+    found.map(|(_, code)| *code).ok_or_else(|| format!("there is no function {symbol}"))
+}
+
 /// Names of the symbol table's entries that are defined, in order.
 ///
 /// # Errors

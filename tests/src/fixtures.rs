@@ -69,9 +69,28 @@ impl Fixture {
 /// # Errors
 /// Everything that is wrong with any file, one a line.
 pub fn all() -> Result<Vec<Fixture>, String> {
-    let folders = [("kernels", "", Place::Kernel), ("kernels/hang", "hang/", Place::Hang), ("tests/kernels", "probe/", Place::Kernel)];
+    read(&[("kernels", "", Place::Kernel), ("kernels/hang", "hang/", Place::Hang), ("tests/kernels", "probe/", Place::Kernel)])
+}
+
+/// The benchmarks, in order of their names.
+///
+/// # Errors
+/// Everything that is wrong with any file, one a line.
+pub fn benchmarks() -> Result<Vec<Fixture>, String> {
+    read(&[("kernels/bench", "bench/", Place::Bench)])
+}
+
+/// The experiments with hardware state, and what checks after them.
+///
+/// # Errors
+/// Everything that is wrong with any file, one a line.
+pub fn experiments() -> Result<Vec<Fixture>, String> {
+    read(&[("tests/kernels/hardware", "hardware/", Place::Kernel)])
+}
+
+fn read(folders: &[(&str, &str, Place)]) -> Result<Vec<Fixture>, String> {
     let (mut fixtures, mut errors) = (Vec::new(), Vec::new());
-    for (folder, prefix, place) in folders {
+    for &(folder, prefix, place) in folders {
         for path in files(&workspace().join(folder)) {
             match Fixture::read(&path, prefix, place) {
                 Ok(fixture) => fixtures.push(fixture),
@@ -125,6 +144,7 @@ mod tests {
     #[test]
     fn every_header_is_right() {
         let fixtures = all().unwrap_or_else(|errors| panic!("{errors}"));
+        assert!(benchmarks().unwrap_or_else(|errors| panic!("{errors}")).len() >= 24);
         assert!(fixtures.iter().any(|fixture| fixture.name.starts_with("probe/")));
         for hang in fixtures.iter().filter(|fixture| fixture.name.starts_with("hang/")) {
             assert!((1..=3).contains(&hang.tier()), "{}", hang.name);

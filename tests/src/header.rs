@@ -13,6 +13,8 @@ pub enum Place {
     Hang,
     /// `kernels/reject/*`.
     Reject,
+    /// `kernels/bench/*.cu`.
+    Bench,
 }
 
 /// How bad the diagnostic of a reject case is.
@@ -62,6 +64,16 @@ impl Arg {
     }
 }
 
+/// What is other in the long launch of a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// The grid.
+    Grid([u32; 3]),
+    /// The parameter of this index.
+    Arg(usize, Arg),
+}
+
 /// Everything a header says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
@@ -97,6 +109,12 @@ pub struct Header {
     pub codes: Vec<String>,
     /// Their severity.
     pub severity: Option<Severity>,
+    /// Whether a benchmark's launch reads what it writes, so that its buffers are filled anew before each.
+    pub reset: bool,
+    /// What makes a benchmark run for long on a grid that the device holds as a whole.
+    pub long: Vec<Change>,
+    /// Why nothing does.
+    pub brief: Option<String>,
 }
 
 impl Header {
@@ -113,7 +131,7 @@ impl Header {
             let Some(rest) = line.strip_prefix("//@") else { break };
             let (key, value) = rest.split_once(':').ok_or_else(|| format!("line {}: no colon after the key", index + 1))?;
             let (key, value) = (key.trim(), value.trim());
-            if seen.contains(&key) && !matches!(key, "arg" | "code" | "also" | "flags") {
+            if seen.contains(&key) && !matches!(key, "arg" | "code" | "also" | "flags" | "long") {
                 return Err(format!("line {}: `{key}` is given twice", index + 1));
             }
             seen.push(key);
@@ -126,11 +144,42 @@ impl Header {
             Place::Kernel => &["about", "entry"],
             Place::Hang => &["about", "entry", "tier"],
             Place::Reject => &["about", "code"],
+            Place::Bench => &["about", "entry", if header.brief.is_some() { "brief" } else { "long" }],
         };
-        match required.iter().find(|key| !seen.contains(*key)) {
-            Some(key) => Err(format!("`{key}` is missing")),
-            None => Ok(header),
+        if let Some(key) = required.iter().find(|key| !seen.contains(*key)) {
+            return Err(format!("`{key}` is missing"));
         }
+        header.check_long()?;
+        Ok(header)
+    }
+
+    /// The header of the long launch, if there is one.
+    #[must_use]
+    pub fn long(&self) -> Option<Self> {
+        let mut header = self.clone();
+        for change in std::mem::take(&mut header.long) {
+            match change {
+                Change::Grid(grid) => header.grid = grid,
+                Change::Arg(index, arg) => header.args[index] = arg,
+            }
+        }
+        (!self.long.is_empty()).then_some(header)
+    }
+
+    /// Changes must fit the parameters that they change.
+    fn check_long(&self) -> Result<(), String> {
+        if self.brief.is_some() && !self.long.is_empty() {
+            return Err("what is `brief` has no `long` launch".into());
+        }
+        for change in &self.long {
+            let Change::Arg(index, arg) = change else { continue };
+            match self.args.get(*index) {
+                Some(own) if own.shape() == arg.shape() => {}
+                Some(_) => return Err(format!("`long: arg {index}` has another type than parameter {index}")),
+                None => return Err(format!("`long: arg {index}`, but there are {} parameters", self.args.len())),
+            }
+        }
+        Ok(())
     }
 
     /// Threads of a whole launch.
@@ -157,16 +206,20 @@ impl Header {
             stuck: false,
             codes: Vec::new(),
             severity: None,
+            reset: false,
+            long: Vec::new(),
+            brief: None,
         }
     }
 
     fn set(&mut self, key: &str, value: &str, place: Place) -> Result<(), String> {
-        let launched = matches!(place, Place::Kernel | Place::Hang);
+        let launched = place != Place::Reject;
         let known = match key {
             "about" => true,
             "entry" | "grid" | "block" | "cluster" | "shared" | "cooperative" | "arg" | "min-arch" | "std" | "flags" | "also" => launched,
             "tier" | "stuck" => place == Place::Hang,
             "code" | "severity" => place == Place::Reject,
+            "reset" | "long" | "brief" => place == Place::Bench,
             _ => return Err(format!("unknown key `{key}`")),
         };
         if !known {
@@ -191,6 +244,9 @@ impl Header {
             "tier" => self.tier = Some(number(value).ok().filter(|tier| (1..=3).contains(tier)).ok_or("a tier is 1, 2 or 3")?),
             "stuck" => self.stuck = yes(value)?,
             "code" => self.codes.push(value.to_owned()),
+            "reset" => self.reset = yes(value)?,
+            "long" => self.long.push(change(value)?),
+            "brief" => self.brief = Some(value.to_owned()),
             _ => {
                 self.severity = Some(match value {
                     "error" => Severity::Error,
@@ -225,6 +281,15 @@ fn extents(value: &str) -> Result<[u32; 3], String> {
         }
     }
     Ok(extents)
+}
+
+fn change(value: &str) -> Result<Change, String> {
+    let (word, rest) = value.split_once(' ').unwrap_or((value, ""));
+    match (word, rest.split_once(' ')) {
+        ("grid", _) => extents(rest).map(Change::Grid),
+        ("arg", Some((index, changed))) => Ok(Change::Arg(number(index)?, arg(changed)?)),
+        _ => Err(format!("a change is `grid X [Y [Z]]` or `arg INDEX ARGUMENT`, not `{value}`")),
+    }
 }
 
 fn arg(value: &str) -> Result<Arg, String> {
@@ -263,6 +328,24 @@ mod tests {
         assert!(matches!(header.args[2], Arg::Buffer { sorted: true, count: 5, .. }));
         assert!(header.cooperative && header.stuck);
         assert_eq!((header.tier, &header.also[..]), (Some(2), &["x.cuh".to_owned()][..]));
+    }
+
+    #[test]
+    fn the_long_launch_of_a_benchmark_is_the_other_with_changes() {
+        let text = "//@ about: x\n//@ entry: f\n//@ grid: 4\n//@ arg: i32 3\n//@ arg: f32[8] rand 7\n//@ reset: yes\n";
+        let header =
+            Header::parse(&format!("{text}//@ long: grid 9 2\n//@ long: arg 1 f32[90] zero\n"), Place::Bench).expect("it is right");
+        let long = header.long().expect("there is one");
+        assert_eq!((long.grid, &long.args[0]), ([9, 2, 1], &header.args[0]));
+        assert!(matches!(long.args[1], Arg::Buffer { count: 90, init: Init::Zero, .. }) && long.reset && long.long.is_empty());
+
+        assert_eq!(wrong(text, Place::Bench), "`long` is missing");
+        let brief = Header::parse(&format!("{text}//@ brief: no loop\n"), Place::Bench).expect("it is right");
+        assert_eq!((brief.long(), brief.brief.as_deref()), (None, Some("no loop")));
+        for change in ["arg 2 i32 4", "arg 0 u32 4", "arg 0", "grid 0", "block 4"] {
+            assert!(Header::parse(&format!("{text}//@ long: {change}\n"), Place::Bench).is_err(), "{change}");
+        }
+        assert_eq!(wrong("//@ long: grid 4\n", Place::Kernel), "line 1: `long` has no meaning here");
     }
 
     fn wrong(lines: &str, place: Place) -> String {

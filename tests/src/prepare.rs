@@ -5,7 +5,7 @@ use crate::digest::digest;
 use crate::fixtures::{self, Fixture};
 use crate::manifest::{Build, Manifest, Subject, VERSION};
 use crate::nvcc::Nvcc;
-use crate::variant::{self, Variant};
+use crate::variant::Variant;
 use cuinstr::diagnostic::Severity;
 use cuinstr::options::Options;
 use cuinstr::site::SiteMap;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The architecture that is built for.
+/// The architecture that is built for, unless a plan says otherwise.
 pub const ARCH: &str = "sm_90";
 
 /// What to prepare, and how.
@@ -26,10 +26,14 @@ pub const ARCH: &str = "sm_90";
 pub struct Plan {
     /// Folder to fill.
     pub folder: PathBuf,
+    /// The kernels.
+    pub fixtures: Vec<Fixture>,
+    /// The architecture.
+    pub arch: &'static str,
+    /// The builds of each.
+    pub variants: fn(&Fixture) -> Vec<Variant>,
     /// Compilations at a time.
     pub jobs: usize,
-    /// Only kernels whose name contains one of these, if there are any.
-    pub only: Vec<String>,
     /// Whether to print a line for each compilation.
     pub verbose: bool,
 }
@@ -72,10 +76,9 @@ struct Source {
 /// Fills the folder. A build that fails is recorded in the manifest, and the case that needs it fails with the reason.
 ///
 /// # Errors
-/// If the fixtures' headers are wrong, or the folder can't be written.
+/// If the folder can't be written.
 pub fn prepare(nvcc: &Nvcc, plan: &Plan) -> Result<Prepared, String> {
-    let wanted = |fixture: &Fixture| plan.only.is_empty() || plan.only.iter().any(|only| fixture.name.contains(only.as_str()));
-    let fixtures: Vec<Fixture> = fixtures::all()?.into_iter().filter(wanted).collect();
+    let fixtures = &plan.fixtures;
     let folder = |path: &Path| fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()));
     folder(&plan.folder.join("cubin"))?;
 
@@ -85,7 +88,7 @@ pub fn prepare(nvcc: &Nvcc, plan: &Plan) -> Result<Prepared, String> {
     let jobs: Vec<Job> = fixtures
         .iter()
         .enumerate()
-        .flat_map(|(subject, fixture)| variant::of(fixture).into_iter().map(move |variant| Job { subject, fixture, variant }))
+        .flat_map(|(subject, fixture)| (plan.variants)(fixture).into_iter().map(move |variant| Job { subject, fixture, variant }))
         .collect();
     let results = workshop.run(&jobs)?;
 
@@ -160,7 +163,7 @@ impl Workshop<'_> {
     /// One build, and whether it had to be compiled.
     fn build(&self, job: &Job) -> Result<(Build, bool), String> {
         let source = source(job.fixture, job.variant)?;
-        let mut args = vec![format!("-arch={ARCH}"), format!("-std=c++{}", job.fixture.header.std), "-cubin".into()];
+        let mut args = vec![format!("-arch={}", self.plan.arch), format!("-std=c++{}", job.fixture.header.std), "-cubin".into()];
         args.extend(job.fixture.header.flags.iter().cloned());
         // A source without floating-point numbers has nothing to contract. Should a type hide from this search, its results are
         // compared the more strictly for it.
@@ -197,7 +200,7 @@ impl Workshop<'_> {
         if args.iter().any(|arg| matches!(arg.as_str(), "-rdc=true" | "--relocatable-device-code=true" | "-dc")) {
             let linked = folder.path().join("linked.cubin");
             let link = [
-                format!("-arch={ARCH}"),
+                format!("-arch={}", self.plan.arch),
                 "-dlink".into(),
                 "-cubin".into(),
                 "-o".into(),

@@ -70,6 +70,17 @@ pub const GATE_TIMEOUT: Variant = Variant {
     rewriting: Some(Rewriting { polls: Polls::Amortised, at_exit: AtExit::Gate, limits: SHORT_TIMEOUT }),
     contract: true,
 };
+/// Fuel compiled in, as much as fits.
+pub const FUEL: Variant = rewritten("fuel", Polls::Amortised, Limits { fuel: Some(Limits::MAX_FUEL), ..NO_LIMITS }, true);
+/// Exits that wait for their block.
+pub const GATE: Variant = Variant {
+    name: "gate",
+    rewriting: Some(Rewriting { polls: Polls::Amortised, at_exit: AtExit::Gate, limits: NO_LIMITS }),
+    contract: true,
+};
+
+/// What the cost of polls is measured on, the plain build first.
+pub const COLUMNS: [Variant; 5] = [PLAIN, DEFAULT, EACH, FUEL, GATE];
 
 /// The builds of one fixture.
 #[must_use]

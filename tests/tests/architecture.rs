@@ -10,11 +10,16 @@ const MOST_LINES: usize = 700;
 /// Files that may hold `unsafe`: calls of the CUDA driver and of NVRTC, neither of which this project can vouch for, launches, for
 /// whose arguments only the caller can, and an allocator that counts.
 const MAY_BE_UNSAFE: &[&str] = &[
+    "python/src/guard.rs",
+    "runtime/c/src/exports.rs",
     "runtime/examples/ctrl_c.rs",
     "runtime/examples/mutants/trial.rs",
     "runtime/examples/race.rs",
     "runtime/examples/stop_a_hang.rs",
     "runtime/src/driver.rs",
+    "runtime/src/driver/handle.rs",
+    "runtime/src/guard.rs",
+    "runtime/src/guard/attach.rs",
     "runtime/src/jit/nvrtc.rs",
     "runtime/src/launch.rs",
     "runtime/src/worker/serve.rs",
@@ -23,6 +28,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "tests/src/bin/runtime-bench.rs",
     "tests/src/checks/runtime/bench.rs",
     "tests/src/checks/runtime/blocking.rs",
+    "tests/src/checks/runtime/guard.rs",
     "tests/src/checks/runtime/limits.rs",
     "tests/src/checks/runtime/misuse.rs",
     "tests/src/launcher.rs",
@@ -45,7 +51,7 @@ fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-const ALL: &[&str] = &["instrument", "runtime", "tests", "fuzz/fuzz_targets"];
+const ALL: &[&str] = &["instrument", "mutate", "python", "runtime", "tests", "fuzz/fuzz_targets"];
 
 /// The library's own files: without the command, without what may write to a terminal, and without what stands around whole projects.
 fn library() -> Vec<(String, String)> {
@@ -96,6 +102,7 @@ fn the_library_measures_no_time_and_hashes_in_no_random_order() {
 fn one_module_of_a_crate_names_tree_sitter_and_one_the_renderer() {
     for (words, folder, owner) in [
         (["tree_sitter", "tree_sitter_cuda"], "instrument/src", Some("instrument/src/tree.rs")),
+        (["tree_sitter", "tree_sitter_cuda"], "mutate", Some("mutate/src/walk.rs")),
         (["tree_sitter", "tree_sitter_cuda"], "runtime", None),
         (["annotate_snippets", "annotate_snippets"], "instrument/src", Some("instrument/src/render.rs")),
         (["annotate_snippets", "annotate_snippets"], "runtime", Some("runtime/src/report/text.rs")),
@@ -169,7 +176,7 @@ fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names(
 
 #[test]
 fn every_crate_of_the_workspace_takes_its_lints() {
-    for folder in ["instrument", "runtime", "runtime/abi", "runtime/image", "tests"] {
+    for folder in ["instrument", "mutate", "python", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
         assert!(Path::new(&workspace().join(folder).join("src")).is_dir());

@@ -9,6 +9,7 @@ use cuinstr_tests::prepare::{self, Plan};
 use cuinstr_tests::require::required;
 use cuinstr_tests::results::Status;
 use cuinstr_tests::supervise::Supervisor;
+use cuinstr_tests::variant;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,7 +51,8 @@ fn run(case: &Case) -> Result<Completion, Failed> {
     let folder = PREPARED.get_or_init(|| {
         let folder = workspace().join(".gpu");
         let jobs = std::thread::available_parallelism().map_or(2, usize::from);
-        let plan = Plan { folder: folder.clone(), jobs, only: Vec::new(), verbose: false };
+        let arch = prepare::ARCH;
+        let plan = Plan { folder: folder.clone(), fixtures: fixtures::all()?, variants: variant::of, arch, jobs, verbose: false };
         prepare::prepare(&Nvcc::find()?, &plan).map(|_| folder)
     });
     let supervisor = Supervisor {

@@ -41,6 +41,10 @@ pub enum Form {
     Each,
     /// When the activation's allowance is used up.
     CountDown,
+    /// Between strips of as many iterations as the allowance holds and will surely run.
+    Strip,
+    /// Between chunks of a constant number of iterations.
+    Chunk,
     /// Asks the flag only.
     Flag,
     /// No poll; `why` says why not.

@@ -29,6 +29,10 @@ impl Flight {
             let report = subject.report(&record, &self.orders(), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: now.saturating_duration_since(since), report });
         }
+        // Every kernel that was rewritten says when it begins, and each launch here has a timeout, if only of centuries.
+        if state.is_guarded && !is_dirty && self.start_ns() == 0 {
+            return Err(Error::NotLaunched);
+        }
         let elapsed = if state.timed {
             Duration::from_secs_f64(f64::from(self.timed_end.milliseconds_since(&self.begin)?) / 1e3)
         } else {

@@ -128,11 +128,11 @@ impl Flight {
                 .then(|| Error::Undrained { kernel: subject.kernel.to_string(), after: now - told })
                 .or_else(|| (!is_begun && now > limit + limits.begin_within).then(|| Self::not_begun(subject, state, now)));
         }
-        (state.began.is_none() && now > state.launched + limits.begin_within).then(|| Self::not_begun(subject, state, now))
+        (state.began.is_none() && now > state.submitted + limits.begin_within).then(|| Self::not_begun(subject, state, now))
     }
 
     pub(super) fn not_begun(subject: &Subject, state: &State, now: Instant) -> Error {
-        Error::NotBegun { kernel: subject.kernel.to_string(), after: now - state.launched }
+        Error::NotBegun { kernel: subject.kernel.to_string(), after: now.saturating_duration_since(state.submitted) }
     }
 
     /// Whether the launch may end at any moment, so that a pause would be felt.
@@ -142,7 +142,7 @@ impl Flight {
             let due = began + timeout;
             now + HOT >= due && since(due) < 20 * HOT
         });
-        since(state.launched) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
+        since(state.submitted) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
     }
 
     /// Has a task woken when the outcome is known.

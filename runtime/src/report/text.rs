@@ -85,9 +85,11 @@ fn sentence(report: &Report) -> String {
         Some(Why::Flag) => "it was cancelled".to_owned(),
         Some(Why::Budget) => format!("its budget{} was used up", limit(|cycles| counted(cycles, "cycle"))),
         Some(Why::Fuel) => format!("its fuel{} was used up", limit(|iterations| counted(iterations, "iteration"))),
-        None => return format!("kernel `{kernel}` was stopped for a reason that is not known"),
+        None => "for a reason that is not known".to_owned(),
     };
-    format!("kernel `{kernel}` was stopped: {why}")
+    // Of a launch that somebody else made the kernel may not be known.
+    let subject = if kernel.is_empty() { "a kernel".to_owned() } else { format!("kernel `{kernel}`") };
+    if report.why.is_none() { format!("{subject} was stopped {why}") } else { format!("{subject} was stopped: {why}") }
 }
 
 fn snippet<'a>(place: &SitePlace, line: &'a str) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
@@ -144,6 +146,9 @@ fn table(report: &Report, rows: usize) -> String {
 }
 
 fn totals(report: &Report) -> String {
+    if report.launched_threads == 0 {
+        return format!("{} stopped", counted(report.threads, "thread"));
+    }
     let mut text = format!("{} of {} stopped", grouped(report.threads), counted(report.launched_threads, "thread"));
     if report.blocks_not_begun > 0 {
         let _ = write!(text, "; {} of {} never began", grouped(report.blocks_not_begun), counted(report.launched_blocks, "block"));

@@ -105,17 +105,17 @@ pub(super) fn launch(rig: &Rig) -> Rows {
 }
 
 /// A sound kernel with a known answer.
-struct Sound(Subject);
+pub(super) struct Sound(Subject);
 
 const STEPS: u32 = 1;
 
 impl Sound {
-    fn new(rig: &Rig) -> Result<Self, String> {
+    pub(super) fn new(rig: &Rig) -> Result<Self, String> {
         Ok(Self(rig.subject("probe/count_steps")?.with(1, STEPS)))
     }
 
     /// Launches it and reads its result back.
-    fn result(&self, rig: &Rig) -> Result<(), String> {
+    pub(super) fn result(&self, rig: &Rig) -> Result<(), String> {
         let outcome = self.0.start(&rig.stream, grid(1, 32), |launch| _ = launch.timeout(LONG))?.wait().map_err(told)?;
         let first: Option<[u8; 4]> = self.0.first(&rig.stream)?.first_chunk().copied();
         if outcome.is_completed() && first.map(u32::from_ne_bytes) == Some(STEPS) {

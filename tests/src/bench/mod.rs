@@ -1,5 +1,6 @@
 //! The figures that the runtime is judged by, each measured in a child process with a limit of time, so that a hang loses one of them only.
 
+pub mod cancel;
 mod cost;
 mod endurance;
 pub mod figure;

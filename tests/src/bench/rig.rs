@@ -68,6 +68,20 @@ impl Rig {
         if self.quick { count.div_ceil(10) } else { count }
     }
 
+    /// The default build of a kernel, for arguments that lie in memory of the caller's: each as its type and bits, memory as an address.
+    pub(super) fn subject_at(&self, name: &str, arguments: &[(Type, u64)]) -> Result<Subject, String> {
+        let (image, entry) = self.image(name, variant::DEFAULT)?;
+        let module = Module::load(&self.context, &image).map_err(told)?;
+        let kernel = module.kernel(entry).map_err(told)?;
+        let argument = |&(ty, bits): &(Type, u64)| match ty.size() {
+            4 => Ok(Argument::Word(bits as u32)),
+            8 => Ok(Argument::Address(bits)),
+            _ => Err(format!("{name} takes an argument of less than four bytes")),
+        };
+        let arguments = arguments.iter().map(argument).collect::<Result<_, _>>()?;
+        Ok(Subject { kernel, arguments, memory: Vec::new() })
+    }
+
     /// The bytes of a build, and its kernel's symbol.
     pub(super) fn image(&self, name: &str, variant: Variant) -> Result<(Vec<u8>, &str), String> {
         let build = self.manifest.subject(name)?.build(variant)?;

@@ -1,10 +1,11 @@
 //! Builds all kernels, plain and rewritten, into `.gpu/`, which then travels to a machine with a GPU.
 
 use clap::Parser;
-use cuinstr_tests::fixtures::workspace;
+use cuinstr_tests::fixtures::{self, Fixture, workspace};
 use cuinstr_tests::manifest::Manifest;
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::prepare::{self, Plan};
+use cuinstr_tests::variant;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,8 +26,14 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let folder = arguments.out.unwrap_or_else(|| workspace().join(".gpu"));
-    let plan = Plan { folder: folder.clone(), jobs: arguments.jobs, only: arguments.only, verbose: true };
-    match Nvcc::find().and_then(|nvcc| prepare::prepare(&nvcc, &plan)) {
+    let wanted = |fixture: &Fixture| arguments.only.is_empty() || arguments.only.iter().any(|only| fixture.name.contains(only.as_str()));
+    let prepared = fixtures::all().and_then(|fixtures| {
+        let fixtures = fixtures.into_iter().filter(wanted).collect();
+        let plan =
+            Plan { folder: folder.clone(), fixtures, variants: variant::of, arch: prepare::ARCH, jobs: arguments.jobs, verbose: true };
+        prepare::prepare(&Nvcc::find()?, &plan)
+    });
+    match prepared {
         Ok(prepared) => {
             report_failures(&folder);
             let megabytes = prepared.bytes.div_ceil(1 << 20);

@@ -5,6 +5,7 @@ use cuinstr_tests::bench::figure::Row;
 use cuinstr_tests::bench::page::{Measured, Page};
 use cuinstr_tests::bench::{self, FIGURES, Figure, Rig};
 use cuinstr_tests::checks::timing::clocks;
+use cuinstr_tests::machine;
 use cuinstr_tests::manifest::Manifest;
 use cuinstr_tests::process;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -147,8 +148,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         .filter(|argument| argument.starts_with("--only") || argument == "--quick" || bench::find(argument).is_some());
     let page = Page {
         command: ["scripts/runtime-bench".to_owned()].into_iter().chain(command).collect::<Vec<_>>().join(" "),
-        date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
-        host: processor(),
+        date: machine::date(),
+        host: machine::processor(),
         before,
         after: clocks(),
         compiler: manifest.compiler,
@@ -204,20 +205,6 @@ fn write(out: &Path, page: &Page) -> Result<(), String> {
     let json = serde_json::to_string_pretty(page).map_err(|error| error.to_string())?;
     std::fs::write(out.join("runtime-bench.json"), json).map_err(told)?;
     std::fs::write(out.join("runtime-bench.md"), page.markdown()).map_err(told)
-}
-
-/// What a program of the system prints.
-fn said(program: &str, arguments: &[&str]) -> String {
-    let finished = process::run(Command::new(program).args(arguments), Duration::from_secs(10));
-    finished.map(|finished| finished.stdout.trim().to_owned()).unwrap_or_default()
-}
-
-/// The host's processor.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let cores = thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    format!("{} ({cores} cores)", name.map_or("unknown", |(_, name)| name.trim()))
 }
 
 fn folder(arguments: &Arguments) -> PathBuf {

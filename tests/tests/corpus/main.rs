@@ -1,12 +1,13 @@
 //! What real CUDA code looks like, row by row of the corpus study: the shapes that people write, and what the grammar makes of them. Each
 //! row is one small file with the sites and diagnostics that it must give.
 
+mod forms;
 mod grammar;
 mod left_alone;
 mod shapes;
 
 use cuinstr::options::Options;
-use cuinstr::site::{Kind, Site};
+use cuinstr::site::{Form, Kind, Site};
 use cuinstr::{Rewrite, rewrite};
 use std::fmt::Write as _;
 
@@ -27,14 +28,21 @@ const fn told(name: &'static str, source: &'static str, sites: &'static [&'stati
 }
 
 fn rewritten(source: &str) -> Rewrite {
-    rewrite(source.as_bytes(), &Options { path: "row.cu".to_owned(), ..Options::default() })
+    rewritten_as(source, &Options::default())
 }
 
-/// A site's kind and form as JSON names them.
+fn rewritten_as(source: &str, options: &Options) -> Rewrite {
+    rewrite(source.as_bytes(), &Options { path: "row.cu".to_owned(), ..options.clone() })
+}
+
+/// A site's kind as JSON names it, and how it polls; the three forms that pay for iterations ahead are told apart in `forms.rs`.
 fn words(site: &Site) -> String {
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let kind = serde_json::to_value(site.kind).map(word).unwrap_or_default();
-    let form = serde_json::to_value(site.form).map(word).unwrap_or_default();
+    let form = match site.form {
+        Form::CountDown | Form::Strip | Form::Chunk => "polled".to_owned(),
+        form => serde_json::to_value(form).map(word).unwrap_or_default(),
+    };
     format!("{} {kind} {form}", site.line)
 }
 

@@ -10,7 +10,7 @@ fn the_shapes_of_loops_are_told_apart() {
         row(
             "grid-stride",
             "__global__ void k(int *p, int n) {\n    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) p[i] = 0;\n}\n",
-            &["2 for count-down"],
+            &["2 for polled"],
         ),
         row("literal bound", "__global__ void k(int *p) {\n    for (int i = 0; i < 8; ++i) p[i] = 0;\n}\n", &["2 for none"]),
         row(
@@ -21,59 +21,59 @@ fn the_shapes_of_loops_are_told_apart() {
         row(
             "ALL_CAPS bound, from elsewhere",
             "__global__ void k(int *p) {\n    for (int i = 0; i < WIDTH; ++i) p[i] = 0;\n}\n",
-            &["2 for count-down"],
+            &["2 for polled"],
         ),
-        row("for (;;)", "__global__ void k(int *p) {\n    for (;;) if (p[0]) break;\n}\n", &["2 for count-down"]),
+        row("for (;;)", "__global__ void k(int *p) {\n    for (;;) if (p[0]) break;\n}\n", &["2 for polled"]),
         row(
             "while (true)",
             "__global__ void k(int *p) {\n    while (true) { if (p[0]) break; }\n    while (1) if (p[0]) return;\n}\n",
-            &["2 while count-down", "3 while count-down"],
+            &["2 while polled", "3 while polled"],
         ),
         row(
             "a barrier inside",
             "__global__ void k(int *p, int n) {\n    for (int s = n; s > 0; s >>= 1) {\n        p[s] += 1;\n        __syncthreads();\n    }\n}\n",
-            &["2 for count-down", "4 barrier flag"],
+            &["2 for polled", "4 barrier flag"],
         ),
         told(
             "a barrier as a value",
             "__global__ void k(int *p, int n) {\n    while (__syncthreads_or(p[n])) --n;\n}\n",
-            &["2 while count-down"],
+            &["2 while polled"],
             &["CI021"],
         ),
         row(
             "break, continue and return inside",
             "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) {\n        if (p[i] == 1) continue;\n        if (p[i] == 2) break;\n        if (p[i] == 3) return;\n    }\n}\n",
-            &["2 for count-down"],
+            &["2 for polled"],
         ),
         row(
             "body not a block",
             "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = 0;\n    while (p[n]) --n;\n    do ++n; while (p[n]);\n    for (int x : p) f(x);\n    while (p[n]);\n}\n",
-            &["2 for count-down", "3 while count-down", "4 do count-down", "5 range-for count-down", "6 while count-down"],
+            &["2 for polled", "3 while polled", "4 do polled", "5 range-for polled", "6 while polled"],
         ),
         row(
             "body an if with else",
             "__global__ void k(int *p, int n) {\n    while (p[n]) if (n & 1) f(n); else if (n & 2) g(n); else h(n);\n    p[0] = 1;\n}\n",
-            &["2 while count-down"],
+            &["2 while polled"],
         ),
         row(
             "nested, one line",
             "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) while (p[j]) p[j] -= i;\n}\n",
-            &["2 for count-down", "2 for count-down", "2 while count-down"],
+            &["2 for polled", "2 for polled", "2 while polled"],
         ),
         row(
             "a declaration in the condition",
             "__global__ void k(int *p) {\n    while (int n = p[0]) { p[0] = n - 1; }\n}\n",
-            &["2 while count-down"],
+            &["2 while polled"],
         ),
         row(
             "range-for with an initialiser",
             "__global__ void k(int n) {\n    for (auto list = g(n); auto &x : list) x = 0;\n}\n",
-            &["2 range-for count-down"],
+            &["2 range-for polled"],
         ),
         row(
             "C++ spin loops",
             "__global__ void k(volatile int *p, unsigned *lock, cuda::atomic_ref<int> a) {\n    while (*p == 0) { }\n    while (atomicCAS(lock, 0u, 1u) != 0u);\n    while (a.load(cuda::memory_order_acquire) == 0) __nanosleep(20);\n    do { } while (atomicExch(lock, 1u));\n}\n",
-            &["2 while count-down", "3 while count-down", "4 while count-down", "5 do count-down"],
+            &["2 while polled", "3 while polled", "4 while polled", "5 do polled"],
         ),
         told(
             "asm spin loops",
@@ -84,12 +84,12 @@ fn the_shapes_of_loops_are_told_apart() {
         row(
             "grid.sync inside",
             "__global__ void k(int n) {\n    auto grid = cooperative_groups::this_grid();\n    while (n--) { f(n); g(); }\n}\n",
-            &["3 while count-down"],
+            &["3 while polled"],
         ),
         told(
             "grid.sync after the flag",
             "__global__ void k(int n) {\n    auto grid = cooperative_groups::this_grid();\n    while (n--) { f(n); grid.sync(); }\n}\n",
-            &["3 while count-down"],
+            &["3 while polled"],
             &["CI021"],
         ),
     ]);
@@ -112,7 +112,7 @@ fn what_only_looks_like_a_loop_is_none() {
             &[],
         ),
         row("CUTLASS's do {;} while (&x != &x)", "__global__ void k(int n) {\n    do {;} while (&n != &n);\n}\n", &[]),
-        row("another variable", "__global__ void k(int n, int m) {\n    do {;} while (&n != &m);\n}\n", &["2 do count-down"]),
+        row("another variable", "__global__ void k(int n, int m) {\n    do {;} while (&n != &m);\n}\n", &["2 do polled"]),
         row("in a macro", "#define CHECK(x) do { if (!(x)) f(); } while (0)\n__global__ void k(int n) {\n    CHECK(n);\n}\n", &[]),
         row(
             "words in comments, strings and names",
@@ -128,7 +128,7 @@ fn what_only_looks_like_a_loop_is_none() {
 #[test]
 fn jumps_and_calls_that_repeat_are_sites() {
     check(&[
-        row("backward goto", "__global__ void k(int *p) {\nagain:\n    if (p[0]) goto again;\n    p[0] = 1;\n}\n", &["3 goto count-down"]),
+        row("backward goto", "__global__ void k(int *p) {\nagain:\n    if (p[0]) goto again;\n    p[0] = 1;\n}\n", &["3 goto polled"]),
         row("forward goto", "__global__ void k(int *p) {\n    if (p[0]) goto done;\n    p[0] = 1;\ndone:\n    return;\n}\n", &[]),
         row(
             "forward goto, of a macro",
@@ -144,7 +144,7 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row(
             "goto a label that a macro makes",
             "#define AGAIN again:\n__global__ void k(int *p) {\n    AGAIN\n    p[0]++;\n    goto again;\n}\n",
-            &["5 goto count-down"],
+            &["5 goto polled"],
         ),
         told(
             "goto a computed place",

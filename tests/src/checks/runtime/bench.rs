@@ -4,7 +4,7 @@ use crate::buffer::Type;
 use crate::header::{Arg, Header};
 use crate::session::Session;
 use crate::variant::{self, Variant};
-use cuinstr_runtime::cudarc::driver::{CudaContext, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
+use cuinstr_runtime::cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
 use cuinstr_runtime::{Kernel, Launch, Module, Outcome, Running};
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ pub(super) struct Bench {
 /// An argument.
 pub(super) enum Value {
     U8(u8),
+    U16(u16),
     I32(i32),
     U32(u32),
     I64(i64),
@@ -48,6 +49,7 @@ macro_rules! give {
         for value in $values {
             match value {
                 Value::U8(value) => $launch.arg(value),
+                Value::U16(value) => $launch.arg(value),
                 Value::I32(value) => $launch.arg(value),
                 Value::U32(value) => $launch.arg(value),
                 Value::I64(value) => $launch.arg(value),
@@ -108,6 +110,14 @@ impl Bench {
         unsafe { launch.launch(self.config) }.map(drop).map_err(told)
     }
 
+    /// Launches another load of it, `function`, on a stream: by cudarc alone.
+    pub(super) fn bare(&self, stream: &Arc<CudaStream>, function: &CudaFunction) -> Result<(), String> {
+        let mut launch = stream.launch_builder(function);
+        give!(launch, &self.values);
+        // SAFETY: as in `start`.
+        unsafe { launch.launch(self.config) }.map(drop).map_err(told)
+    }
+
     /// Launches it on a stream with what `limits` says.
     pub(super) fn start(&self, stream: &Arc<CudaStream>, limits: impl FnOnce(&mut Launch)) -> Result<Running, cuinstr_runtime::Error> {
         let mut launch = self.kernel.on(stream)?;
@@ -147,6 +157,7 @@ impl Value {
     fn scalar(ty: Type, bits: u64) -> Self {
         match ty {
             Type::U8 => Self::U8(bits as u8),
+            Type::Bf16 => Self::U16(bits as u16),
             Type::I32 => Self::I32((bits as u32).cast_signed()),
             Type::U32 => Self::U32(bits as u32),
             Type::I64 => Self::I64(bits.cast_signed()),

@@ -3,6 +3,7 @@
 mod bench;
 mod blocking;
 mod forms;
+mod guard;
 mod limits;
 mod misuse;
 mod stops;
@@ -52,5 +53,7 @@ impl Promise {
 
 /// All of them.
 pub fn promises() -> impl Iterator<Item = &'static Promise> {
-    [stops::PROMISES, limits::PROMISES, forms::PROMISES, misuse::PROMISES, blocking::PROMISES, worker::PROMISES].into_iter().flatten()
+    [stops::PROMISES, limits::PROMISES, forms::PROMISES, guard::PROMISES, misuse::PROMISES, blocking::PROMISES, worker::PROMISES]
+        .into_iter()
+        .flatten()
 }

@@ -1,0 +1,180 @@
+//! The counter of a `for`: its start, the relation that its condition is, and its step, as ranges of tokens. Nothing is judged here.
+
+use crate::fragment::Fragment;
+use crate::read_only::Context;
+use crate::statement::{Loop, LoopKind};
+use crate::token::Kind;
+use std::ops::Range;
+
+/// How a counter is compared with its bound, the counter standing on the left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+    Not,
+}
+
+/// What a step does to the counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// `++i`, `i++`.
+    Up,
+    /// `--i`, `i--`.
+    Down,
+    /// `i += amount`.
+    Plus(Range<usize>),
+    /// `i -= amount`.
+    Minus(Range<usize>),
+    /// `i *= amount`.
+    Times(Range<usize>),
+    /// `i /= amount`.
+    Divided(Range<usize>),
+    /// `i <<= amount`.
+    Left(Range<usize>),
+    /// `i >>= amount`.
+    Right(Range<usize>),
+}
+
+/// A counter with all that its header says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Induction<'a> {
+    pub(crate) counter: &'a [u8],
+    /// The words in front of the counter where the header declares it; empty if it only assigns.
+    pub(crate) type_: Range<usize>,
+    /// The counter's first value; empty if the header gives none.
+    pub(crate) start: Range<usize>,
+    pub(crate) relation: Relation,
+    pub(crate) bound: Range<usize>,
+    pub(crate) step: Step,
+}
+
+/// Reads the header of a `for` that has one counter, one relation and one step.
+pub(crate) fn read<'a>(context: &Context<'a>, loop_: &Loop) -> Option<Induction<'a>> {
+    let (open, close) = loop_.header?;
+    if loop_.kind != LoopKind::For {
+        return None;
+    }
+    let (first, second) = semicolons(context.fragment, open, close)?;
+    let (counter, relation, bound) = condition(context, first + 1, second)?;
+    let step = step(context, counter, second + 1..close)?;
+    let (type_, start) = start(context, counter, open + 1..first)?;
+    Some(Induction { counter, type_, start, relation, bound, step })
+}
+
+/// The two semicolons of a `for` header.
+pub(crate) fn semicolons(fragment: &Fragment, open: usize, close: usize) -> Option<(usize, usize)> {
+    let mut found = Vec::with_capacity(2);
+    let mut at = open + 1;
+    while at < close {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
+            Kind::Punct(b';') => found.push(at),
+            // Two headers in one: neither is known to be the one that is compiled.
+            Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    match found[..] {
+        [first, second] => Some((first, second)),
+        _ => None,
+    }
+}
+
+/// `i < bound`, or `bound > i`. The bound holds no operator that binds less than the relation, and no second relation.
+fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<(&'a [u8], Relation, Range<usize>)> {
+    let (fragment, source) = (context.fragment, context.source);
+    let mut at = from;
+    let mut found = None;
+    while at < to {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
+            // `static_cast<int>(n)`.
+            Kind::Punct(b'<') if at > from && fragment.text(source, at - 1) == b"static_cast" => {
+                at = (at + 1..to.min(at + 8)).find(|end| fragment.is(*end, b'>'))?;
+            }
+            Kind::Punct(b'<' | b'>') => found = Some((found.is_none().then_some(at))?),
+            Kind::Op if matches!(fragment.text(source, at), b"<=" | b">=" | b"!=") => found = Some((found.is_none().then_some(at))?),
+            Kind::Op if matches!(fragment.text(source, at), b"==" | b"&&" | b"||") => return None,
+            Kind::Punct(b'&' | b'|' | b'^' | b'?' | b',' | b':') | Kind::Assign | Kind::OpAssign | Kind::Step => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    let sign = found?;
+    let relation = match fragment.text(source, sign) {
+        b"<" => Relation::Below,
+        b">" => Relation::Above,
+        b"<=" => Relation::AtMost,
+        b">=" => Relation::AtLeast,
+        _ => Relation::Not,
+    };
+    let is_name = |range: &Range<usize>| range.len() == 1 && fragment.kind(range.start) == Some(Kind::Ident);
+    let (left, right) = (from..sign, sign + 1..to);
+    if left.is_empty() || right.is_empty() {
+        return None;
+    }
+    if is_name(&left) {
+        return Some((fragment.text(source, from), relation, right));
+    }
+    let mirrored = match relation {
+        Relation::Below => Relation::Above,
+        Relation::Above => Relation::Below,
+        Relation::AtMost => Relation::AtLeast,
+        Relation::AtLeast => Relation::AtMost,
+        Relation::Not => Relation::Not,
+    };
+    is_name(&right).then(|| (fragment.text(source, sign + 1), mirrored, left))
+}
+
+/// `int i = 0`, `i = 0`, or nothing.
+fn start(context: &Context, counter: &[u8], header: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+    let fragment = context.fragment;
+    if header.is_empty() {
+        return Some((header.clone(), header));
+    }
+    let mut at = header.start;
+    let mut assign = None;
+    while at < header.end {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
+            Kind::Assign => assign = Some((assign.is_none().then_some(at))?),
+            // A second variable, which may be bound to the first.
+            Kind::Punct(b',') => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+    let assign = assign?;
+    if assign == header.start || fragment.kind(assign - 1) != Some(Kind::Ident) || fragment.text(context.source, assign - 1) != counter {
+        return None;
+    }
+    Some((header.start..assign - 1, assign + 1..header.end))
+}
+
+fn step(context: &Context, counter: &[u8], range: Range<usize>) -> Option<Step> {
+    let text = |index: usize| context.fragment.text(context.source, index);
+    if range.len() == 2 {
+        return match (text(range.start), text(range.start + 1)) {
+            (b"++", name) | (name, b"++") if name == counter => Some(Step::Up),
+            (b"--", name) | (name, b"--") if name == counter => Some(Step::Down),
+            _ => None,
+        };
+    }
+    if range.len() < 3 || text(range.start) != counter {
+        return None;
+    }
+    let amount = range.start + 2..range.end;
+    match text(range.start + 1) {
+        b"+=" => Some(Step::Plus(amount)),
+        b"-=" => Some(Step::Minus(amount)),
+        b"*=" => Some(Step::Times(amount)),
+        b"/=" => Some(Step::Divided(amount)),
+        b"<<=" => Some(Step::Left(amount)),
+        // `>>=` comes as `>`, `>=`.
+        b">" if range.len() > 3 && text(range.start + 2) == b">=" => Some(Step::Right(range.start + 3..range.end)),
+        _ => None,
+    }
+}

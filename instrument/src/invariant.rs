@@ -1,0 +1,202 @@
+//! Expressions whose value a loop does not change: literals, the launch's own dimensions, and variables of the function that nothing in the
+//! loop writes and nobody else can reach.
+//!
+//! What the text can't tell, that a type named here is no reference, the compiler is asked (`decltype`), by the names given back.
+
+use crate::bound;
+use crate::declaration::is_declared;
+use crate::induction;
+use crate::macros::Integer;
+use crate::read_only::{self, Context};
+use crate::statement::{Body, Loop};
+use crate::token::Kind;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Most names in one expression.
+const MOST_NAMES: usize = 6;
+
+/// The function or lambda that a loop stands in.
+pub(crate) struct Home<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) body: &'a Body,
+    /// From the function's first word to the brace that ends it.
+    pub(crate) range: Range<usize>,
+    /// The brace that opens it.
+    pub(crate) open: usize,
+    /// The host, or the compiler, may run it too.
+    pub(crate) host_too: bool,
+}
+
+/// An expression that keeps its value while a loop runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Invariant {
+    /// Its text on one line.
+    pub(crate) text: String,
+    /// Variables in it.
+    pub(crate) variables: Vec<String>,
+}
+
+impl Home<'_> {
+    /// The expression, if the loop does not change it. An empty range is none.
+    pub(crate) fn invariant(&self, range: &Range<usize>, loop_: &Loop) -> Option<Invariant> {
+        let context = self.context;
+        let (fragment, source) = (context.fragment, context.source);
+        let mut found = Invariant::default();
+        let mut at = range.start;
+        while at < range.end {
+            let text = fragment.text(source, at);
+            let mut last = at;
+            match fragment.tokens[at].kind {
+                Kind::Number => {}
+                Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%' | b'(' | b')' | b',') => {}
+                Kind::Op if text == b"<<" => {}
+                Kind::Keyword if read_only::is_number_type(context.declarations, text) => {}
+                Kind::Keyword if text == b"static_cast" && fragment.is(at + 1, b'<') => {
+                    last = (at + 2..range.end).find(|end| fragment.is(*end, b'>'))?;
+                    if !(at + 2..last).all(|word| read_only::is_number_type(context.declarations, fragment.text(source, word))) {
+                        return None;
+                    }
+                }
+                Kind::Ident if bound::literal(context, &(at..at + 1)).is_some() => {
+                    // By its value: a name that the host's compiler knows as well may be no variable of the device.
+                    let Integer { value, unsigned } = bound::literal(context, &(at..at + 1))?;
+                    let _ = write!(found.text, " {value}{}", if unsigned { "u" } else { "" });
+                    at += 1;
+                    continue;
+                }
+                Kind::Ident => last = self.name(at, range.end, loop_, &mut found)?,
+                _ => return None,
+            }
+            for token in at..=last {
+                if !found.text.is_empty() {
+                    found.text.push(' ');
+                }
+                found.text.push_str(std::str::from_utf8(fragment.text(source, token)).ok()?);
+            }
+            at = last + 1;
+        }
+        (!range.is_empty() && found.variables.len() <= MOST_NAMES).then_some(found)
+    }
+
+    /// The last token of what the name at `at` begins, if that keeps its value.
+    fn name(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
+        let context = self.context;
+        let (fragment, source) = (context.fragment, context.source);
+        let name = fragment.text(source, at);
+        let is_own = !context.declarations.declares(name) && !context.macros.is_defined(name);
+        let is_member = at + 2 < end && fragment.is(at + 1, b'.');
+        match name {
+            b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim" if is_own => return is_member.then_some(at + 2),
+            b"warpSize" if is_own => return Some(at),
+            _ => {}
+        }
+        if read_only::is_number_type(context.declarations, name)
+            || (fragment.is(at + 1, b'(') && read_only::is_by_value(context, at) && matches!(name, b"min" | b"max"))
+        {
+            return Some(at);
+        }
+        let mut last = at;
+        while last + 2 < end && fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) {
+            last += 2;
+        }
+        if fragment.is(last + 1, b'(') || !self.keeps(name, loop_) {
+            return None;
+        }
+        let mut variable = String::new();
+        for token in at..=last {
+            variable.push_str(std::str::from_utf8(fragment.text(source, token)).ok()?);
+            if (token - at).is_multiple_of(2) && !found.variables.contains(&variable) {
+                found.variables.push(variable.clone());
+            }
+        }
+        Some(last)
+    }
+
+    /// Whether the name is a variable of this function that the loop does not change and whose address nobody has.
+    pub(crate) fn keeps(&self, name: &[u8], loop_: &Loop) -> bool {
+        read_only::leaves_alone(self.context, name, loop_) && self.is_private(name, loop_)
+    }
+
+    /// Whether the name is a variable declared once where the loop sees it, by value, that is read or assigned by name and never else.
+    pub(crate) fn is_private(&self, name: &[u8], loop_: &Loop) -> bool {
+        let context = self.context;
+        let (fragment, source) = (context.fragment, context.source);
+        let text = |at: usize| fragment.text(source, at);
+        let Some(scope) = self.scope_of(name, loop_) else { return false };
+        let mut declared = 0;
+        for at in scope {
+            if fragment.kind(at) != Some(Kind::Ident) || text(at) != name {
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
+            let after = fragment.kind(at + 1);
+            // A member of that name is another thing.
+            if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
+                continue;
+            }
+            if is_declared(source, fragment, at) {
+                declared += 1;
+                if !self.is_by_value(at) {
+                    return false;
+                }
+                continue;
+            }
+            let assigned = matches!(after, Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step);
+            let of_statement = matches!(
+                at.checked_sub(if before == Some(Kind::Step) { 2 } else { 1 }).and_then(|index| fragment.kind(index)),
+                Some(Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Else | Kind::Do)
+            );
+            if !(read_only::is_read(context, at) || assigned && of_statement) {
+                return false;
+            }
+        }
+        let mut bodies = context.macros.bodies();
+        declared == 1 && !bodies.any(|body| (0..body.len()).any(|at| body.text(source, at) == name))
+    }
+
+    /// The tokens in which the name means what it means in the loop's header: the outermost loop around it whose header declares the name,
+    /// or the whole function.
+    fn scope_of(&self, name: &[u8], loop_: &Loop) -> Option<Range<usize>> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let mut outer = loop_.outer;
+        while let Some(index) = outer {
+            let around = &self.body.loops[index];
+            if let Some((open, close)) = around.header
+                && let Some((first, _)) = induction::semicolons(fragment, open, close)
+                && (open + 1..first).any(|at| fragment.text(source, at) == name && is_declared(source, fragment, at))
+            {
+                return Some(around.keyword..around.end? + 1);
+            }
+            outer = around.outer;
+        }
+        Some(self.range.clone())
+    }
+
+    /// Whether the declaration of the name at `at` makes a variable of the thread's own.
+    fn is_by_value(&self, at: usize) -> bool {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let after = fragment.kind(at + 1);
+        if !matches!(after, Some(Kind::Assign | Kind::Punct(b';' | b',' | b')' | b'(' | b'{'))) {
+            return false;
+        }
+        let mut words = 0;
+        for index in (0..at).rev() {
+            match fragment.tokens[index].kind {
+                Kind::Punct(b'&') => return false,
+                Kind::Op if fragment.text(source, index) == b"&&" => return false,
+                Kind::Punct(b'*' | b'<' | b'>' | b':') | Kind::Scope | Kind::Number => {}
+                Kind::Ident | Kind::Keyword | Kind::Constexpr => {
+                    words += 1;
+                    let word = fragment.text(source, index);
+                    if matches!(word, b"static" | b"extern" | b"volatile" | b"__shared__" | b"__constant__" | b"thread_local") {
+                        return false;
+                    }
+                }
+                Kind::Punct(b',') if words == 0 => return false,
+                _ => break,
+            }
+        }
+        words > 0
+    }
+}

@@ -1,0 +1,132 @@
+//! What is surely not known before the kernel runs. A loop whose trips the compiler may know stays the user's own loop, so that it can be
+//! unrolled as a whole and arrays that it indexes can live in registers.
+
+use crate::declaration::is_declared;
+use crate::induction::{self, Induction};
+use crate::invariant::Home;
+use crate::read_only;
+use crate::statement::Loop;
+use crate::token::Kind;
+use std::ops::Range;
+
+/// How many declarations are followed from one to another.
+const DEPTH: usize = 4;
+
+impl Home<'_> {
+    /// Whether the value of the tokens is known at run time only, for they name something that is.
+    pub(crate) fn is_of_run_time(&self, range: Range<usize>, loop_: &Loop) -> bool {
+        self.any_of_run_time(range, Some(loop_), DEPTH)
+    }
+
+    /// Whether start and bound may be the same but for a constant: `for (int y = row - 1; y <= row + 1; ++y)`.
+    pub(crate) fn differ_by_a_constant(&self, induction: &Induction) -> bool {
+        let (start, bound) = (self.terms(&induction.start, DEPTH), self.terms(&induction.bound, DEPTH));
+        !start.is_empty() && start == bound
+    }
+
+    /// The terms of a sum that are no numbers, sorted, with their signs. A variable that is never assigned again stands for its first value.
+    fn terms(&self, range: &Range<usize>, depth: usize) -> Vec<(bool, Vec<u8>)> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let mut terms = Vec::new();
+        let (mut from, mut negative) = (range.start, false);
+        let mut at = range.start;
+        while at <= range.end {
+            let ends = at == range.end || (at > from && matches!(fragment.kind(at), Some(Kind::Punct(b'+' | b'-'))));
+            if ends {
+                let term = from..at;
+                let first_value = if term.len() == 1 && depth > 0 { self.first_value(fragment.text(source, from)) } else { None };
+                match first_value {
+                    Some(value) => terms.extend(self.terms(&value, depth - 1).into_iter().map(|(sign, text)| (sign ^ negative, text))),
+                    None if term.len() == 1 && fragment.kind(from) == Some(Kind::Number) => {}
+                    None => {
+                        terms.push((negative, term.flat_map(|token| [fragment.text(source, token), b" "].concat()).collect()));
+                    }
+                }
+                negative = at < range.end && fragment.is(at, b'-');
+                from = at + 1;
+            } else if at == from && matches!(fragment.kind(at), Some(Kind::Punct(b'-' | b'+'))) {
+                negative ^= fragment.is(at, b'-');
+                from = at + 1;
+            } else if let Some(close) = fragment.mate(at).filter(|close| *close > at && *close < range.end) {
+                at = close;
+            }
+            at += 1;
+        }
+        terms.sort();
+        terms
+    }
+
+    /// The tokens of a local variable's first value, if it has no other.
+    fn first_value(&self, name: &[u8]) -> Option<Range<usize>> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let mut found = None;
+        for at in self.open.max(self.range.start)..self.range.end {
+            if fragment.kind(at) != Some(Kind::Ident) || fragment.text(source, at) != name {
+                continue;
+            }
+            if is_declared(source, fragment, at) {
+                let end = (at..self.range.end).find(|index| fragment.is(*index, b';'))?;
+                found = Some((found.is_none() && fragment.kind(at + 1) == Some(Kind::Assign)).then_some(at + 2..end)?);
+            } else if matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step))
+                || fragment.kind(at - 1) == Some(Kind::Step)
+            {
+                return None;
+            }
+        }
+        found
+    }
+
+    fn any_of_run_time(&self, range: Range<usize>, loop_: Option<&Loop>, depth: usize) -> bool {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        range.into_iter().any(|at| match fragment.tokens[at].kind {
+            Kind::Punct(b'[') | Kind::Arrow => true,
+            Kind::Ident => {
+                let name = fragment.text(source, at);
+                let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
+                !is_member
+                    && (matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
+                        || (fragment.is(at + 1, b'(') && !read_only::is_by_value(self.context, at))
+                        || (depth > 0 && self.is_variable_of_run_time(name, loop_, depth - 1)))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the function has a variable of that name whose value comes from its caller, from memory or from a loop.
+    fn is_variable_of_run_time(&self, name: &[u8], loop_: Option<&Loop>, depth: usize) -> bool {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let mut outer = loop_.and_then(|loop_| loop_.outer);
+        while let Some(index) = outer {
+            let around = &self.body.loops[index];
+            if let Some(found) = induction::read(self.context, around)
+                && found.counter == name
+                && !found.type_.is_empty()
+            {
+                // A counter of a loop that may be unrolled is a constant in each copy.
+                return [found.start, found.bound].into_iter().any(|range| self.any_of_run_time(range, Some(around), depth));
+            }
+            outer = around.outer;
+        }
+        let mut declared = None;
+        for at in self.range.clone() {
+            if fragment.kind(at) != Some(Kind::Ident) || fragment.text(source, at) != name {
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
+            if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
+                continue;
+            }
+            if is_declared(source, fragment, at) {
+                declared = declared.or(Some(at));
+            } else if matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
+                return declared.is_some();
+            }
+        }
+        let Some(at) = declared else { return false };
+        if at < self.open {
+            return true;
+        }
+        let end = (at..self.range.end).find(|index| fragment.is(*index, b';')).unwrap_or(at);
+        self.any_of_run_time(at + 1..end, None, depth)
+    }
+}

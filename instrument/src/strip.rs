@@ -1,0 +1,110 @@
+//! Loops that can be strip-mined: their counter goes towards a bound by a step that both keep their values, so that the number of
+//! iterations that will run for sure can be told before they do.
+//!
+//! `for (I; i < n; S)` becomes `for (I; i < n; look) for (t iterations; S)`, where `i < n` held when `t` was taken, at least once and at
+//! most as often as the allowance says. The count is exact because nothing in the body changes `i`, `n` or the step (`read_only`,
+//! `invariant`); how far it may go the device computes, from the types that the compiler knows. Where a type, a step of zero or of the
+//! wrong sign, or a wrap-around makes the count doubtful, it is one, and the user's own condition is asked after each iteration.
+
+use crate::bound;
+use crate::induction::{self, Relation, Step};
+use crate::invariant::{Home, Invariant};
+use crate::read_only;
+use crate::statement::Loop;
+use crate::token::Kind;
+use std::ops::Range;
+
+/// Largest constant step whose multiple by a whole allowance stays far below 2^32.
+const MOST_STEP: i64 = 1 << 14;
+
+/// Why a loop stays as the user wrote it although it could be cut.
+pub(crate) const MAY_BE_KNOWN: &str = "the compiler may know its trips";
+
+/// What the text of a strip-mined loop is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Strip {
+    pub(crate) counter: String,
+    pub(crate) relation: Relation,
+    pub(crate) up: bool,
+    pub(crate) bound: String,
+    /// The distance of a step, without its sign.
+    pub(crate) amount: String,
+    /// Whether the amount is a literal that no chunk can make overflow.
+    pub(crate) constant: bool,
+    /// Expressions whose types the compiler has to look at.
+    pub(crate) typed: Vec<String>,
+    /// Whether the body may end the loop by a `break`.
+    pub(crate) breaks: bool,
+}
+
+/// How the loop can be strip-mined, or why it can't.
+pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> {
+    let context = home.context;
+    let (fragment, source) = (context.fragment, context.source);
+    let induction = induction::read(context, loop_).ok_or("its header has no one counter, relation and step")?;
+    let (up, amount) = match &induction.step {
+        Step::Up => (true, None),
+        Step::Down => (false, None),
+        Step::Plus(amount) => (true, Some(amount)),
+        Step::Minus(amount) => (false, Some(amount)),
+        Step::Times(_) | Step::Divided(_) | Step::Left(_) | Step::Right(_) => return Err("its step is no sum"),
+    };
+    let fits = match induction.relation {
+        Relation::Below | Relation::AtMost => up,
+        Relation::Above | Relation::AtLeast => !up,
+        Relation::Not => true,
+    };
+    if !fits {
+        return Err("its step leads away from its bound");
+    }
+    let name = std::str::from_utf8(induction.counter).map_err(|_| "its counter's name is no UTF-8")?;
+    let declared = !induction.type_.is_empty();
+    if declared && !is_plain_type(home, &induction.type_) {
+        return Err("its counter is no variable of a plain type");
+    }
+    if !read_only::leaves_alone(context, induction.counter, loop_) || (!declared && !home.is_private(induction.counter, loop_)) {
+        return Err("its counter may change in its body");
+    }
+    let mentions = |range: &Range<usize>| range.clone().any(|at| fragment.text(source, at) == induction.counter);
+    if mentions(&induction.bound) || amount.is_some_and(&mentions) {
+        return Err("its bound or step changes with its counter");
+    }
+    let ranges = [induction.start.clone(), induction.bound.clone(), amount.cloned().unwrap_or_default()];
+    if !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) || home.differ_by_a_constant(&induction) {
+        return Err(MAY_BE_KNOWN);
+    }
+    let bound = home.invariant(&induction.bound, loop_).ok_or("its bound may change")?;
+    let (step, constant) = match amount {
+        None => (Invariant { text: "1".to_owned(), variables: Vec::new() }, true),
+        Some(range) => {
+            let literal = bound::literal(context, range);
+            if literal.as_ref().is_some_and(|literal| literal.value <= 0) {
+                return Err("its step leads away from its bound");
+            }
+            let step = home.invariant(range, loop_).ok_or("its step may change")?;
+            (step, literal.is_some_and(|literal| literal.value <= MOST_STEP))
+        }
+    };
+    if induction.relation == Relation::Not && !constant {
+        return Err("its step may skip its bound");
+    }
+    let mut typed = vec![name.to_owned()];
+    for variable in bound.variables.into_iter().chain(step.variables) {
+        if !typed.contains(&variable) {
+            typed.push(variable);
+        }
+    }
+    let breaks = (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).any(|at| fragment.kind(at) == Some(Kind::Break));
+    Ok(Strip { counter: name.to_owned(), relation: induction.relation, up, bound: bound.text, amount: step.text, constant, typed, breaks })
+}
+
+/// Whether the words declare a variable that is the thread's own and no reference, as far as the text tells.
+fn is_plain_type(home: &Home, type_: &Range<usize>) -> bool {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    type_.clone().all(|at| match fragment.tokens[at].kind {
+        Kind::Ident => !home.context.macros.is_defined(fragment.text(source, at)),
+        Kind::Keyword => !matches!(fragment.text(source, at), b"volatile" | b"static" | b"extern" | b"__shared__" | b"decltype"),
+        Kind::Scope | Kind::Number | Kind::Punct(b'*' | b'<' | b'>') => true,
+        _ => false,
+    })
+}

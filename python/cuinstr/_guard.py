@@ -1,0 +1,242 @@
+"""Guards around launches."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from types import TracebackType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from . import _handles, _native
+from ._native import Failure, Outcome, WrongContext
+
+# What was attached before, so that a guard costs microseconds. Objects that bear no weak reference are kept alive by it: the latest 64.
+_attached_weak: WeakKeyDictionary[Any, Module] = WeakKeyDictionary()
+_attached: OrderedDict[int, Module] = OrderedDict()
+_MOST_ATTACHED = 64
+_lock = threading.Lock()
+
+
+class Stopped(Failure):
+    """A guarded launch was stopped. What the kernel wrote is incomplete; context, memory and streams are as they were.
+
+    Its text is the report: the reason, the line of the loop, how many threads were where.
+    """
+
+    outcome: Outcome
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+    @property
+    def report(self) -> str:
+        """The report, several lines."""
+        return str(self.outcome)
+
+    @property
+    def line(self) -> int | None:
+        """Line of the loop where the first thread was stopped, if it is known."""
+        return self.outcome.line
+
+
+class Faulted(Failure):
+    """A guarded launch ended its context: an illegal address, a failed assertion, a trap."""
+
+    outcome: Outcome
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+
+class Module:
+    """A rewritten module that another package loaded; made by `attach`. It keeps that package's object alive."""
+
+    __slots__ = ("_native", "_object", "__weakref__")
+
+    def __init__(self, native: _native.Attached, original: object) -> None:
+        self._native = native
+        self._object = original
+
+    @property
+    def kernel(self) -> str:
+        """Name of its kernel; empty if there may be several."""
+        return self._native.kernel
+
+
+def attach(
+    module: Any,
+    *,
+    kind: str | None = None,
+    image: bytes | None = None,
+    kernel: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Module:
+    """Binds a rewritten module that is loaded in the current context, for guards to come.
+
+    `guard` does this by itself, and remembers it. Call it for a raw handle, or to say more:
+
+    module: a module or kernel of CuPy, cuda.core, cuda.bindings or PyCUDA, or a handle as a number; it must stay loaded.
+    kind: what a number is: "module" (CUmodule, if nothing is said), "library" (CUlibrary), "function" (CUfunction, also of cudaGetFuncBySymbol),
+        "kernel" (CUkernel), or "control", the device address of cuinstr_control_v1 (of cudaGetSymbolAddress, say).
+    image: PTX, cubin or fat binary that it was loaded from, for the lines in reports, if this process did not rewrite the source.
+    kernel: what reports call the kernel.
+    folder: what paths of sources are relative to, to show their lines.
+
+    The first call in a context waits for what runs there, at most 10 s. Raises NotInstrumented for a module that was not rewritten.
+    """
+    if isinstance(module, Module):
+        return module
+    if kind is None:
+        kind, handle = _handles.of_module(module)
+    else:
+        handle = int(module)
+    native = _native.attach(kind, handle, image, kernel, None if folder is None else os.fspath(folder))
+    return Module(native, module)
+
+
+def _attach_once(module: Any) -> Module:
+    if isinstance(module, Module):
+        return module
+    if isinstance(module, int):
+        # Another module may have the same number later.
+        return attach(module)
+    with _lock:
+        try:
+            found = _attached_weak.get(module)
+            bears_weak = True
+        except TypeError:
+            found = _attached.get(id(module))
+            bears_weak = False
+        if found is not None:
+            if not bears_weak:
+                _attached.move_to_end(id(module))
+            return found
+    made = attach(module)
+    with _lock:
+        if bears_weak:
+            try:
+                # It must not keep alive what it is kept under.
+                _attached_weak[module] = Module(made._native, None)
+                return made
+            except TypeError:
+                pass
+        _attached[id(module)] = made
+        while len(_attached) > _MOST_ATTACHED:
+            _attached.popitem(last=False)
+    return made
+
+
+class Guard:
+    """Guards what is launched between entering and leaving it; made by `guard`. Good for one use."""
+
+    outcome: Outcome | None
+    """How the launch ended; None before it is known."""
+
+    def __init__(
+        self,
+        module: Any,
+        stream: Any = None,
+        *,
+        timeout: float | None,
+        fuel: int | None = None,
+        budget_cycles: int | None = None,
+        count_fuel: bool = False,
+        grace: float = 0.1,
+        begin_within: float = 60.0,
+        raises: bool = True,
+    ) -> None:
+        self.outcome = None
+        self._module = module
+        self._stream = stream
+        self._limits = (timeout, fuel, budget_cycles, count_fuel, grace, begin_within)
+        self._raises = raises
+        self._armed: _native.Armed | None = None
+
+    def __enter__(self) -> Guard:
+        if self._armed is not None:
+            raise Failure("a guard is good for one use: make another")
+        attached = _attach_once(self._module)
+        stream = _handles.of_stream(self._stream, self._module)
+        try:
+            self._armed = attached._native.arm(stream, *self._limits)
+        except WrongContext:
+            if attached is self._module:
+                raise
+            # CuPy's objects have a module on each device; that of the current one may be another than before.
+            self._armed = attach(self._module)._native.arm(stream, *self._limits)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        armed = self._armed
+        if armed is None:
+            return
+        if kind is not None:
+            # Whether anything was launched is not known. What was is cancelled; the error that there is goes on.
+            try:
+                armed.launched()
+                armed.give_up()
+            except Failure:
+                pass
+            return
+        armed.launched()
+        outcome = armed.wait(None)
+        self.outcome = outcome
+        if outcome is None or outcome.completed:
+            return
+        if not outcome.stopped:
+            raise Faulted(outcome)
+        if self._raises:
+            raise Stopped(outcome)
+
+    def cancel(self) -> None:
+        """Tells the launch to stop, from any thread, as often as you like; it never hits a later launch."""
+        if self._armed is not None:
+            self._armed.cancel()
+
+
+def guard(
+    module: Any,
+    stream: Any = None,
+    *,
+    timeout: float | None,
+    fuel: int | None = None,
+    budget_cycles: int | None = None,
+    count_fuel: bool = False,
+    grace: float = 0.1,
+    begin_within: float = 60.0,
+    raises: bool = True,
+) -> Guard:
+    """A context manager that stops what is launched inside it if it takes too long.
+
+    It waits for the launch when it is left. Several launches of the module inside it share limits and outcome.
+
+    module: a rewritten module, or a kernel of it: of CuPy (RawModule, RawKernel), cuda.core (ObjectCode, Kernel), cuda.bindings, PyCUDA
+        (SourceModule), or what `attach` gave.
+    stream: the stream that is launched on, of any of these or PyTorch, or its handle. Without one it is CuPy's current stream for its modules, else
+        the legacy default stream.
+    timeout: seconds from the moment that the kernel begins; None runs it until somebody cancels it.
+    fuel, budget_cycles: iterations of a thread, cycles of a block, where such a limit is compiled in (see `rewrite`).
+    count_fuel: whether `outcome.fuel_used` is wanted.
+    grace: seconds that it is given to leave once it was told to.
+    begin_within: seconds that the GPU may take to begin it.
+    raises: whether a launch that was stopped raises Stopped; `outcome` of the guard tells all the same.
+
+    Raises on leaving: Stopped; Faulted if the kernel ended its context; NotLaunched if no kernel of the module was launched on the stream; NotBegun
+    and Undrained if it can't be waited for. Ctrl-C cancels the launch and raises KeyboardInterrupt. If the block itself raises, what it
+    launched is cancelled.
+    """
+    return Guard(
+        module,
+        stream,
+        timeout=timeout,
+        fuel=fuel,
+        budget_cycles=budget_cycles,
+        count_fuel=count_fuel,
+        grace=grace,
+        begin_within=begin_within,
+        raises=raises,
+    )

@@ -1,0 +1,223 @@
+"""The compiled part of `cuinstr`."""
+
+from typing import final
+
+__all__ = [
+    "Armed",
+    "Attached",
+    "Failure",
+    "Mutant",
+    "NotBegun",
+    "NotInstrumented",
+    "NotLaunched",
+    "Outcome",
+    "Poisoned",
+    "Refused",
+    "Rewritten",
+    "Undrained",
+    "Worker",
+    "WrongContext",
+    "__version__",
+    "attach",
+    "mutants",
+    "rewrite",
+    "serve",
+]
+
+__version__: str
+
+class Failure(Exception):
+    """Whatever cuinstr refuses, or the driver does."""
+
+class Refused(Failure):
+    """The source can't be rewritten; each line names a place and a reason."""
+
+class NotInstrumented(Failure):
+    """The module was not rewritten."""
+
+class WrongContext(Failure):
+    """No context is current, or a handle is of another one."""
+
+class NotLaunched(Failure):
+    """No kernel of the guarded module ran between entering the guard and leaving it."""
+
+class NotBegun(Failure):
+    """The GPU has not begun the launch in time; it is still in flight."""
+
+class Undrained(Failure):
+    """The kernel was told to stop and still runs: in a loop or a wait without a poll."""
+
+class Poisoned(Failure):
+    """An earlier kernel ended the context; only a new process helps."""
+
+@final
+class Rewritten:
+    """A source that was rewritten."""
+
+    @property
+    def text(self) -> str:
+        """The rewritten source, to be compiled as the original would be."""
+    @property
+    def sites(self) -> str:
+        """Its sites as a JSON object: every loop, and how it is polled."""
+    @property
+    def diagnostics(self) -> list[str]:
+        """What the rewriter has to say, a line each: gaps that no poll covers, above all."""
+
+@final
+class Outcome:
+    """How a guarded launch ended."""
+
+    @property
+    def kind(self) -> str:
+        """"completed": every thread did all its work. "stopped": threads left, and the context lives. "faulted": it does not."""
+    @property
+    def completed(self) -> bool:
+        """Whether every thread did all its work."""
+    @property
+    def stopped(self) -> bool:
+        """Whether threads were stopped."""
+    @property
+    def why(self) -> str | None:
+        """Why it was stopped: "deadline", "cancelled", "budget" or "fuel"."""
+    @property
+    def elapsed(self) -> float | None:
+        """Seconds from arming until the end was seen, of a launch that completed."""
+    @property
+    def latency(self) -> float | None:
+        """Seconds from the reason to stop until every thread had left."""
+    @property
+    def fuel_used(self) -> int | None:
+        """Most iterations that one thread ran, if they were counted."""
+    @property
+    def threads(self) -> int:
+        """Threads that were stopped."""
+    @property
+    def kernel(self) -> str | None:
+        """Name of the kernel, if it is known."""
+    @property
+    def file(self) -> str | None:
+        """File of the loop where the first thread was stopped, if a site map is known."""
+    @property
+    def line(self) -> int | None:
+        """Its line, from 1."""
+    @property
+    def column(self) -> int | None:
+        """Its column in bytes, from 1."""
+    @property
+    def function(self) -> str | None:
+        """The function around it."""
+    @property
+    def block(self) -> tuple[int, int, int] | None:
+        """blockIdx of the first thread that was stopped."""
+    @property
+    def thread(self) -> tuple[int, int, int] | None:
+        """Its threadIdx."""
+    def json(self) -> str:
+        """All of it as one JSON object."""
+
+@final
+class Attached:
+    """A rewritten module that somebody else loaded."""
+
+    @property
+    def kernel(self) -> str:
+        """Name of its kernel; empty if there may be several."""
+    def arm(
+        self,
+        stream: int,
+        timeout: float | None,
+        fuel: int | None,
+        budget_cycles: int | None,
+        count_fuel: bool,
+        grace: float,
+        begin_within: float,
+    ) -> Armed:
+        """Arms it for what is launched next on the stream; times are in seconds."""
+
+@final
+class Armed:
+    """A launch from its arming until its outcome is known."""
+
+    def launched(self) -> None:
+        """The launch was made."""
+    def cancel(self) -> None:
+        """Tells it to stop."""
+    def give_up(self) -> None:
+        """Cancels it and gives it its grace time to leave."""
+    def wait(self, limit: float | None) -> Outcome | None:
+        """The outcome, or None if it is not known after so many seconds."""
+
+@final
+class Worker:
+    """A worker process with spares behind it."""
+
+    def __new__(cls, program: str, arguments: list[str], device: int, spares: int) -> Worker:
+        """Starts it: `program` with `arguments` calls `serve`."""
+    def run(
+        self,
+        image: bytes,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        arguments: list[tuple[bytes | None, int, bool, bool]],
+        times: tuple[float | None, float, float],
+        fuel: int | None,
+        cooperative: bool,
+    ) -> tuple[Outcome, list[bytes | None]]:
+        """Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost."""
+    def cancel(self) -> None:
+        """Tells what it runs to stop, from any thread."""
+    @property
+    def losses(self) -> int:
+        """Processes that were lost so far."""
+
+def serve() -> Exception:
+    """Serves as a worker, and does not return, if this process was started as one."""
+
+@final
+class Mutant:
+    """One small change of a device function."""
+
+    @property
+    def operator(self) -> str:
+        """The operator that made it, such as "loop-bound"."""
+    @property
+    def line(self) -> int:
+        """Line of the change, from 1."""
+    @property
+    def column(self) -> int:
+        """Its column in bytes, from 1."""
+    @property
+    def function(self) -> str:
+        """The function that is changed."""
+    @property
+    def before(self) -> str:
+        """What stands there in the original."""
+    @property
+    def after(self) -> str:
+        """What the mutant has instead."""
+    @property
+    def source(self) -> str:
+        """The whole changed source."""
+
+def mutants(source: str, most: int | None, operators: list[str] | None) -> list[Mutant]:
+    """The mutants of a source."""
+
+def attach(kind: str, handle: int, image: bytes | None, kernel: str | None, folder: str | None) -> Attached:
+    """Binds a module of the current context by a handle of the driver's."""
+
+def rewrite(
+    source: str,
+    path: str,
+    timeout_ns: int | None,
+    budget_cycles: int | None,
+    fuel: int | None,
+    polls_each: bool,
+    strict: bool,
+    loop_macros: list[str],
+    device_macros: dict[str, str],
+    leave_alone: list[str],
+) -> Rewritten:
+    """Rewrites CUDA source."""

@@ -1,0 +1,147 @@
+//! Guards, as Python sees them. While one waits, other threads of Python run.
+
+use crate::error::raised;
+use crate::outcome::Outcome;
+use cuinstr_runtime::guard::{About, Attached as Module, Guard, Handle, Limits};
+use cuinstr_runtime::{Error, LONGEST_TIMEOUT};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long Ctrl-C may go unnoticed.
+const SLICE: Duration = Duration::from_millis(20);
+
+fn seconds(value: f64, what: &str) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|error| PyValueError::new_err(format!("{what} of {value} s: {error}")))
+}
+
+/// A rewritten module that somebody else loaded.
+#[pyclass(frozen, module = "cuinstr")]
+pub(crate) struct Attached {
+    module: Module,
+}
+
+/// Binds a module of the current context by a handle of the driver's: `kind` is "module", "library", "function", "kernel" or "control".
+#[pyfunction]
+#[pyo3(signature = (kind, handle, image, kernel, folder))]
+pub(crate) fn attach(
+    py: Python<'_>,
+    kind: &str,
+    handle: u64,
+    image: Option<Vec<u8>>,
+    kernel: Option<String>,
+    folder: Option<PathBuf>,
+) -> PyResult<Attached> {
+    let address = usize::try_from(handle).map_err(|_| PyValueError::new_err("no handle is so large"))?;
+    let handle = match kind {
+        "module" => Handle::Module(address),
+        "library" => Handle::Library(address),
+        "function" => Handle::Function(address),
+        "kernel" => Handle::Kernel(address),
+        "control" => Handle::Control(handle),
+        _ => return Err(PyValueError::new_err(format!("a handle is of a module, library, function, kernel or control, not of {kind:?}"))),
+    };
+    let about = About { image, kernel, folder, ..About::default() };
+    // SAFETY: the caller's word, as with every raw handle; what the package itself resolves it keeps alive.
+    let module = py.detach(|| unsafe { Module::new(handle, &about) }).map_err(|error| raised(&error))?;
+    Ok(Attached { module })
+}
+
+#[pymethods]
+impl Attached {
+    /// Name of its kernel; empty if there may be several.
+    #[getter]
+    fn kernel(&self) -> &str {
+        self.module.kernel()
+    }
+
+    /// Arms it for what is launched next on the stream; times are in seconds.
+    #[pyo3(signature = (stream, timeout, fuel, budget_cycles, count_fuel, grace, begin_within))]
+    #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
+    fn arm(
+        &self,
+        stream: usize,
+        timeout: Option<f64>,
+        fuel: Option<u64>,
+        budget_cycles: Option<u64>,
+        count_fuel: bool,
+        grace: f64,
+        begin_within: f64,
+    ) -> PyResult<Armed> {
+        let timeout = timeout.map(|timeout| seconds(timeout, "a timeout")).transpose()?;
+        let (grace, begin_within) = (seconds(grace, "a grace time")?, seconds(begin_within, "begin_within")?);
+        let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within };
+        // SAFETY: the caller's word for the stream; Python's frame keeps its object alive. It waits for nothing, so the interpreter may.
+        let guard = unsafe { self.module.arm(stream, &limits) }.map_err(|error| raised(&error))?;
+        Ok(Armed { guard: Some(guard), grace })
+    }
+}
+
+/// A launch from its arming until its outcome is known.
+#[pyclass(frozen, module = "cuinstr")]
+pub(crate) struct Armed {
+    // Taken when Python lets go of it.
+    guard: Option<Guard>,
+    grace: Duration,
+}
+
+impl Armed {
+    fn guard(&self) -> PyResult<&Guard> {
+        self.guard.as_ref().ok_or_else(|| PyValueError::new_err("the guard is gone"))
+    }
+}
+
+#[pymethods]
+impl Armed {
+    /// The launch was made.
+    fn launched(&self, py: Python<'_>) -> PyResult<()> {
+        let guard = self.guard()?;
+        py.detach(|| guard.launched()).map_err(|error| raised(&error))
+    }
+
+    /// Tells it to stop.
+    fn cancel(&self) -> PyResult<()> {
+        self.guard()?.cancel().map_err(|error| raised(&error))
+    }
+
+    /// The outcome, or None if it is not known after so many seconds; without a limit it waits as long as the launch may take. Ctrl-C
+    /// cancels the launch.
+    fn wait(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<Option<Outcome>> {
+        let guard = self.guard()?;
+        let limit = limit.map(|limit| seconds(limit, "a limit")).transpose()?;
+        let until = limit.map(|limit| Instant::now() + limit.min(LONGEST_TIMEOUT));
+        loop {
+            let left = until.map_or(SLICE, |until| until.saturating_duration_since(Instant::now()));
+            match py.detach(|| guard.wait_for(left.min(SLICE))) {
+                Ok(Some(outcome)) => return Ok(Some(Outcome::new(outcome))),
+                Ok(None) => {}
+                Err(error) => return Err(raised(&error)),
+            }
+            if let Err(interrupt) = py.check_signals() {
+                self.give_up(py);
+                return Err(interrupt);
+            }
+            if left.is_zero() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Cancels it and gives it its grace time to leave.
+    fn give_up(&self, py: Python<'_>) {
+        let Some(guard) = &self.guard else { return };
+        let _: Result<(), Error> = guard.cancel();
+        let _ = py.detach(|| guard.wait_for(self.grace));
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        let guard = self.guard.take();
+        // It may wait for the grace time: not while other threads of Python wait for this one.
+        if let Some(guard) = guard {
+            let _ = Python::try_attach(|py| py.detach(move || drop(guard)));
+        }
+    }
+}

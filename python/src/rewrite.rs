@@ -1,0 +1,99 @@
+//! The rewriter, as Python sees it.
+
+use crate::error::Refused;
+use cuinstr::diagnostic::Severity;
+use cuinstr::options::{DeviceMacro, Limits, Options, Polls, Space};
+use cuinstr::render::{self, Source};
+use cuinstr_runtime::guard::{self, Origin};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+
+/// A source that was rewritten.
+#[pyclass(frozen, module = "cuinstr")]
+pub(crate) struct Rewritten {
+    text: String,
+    sites: String,
+    diagnostics: Vec<String>,
+}
+
+#[pymethods]
+impl Rewritten {
+    /// The rewritten source, to be compiled as the original would be.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its sites as a JSON object: every loop, and how it is polled.
+    #[getter]
+    fn sites(&self) -> &str {
+        &self.sites
+    }
+
+    /// What the rewriter has to say, a line each: gaps that no poll covers, above all.
+    #[getter]
+    fn diagnostics(&self) -> Vec<String> {
+        self.diagnostics.clone()
+    }
+
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<cuinstr.Rewritten of {} bytes, {} diagnostics>", self.text.len(), self.diagnostics.len())
+    }
+}
+
+/// Rewrites CUDA source.
+#[pyfunction]
+#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone))]
+#[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
+pub(crate) fn rewrite(
+    py: Python<'_>,
+    source: &str,
+    path: String,
+    timeout_ns: Option<u64>,
+    budget_cycles: Option<u64>,
+    fuel: Option<u64>,
+    polls_each: bool,
+    strict: bool,
+    loop_macros: Vec<String>,
+    device_macros: BTreeMap<String, String>,
+    leave_alone: Vec<String>,
+) -> PyResult<Rewritten> {
+    if fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
+        return Err(PyValueError::new_err(format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
+    }
+    let device_macro = |(name, kind): (String, String)| {
+        let space = match kind.as_str() {
+            "kernel" => Space::Kernel,
+            "device" => Space::Device,
+            "host-device" => Space::HostDevice,
+            _ => return Err(PyValueError::new_err(format!("a device macro is 'kernel', 'device' or 'host-device', not {kind:?}"))),
+        };
+        Ok(DeviceMacro { name, space })
+    };
+    let options = Options {
+        path,
+        polls: if polls_each { Polls::Each } else { Polls::Amortised },
+        limits: Limits { timeout_ns, budget_cycles, fuel },
+        loop_macros,
+        device_macros: device_macros.into_iter().map(device_macro).collect::<PyResult<_>>()?,
+        leave_alone,
+        strict,
+        ..Options::default()
+    };
+    let rewrite = py.detach(|| cuinstr::rewrite(source.as_bytes(), &options));
+    let shown = Source::new(&options.path, source.as_bytes());
+    let said = |severity: Option<Severity>| -> Vec<String> {
+        let wanted = rewrite.diagnostics.iter().filter(|diagnostic| severity.is_none_or(|severity| diagnostic.severity == severity));
+        wanted.map(|diagnostic| render::short(&shown, diagnostic).trim_end().to_owned()).collect()
+    };
+    let Some(output) = &rewrite.output else { return Err(Refused::new_err(said(Some(Severity::Error)).join("\n"))) };
+    let text = String::from_utf8(output.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let (sites, diagnostics) = (rewrite.sites.to_json(), said(None));
+    guard::remember(Origin { sites: rewrite.sites.clone(), text: source.as_bytes().to_vec() });
+    Ok(Rewritten { text, sites, diagnostics })
+}

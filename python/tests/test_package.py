@@ -1,0 +1,276 @@
+"""The package as it is installed, on any machine: what needs a GPU is in the examples."""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+import inspect
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from typing import Any
+
+import cuinstr
+from cuinstr import _guard, _handles, _pool
+
+SOURCE = "__global__ void wait(volatile int* flag) { while (*flag == 0) { } }\n"
+
+
+class Rewriting(unittest.TestCase):
+    def test_a_source_gets_its_polls(self) -> None:
+        rewritten = cuinstr.rewrite(SOURCE, path="wait.cu", timeout=2.5, fuel=1000)
+        self.assertIn('#line 1 "wait.cu"', rewritten.text)
+        self.assertIn("#define __cuinstr_timeout_ns 2500000000ull", rewritten.text)
+        self.assertIn("#define __cuinstr_fuel 1000ull", rewritten.text)
+        self.assertEqual(str(rewritten), rewritten.text)
+        self.assertEqual([site["kind"] for site in json.loads(rewritten.sites)["sites"]], ["entry", "while", "exit"])
+        self.assertEqual(rewritten.diagnostics, [])
+
+    def test_a_refusal_names_place_and_reason(self) -> None:
+        with self.assertRaisesRegex(cuinstr.Refused, r"^kernel\.cu:1:23: error\[CI005\]: "):
+            cuinstr.rewrite("__global__ void f() { (")
+        with self.assertRaisesRegex(cuinstr.Refused, "CI004"):
+            cuinstr.rewrite(cuinstr.rewrite(SOURCE).text)
+
+    def test_gaps_are_told_and_strict_refuses_them(self) -> None:
+        source = '__global__ void f(int n) { FOR_EACH(i, n) { n += i; } }\n'
+        self.assertTrue(any("CI010" in line for line in cuinstr.rewrite(source).diagnostics))
+        with self.assertRaises(cuinstr.Refused):
+            cuinstr.rewrite(source, strict=True)
+        self.assertEqual(cuinstr.rewrite(source, strict=True, loop_macros=["FOR_EACH"]).diagnostics, [])
+
+    def test_what_makes_no_sense_is_refused(self) -> None:
+        for arguments in ({"polls": "some"}, {"timeout": 0.0}, {"timeout": -1.0}, {"fuel": 1 << 60}, {"device_macros": {"K": "host"}}):
+            with self.assertRaises(ValueError):
+                cuinstr.rewrite(SOURCE, **arguments)
+        with self.assertRaises((OverflowError, TypeError)):
+            cuinstr.rewrite(SOURCE, fuel=-1)
+
+
+class Mutating(unittest.TestCase):
+    SOURCE = "__global__ void scale(float* x, int n) {\n    for (int i = 0; i < n; ++i) x[i] *= 2;\n}\n"
+
+    def test_mutants_differ_from_the_source_in_one_place(self) -> None:
+        made = cuinstr.mutants(self.SOURCE)
+        self.assertEqual(len({mutant.source for mutant in made} | {self.SOURCE}), len(made) + 1)
+        step = next(mutant for mutant in made if mutant.before == "++")
+        self.assertEqual((step.operator, step.function, step.line, step.column, step.after), ("loop-step", "scale", 2, 28, "--"))
+        self.assertEqual(step.source, self.SOURCE.replace("++i", "--i"))
+        self.assertEqual({mutant.operator for mutant in cuinstr.mutants(self.SOURCE, operators=["loop-bound"])}, {"loop-bound"})
+        self.assertEqual(len(cuinstr.mutants(self.SOURCE, most=3)), 3)
+        with self.assertRaisesRegex(ValueError, "there are arithmetic, "):
+            cuinstr.mutants(self.SOURCE, operators=["random"])
+
+    def test_the_command_writes_them_with_an_index(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "scale.cu"
+            source.write_text(self.SOURCE)
+            command = [sys.executable, "-W", "error", "-m", "cuinstr.mutate", str(source), "--most", "5"]
+            listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(len(listed.splitlines()), 5)
+            subprocess.run([*command, "-o", f"{folder}/out"], check=True, capture_output=True)
+            index = (pathlib.Path(folder) / "out/index.jsonl").read_text().splitlines()
+            self.assertEqual(len(index), 5)
+            for line in map(json.loads, index):
+                self.assertNotEqual((pathlib.Path(folder) / "out" / line["file"]).read_text(), self.SOURCE)
+            failed = subprocess.run([*command[:-3], f"{folder}/absent.cu"], capture_output=True, text=True)
+            self.assertEqual((failed.returncode, failed.stderr.startswith("cuinstr.mutate: ")), (1, True))
+
+
+class WithoutAGpu(unittest.TestCase):
+    """Every way in ends in an exception that says what is wrong, whatever the machine has."""
+
+    def test_null_is_no_handle(self) -> None:
+        for kind in ("module", "library", "function", "kernel", "control"):
+            with self.assertRaisesRegex(ValueError, "null"):
+                cuinstr.attach(0, kind=kind)
+        with self.assertRaisesRegex(ValueError, '"texture"'):
+            cuinstr.attach(1, kind="texture")
+
+    def test_a_thread_without_a_context_is_told_so(self) -> None:
+        # Where there is no driver that is said instead.
+        with self.assertRaisesRegex(cuinstr.Failure, "no current CUDA context|no CUDA driver"):
+            with cuinstr.guard(4096, timeout=1.0):
+                self.fail("nothing is guarded")
+
+    def test_an_object_of_no_known_package_is_a_type_error(self) -> None:
+        for module in ("kernel.cubin", None, True, object()):
+            with self.assertRaisesRegex(TypeError, "no handle of the driver's is known"):
+                cuinstr.attach(module)
+
+    def test_a_timeout_must_be_said(self) -> None:
+        with self.assertRaises(TypeError):
+            cuinstr.guard(1)  # type: ignore[call-arg]
+
+
+class Pooling(unittest.TestCase):
+    def test_arguments_become_bytes(self) -> None:
+        words = memoryview(bytes(range(8))).cast("I")
+        self.assertEqual(_pool._given(cuinstr.InOut(words)), (bytes(range(8)), 8, True, True))
+        self.assertEqual(_pool._given(cuinstr.In(b"ab")), (b"ab", 2, True, False))
+        self.assertEqual(_pool._given(cuinstr.Out(16)), (None, 16, True, True))
+        self.assertEqual(_pool._given(b"abcd"), (b"abcd", 4, False, False))
+        with self.assertRaisesRegex(TypeError, "not int"):
+            _pool._given(3)  # type: ignore[arg-type]
+        self.assertEqual(_pool._extents((4,), "grid"), (4, 1, 1))
+        with self.assertRaises(ValueError):
+            _pool._extents((1, 1, 1, 1), "grid")
+
+    def test_a_pool_needs_a_gpu_or_says_what_is_missing(self) -> None:
+        # The worker process starts, and it is that process which says so. Where there is a GPU the pool opens.
+        try:
+            with cuinstr.Pool(1, spares=0) as pool:
+                self.assertEqual(pool.losses, 0)
+        except cuinstr.Failure as failure:
+            self.assertRegex(str(failure), "no CUDA driver|no GPU|CUDA driver speaks")
+        with self.assertRaises(ValueError):
+            cuinstr.Pool(0)
+
+    def test_a_process_that_is_no_worker_does_not_serve(self) -> None:
+        code = "from cuinstr._native import serve; raise serve()"
+        child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertIn("not started as a worker", child.stderr)
+
+
+def made(package: str, name: str, **attributes: Any) -> Any:
+    """An object as that package makes one, as far as handles go."""
+    return type(name, (), {"__module__": package, **attributes})()
+
+
+class Handles(unittest.TestCase):
+    def test_modules_lead_to_what_the_driver_knows(self) -> None:
+        pointer = types.SimpleNamespace(ptr=7)
+        number = made("cuda.bindings.driver", "CUlibrary", __int__=lambda self: 8)
+        known = [
+            (5, ("module", 5)),
+            (made("cupy._core.raw", "RawModule", module=pointer), ("module", 7)),
+            (made("cupy._core.raw", "RawKernel", kernel=pointer), ("function", 7)),
+            (made("cupy.cuda.function", "Module", ptr=9), ("module", 9)),
+            (made("cupy.cuda.function", "Function", ptr=9), ("function", 9)),
+            (number, ("library", 8)),
+            (made("cuda.bindings.cyruntime", "cudaFunction_t", __int__=lambda self: 3), ("function", 3)),
+            (made("cuda.core._module", "ObjectCode", handle=number), ("library", 8)),
+            (made("cuda.core._module", "Kernel", handle=4), ("kernel", 4)),
+            (made("pycuda.compiler", "SourceModule", get_global=lambda self, name: (len(name), 1192)), ("control", 18)),
+        ]
+        for module, expected in known:
+            with self.subTest(module=type(module).__name__):
+                self.assertEqual(_handles.of_module(module), expected)
+
+    def test_a_module_of_pycuda_without_the_symbol_was_not_rewritten(self) -> None:
+        error = type("LogicError", (Exception,), {})
+
+        def missing(self: object, name: str) -> None:
+            raise error("named symbol not found")
+
+        with self.assertRaises(cuinstr.NotInstrumented):
+            _handles.of_module(made("pycuda.compiler", "SourceModule", get_global=missing))
+
+    def test_streams_lead_to_what_the_driver_knows(self) -> None:
+        known = [
+            (None, 0),
+            (2, 2),
+            (made("cuda.core._stream", "Stream", __cuda_stream__=lambda self: (0, 11)), 11),
+            (made("torch.cuda.streams", "Stream", cuda_stream=12), 12),
+            (made("cupy.cuda.stream", "Stream", ptr=13), 13),
+            (made("pycuda._driver", "Stream", handle=14), 14),
+        ]
+        for stream, expected in known:
+            with self.subTest(stream=type(stream).__module__):
+                self.assertEqual(_handles.of_stream(stream, None), expected)
+        with self.assertRaises(TypeError):
+            _handles.of_stream("0", None)
+
+    def test_cupy_launches_on_its_current_stream(self) -> None:
+        current = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=21))
+        sys.modules["cupy"] = types.SimpleNamespace(cuda=current)  # type: ignore[assignment]
+        try:
+            self.assertEqual(_handles.of_stream(None, made("cupy._core.raw", "RawModule")), 21)
+            self.assertEqual(_handles.of_stream(None, 5), 0)
+        finally:
+            del sys.modules["cupy"]
+
+
+class Attaching(unittest.TestCase):
+    """What was attached once is not attached again, and outlives nothing."""
+
+    def setUp(self) -> None:
+        self.attached: list[object] = []
+
+        def attach(module: object) -> _guard.Module:
+            self.attached.append(type(module).__name__)
+            return _guard.Module(None, module)  # type: ignore[arg-type]
+
+        self.real = _guard.attach
+        _guard.attach = attach  # type: ignore[assignment]
+        self.addCleanup(setattr, _guard, "attach", self.real)
+        self.addCleanup(_guard._attached.clear)
+
+    def test_an_object_is_attached_once_and_not_kept_alive(self) -> None:
+        module = made("cuda.core._module", "ObjectCode")
+        for _ in range(3):
+            _guard._attach_once(module)
+        self.assertEqual(self.attached, ["ObjectCode"])
+        before = len(_guard._attached_weak)
+        del module
+        gc.collect()
+        self.assertEqual(len(_guard._attached_weak), before - 1)
+
+    def test_one_that_bears_no_weak_reference_is_kept_for_a_while(self) -> None:
+        bare = type("RawModule", (), {"__slots__": ()})
+        modules = [bare() for _ in range(_guard._MOST_ATTACHED + 1)]
+        for module in modules:
+            _guard._attach_once(module)
+            _guard._attach_once(module)
+        self.assertEqual(len(self.attached), len(modules))
+        self.assertEqual(len(_guard._attached), _guard._MOST_ATTACHED)
+
+    def test_a_number_is_attached_each_time(self) -> None:
+        _guard._attach_once(77)
+        _guard._attach_once(77)
+        self.assertEqual(len(self.attached), 2)
+
+
+class Package(unittest.TestCase):
+    def test_it_is_typed_documented_and_of_the_release_it_says(self) -> None:
+        self.assertEqual(cuinstr.__version__, importlib.metadata.version("cuinstr"))
+        self.assertTrue((pathlib.Path(cuinstr.__file__).parent / "py.typed").is_file())
+        for name in cuinstr.__all__:
+            thing = getattr(cuinstr, name)
+            self.assertTrue(name == "__version__" or inspect.getdoc(thing), f"{name} has no documentation")
+        for name in dir(cuinstr.Outcome):
+            if not name.startswith("_"):
+                self.assertTrue(inspect.getdoc(getattr(cuinstr.Outcome, name)), f"Outcome.{name} has no documentation")
+
+    def test_exceptions_are_failures(self) -> None:
+        for name in ("Faulted", "NotBegun", "NotInstrumented", "NotLaunched", "Poisoned", "Refused", "Stopped", "Undrained", "WrongContext"):
+            self.assertTrue(issubclass(getattr(cuinstr, name), cuinstr.Failure), name)
+        error = pickle.loads(pickle.dumps(cuinstr.Refused("a.cu:1:1: error[CI003]: empty")))
+        self.assertIsInstance(error, cuinstr.Refused)
+
+    def test_importing_it_imports_no_framework_and_takes_no_time(self) -> None:
+        code = (
+            "import sys, time; before = set(sys.modules); since = time.perf_counter(); import cuinstr;"
+            "took = time.perf_counter() - since; new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+            "print(took, *sorted(new & {'cupy', 'cuda', 'torch', 'pycuda', 'numpy'}))"
+        )
+        # The best of several: a busy machine is slow, not the package.
+        answers = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split() for _ in range(5)]
+        self.assertEqual([frameworks for _, *frameworks in answers], [[]] * 5)
+        self.assertLess(min(float(took) for took, *_ in answers), 0.05 if not os.environ.get("CI") else 0.5)
+
+    def test_examples_are_short(self) -> None:
+        examples = list((pathlib.Path(__file__).parents[1] / "examples").glob("*.py"))
+        self.assertGreaterEqual(len(examples), 4)
+        for example in examples:
+            self.assertLess(len(example.read_text().splitlines()), 40, example.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

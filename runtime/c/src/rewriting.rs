@@ -1,0 +1,85 @@
+//! Sources on their way through the rewriter.
+
+use crate::handles::Handles;
+use crate::status::{self, Failure, Status};
+use cuinstr::diagnostic::Severity;
+use cuinstr::options::{Limits, Options, Polls};
+use cuinstr::render::{self, Source};
+use cuinstr_runtime::guard::{self, Origin};
+use std::ffi::CString;
+use std::fmt::Write as _;
+
+/// Name of a source that was given none.
+const UNNAMED: &str = "kernel.cu";
+
+/// A source that was rewritten.
+pub(crate) struct Rewritten {
+    pub(crate) text: CString,
+    pub(crate) sites: CString,
+    pub(crate) diagnostics: CString,
+}
+
+pub(crate) static REWRITTEN: Handles<Rewritten> = Handles::new("rewritten source");
+
+/// What a caller may ask for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wishes {
+    pub(crate) path: Option<String>,
+    pub(crate) limits: Limits,
+    pub(crate) polls_each: bool,
+    pub(crate) strict: bool,
+}
+
+pub(crate) fn rewrite(source: &[u8], wishes: Wishes) -> Result<u64, Failure> {
+    if wishes.limits.fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
+        return Err(Failure::new(Status::BadArgument, format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
+    }
+    let options = Options {
+        path: wishes.path.unwrap_or_else(|| UNNAMED.into()),
+        polls: if wishes.polls_each { Polls::Each } else { Polls::Amortised },
+        limits: wishes.limits,
+        strict: wishes.strict,
+        ..Options::default()
+    };
+    let rewrite = cuinstr::rewrite(source, &options);
+    let shown = Source::new(&options.path, source);
+    let Some(output) = rewrite.output else {
+        let errors = rewrite.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let text: String = errors.map(|diagnostic| render::short(&shown, diagnostic)).collect();
+        return Err(Failure::new(Status::Refused, text.trim_end()));
+    };
+    let mut diagnostics = String::new();
+    for diagnostic in &rewrite.diagnostics {
+        let _ = writeln!(diagnostics, "{}", render::json(&shown, diagnostic).trim_end());
+    }
+    let sites = rewrite.sites.to_json();
+    guard::remember(Origin { sites: rewrite.sites, text: source.to_vec() });
+    let (text, sites, diagnostics) = (status::text(output), status::text(sites), status::text(diagnostics));
+    Ok(REWRITTEN.keep(Rewritten { text, sites, diagnostics }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &[u8] = b"__global__ void wait(volatile int* flag) { while (*flag == 0) { } }\n";
+
+    #[test]
+    fn a_source_is_rewritten_and_remembered() {
+        let id = rewrite(KERNEL, Wishes { path: Some("wait.cu".into()), ..Wishes::default() }).unwrap();
+        let rewritten = REWRITTEN.get(id).unwrap();
+        assert!(rewritten.text.to_str().is_ok_and(|text| text.contains("#line 1 \"wait.cu\"")));
+        assert!(rewritten.sites.to_str().is_ok_and(|sites| sites.contains("\"kind\":\"while\"")));
+        assert!(guard::recent().iter().any(|origin| origin.sites.file == "wait.cu" && origin.text == KERNEL));
+    }
+
+    #[test]
+    fn a_refusal_names_the_place_and_the_reason() {
+        let refused = rewrite(b"__global__ void f() { (", Wishes::default());
+        let refused = refused.expect_err("a bracket is open");
+        assert_eq!(refused.status, Status::Refused);
+        assert!(refused.message.starts_with("kernel.cu:1:23: error[CI005]: "), "{}", refused.message);
+        let limits = Limits { fuel: Some(u64::MAX), ..Limits::default() };
+        assert_eq!(rewrite(KERNEL, Wishes { limits, ..Wishes::default() }).unwrap_err().status, Status::BadArgument);
+    }
+}

@@ -1,0 +1,337 @@
+//! Guards a launch that somebody else makes: a host with a context, modules and launches of its own.
+//!
+//! Such a host loads a rewritten module and launches its kernels as it always did; what it lacks is the other half. The way of a guard:
+//! [`Attached`] → [`Attached::arm`] → the host launches → [`Guard::launched`] → [`Guard::wait_for`] → [`Outcome`].
+//!
+//! ```no_run
+//! use cuinstr_runtime::guard::{About, Attached, Handle, Limits};
+//! use cuinstr_runtime::Outcome;
+//! use std::time::Duration;
+//!
+//! # fn launch_as_ever() {}
+//! # let (module, stream) = (1, 0);
+//! // SAFETY: this is a module of the current context, and it stays loaded.
+//! let attached = unsafe { Attached::new(Handle::Module(module), &About::default()) }?;
+//! // SAFETY: so is the stream.
+//! let guard = unsafe { attached.arm(stream, &Limits::timeout(Duration::from_secs(2))) }?;
+//! launch_as_ever();
+//! guard.launched()?;
+//! if let Some(Outcome::Stopped { report, .. }) = guard.wait_for(Duration::from_secs(3))? {
+//!     println!("{report}");
+//! }
+//! # Ok::<(), cuinstr_runtime::Error>(())
+//! ```
+//!
+//! Between `arm` and `launched` the stream may be given several launches of the module: they share the limits and the outcome, as one launch
+//! would. Each call answers within a bound. The current context of the calling thread is the same after a call as before it.
+
+mod attach;
+mod origin;
+
+pub use crate::driver::handle::Handle;
+pub use attach::{ATTACH_WITHIN, About, Attached};
+pub use origin::{Origin, recent, remember};
+
+use crate::driver::{self, handle};
+use crate::error::{Error, Result};
+use crate::flight::{Clock, FlagMemory, Limits as FlightLimits, Plan};
+use crate::launch::{BEGIN_WITHIN, GRACE, LONGEST_TIMEOUT};
+use crate::module::Latest;
+use crate::outcome::Outcome;
+use crate::running::{Canceller, Running};
+use attach::Control;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// For how long one thread that waits keeps others from asking.
+const TURN: Duration = Duration::from_millis(2);
+
+/// What a guarded launch may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From the moment that the kernel begins; without one it runs until somebody cancels it.
+    pub timeout: Option<Duration>,
+    /// Iterations of a thread, where fuel is compiled in.
+    pub fuel: Option<u64>,
+    /// Cycles of a block, where a budget is compiled in.
+    pub budget_cycles: Option<u64>,
+    /// Whether to tell the most iterations that one thread ran, where fuel is compiled in.
+    pub count_fuel: bool,
+    /// Time that it is given to leave once it was told to; [`GRACE`] by default.
+    pub grace: Duration,
+    /// How long the GPU may take to begin it, counted from `launched`; a minute by default.
+    pub begin_within: Duration,
+}
+
+impl Limits {
+    /// No end but a cancel.
+    pub const UNTIL_CANCELLED: Self =
+        Self { timeout: None, fuel: None, budget_cycles: None, count_fuel: false, grace: GRACE, begin_within: BEGIN_WITHIN };
+
+    /// A timeout and nothing else.
+    #[must_use]
+    pub const fn timeout(timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..Self::UNTIL_CANCELLED }
+    }
+
+    fn check(&self, is_blocking: bool) -> Result<()> {
+        match self.timeout {
+            Some(timeout) if timeout.is_zero() => Err(Error::ZeroTimeout),
+            Some(timeout) if timeout > LONGEST_TIMEOUT => Err(Error::TimeoutTooLong(timeout)),
+            None if is_blocking => Err(Error::Machine(
+                "CUDA_LAUNCH_BLOCKING=1 makes each launch wait for its kernel: give it a timeout, which the kernel watches itself".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Attached {
+    /// Arms the module for what the caller launches next on the stream: its handle, or 0 and 1 for the legacy and 2 for the calling thread's
+    /// default stream.
+    ///
+    /// The launch is the caller's own business, with all its means. Right after it comes [`Guard::launched`]. If the module is in flight on
+    /// another stream, this one is made to wait for it.
+    ///
+    /// # Safety
+    /// The stream must be alive until the outcome is known, and the module loaded.
+    ///
+    /// # Errors
+    /// If a limit makes no sense, the thread's context is not the module's or the stream not one of it ([`Error::OtherContext`]), the stream is
+    /// being captured, the module is armed already, or the driver fails.
+    pub unsafe fn arm(&self, stream: usize, limits: &Limits) -> Result<Guard> {
+        let control = &self.control;
+        let station = &control.station;
+        station.check()?;
+        limits.check(station.is_blocking())?;
+        let context = handle::ContextHandle::current()?.ok_or(Error::NoContext)?;
+        if context != control.context {
+            return Err(Error::OtherContext { what: "the module", of: "the calling thread's current one" });
+        }
+        let raw = handle::stream(stream);
+        if driver::is_capturing(raw)? {
+            return Err(Error::Capturing);
+        }
+        if !context.has(raw)? {
+            return Err(Error::OtherContext { what: "the stream", of: "the module" });
+        }
+        let stream_id = handle::stream_id(raw)?;
+        let mut lane = control.lane();
+        if lane.is_armed {
+            return Err(Error::AlreadyArmed);
+        }
+        if let Some(before) = lane.before(stream_id) {
+            before.end.hold(raw)?;
+        }
+        let (flight, number) = station.take(None)?;
+        let plan = Plan {
+            station: Arc::clone(station),
+            keep: Arc::clone(control) as _,
+            subject: self.subject.clone(),
+            limits: FlightLimits {
+                timeout: limits.timeout,
+                deadline: None,
+                clock: Clock::Device,
+                grace: limits.grace,
+                begin_within: limits.begin_within,
+                count_fuel: limits.count_fuel,
+            },
+            flag: FlagMemory::Device,
+            budget: limits.budget_cycles,
+            fuel: limits.fuel,
+            timed: false,
+            watchdog: None,
+            is_guarded: true,
+        };
+        let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, limits.grace);
+        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_all_orders(raw, control.address)?));
+        if let Err(error) = armed {
+            flight.abandon();
+            running.forget();
+            return Err(error);
+        }
+        lane.is_armed = true;
+        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream_id });
+        let canceller = running.canceller();
+        drop(lane);
+        let stage = Mutex::new(Stage::Armed(running));
+        Ok(Guard { control: Arc::clone(control), stream, stream_id, grace: limits.grace, canceller, stage })
+    }
+}
+
+enum Stage {
+    Armed(Running),
+    Flying(Running),
+    Over(Result<Outcome>),
+}
+
+/// A launch that somebody else makes, from its arming until its outcome is known. Safe to use from several threads.
+///
+/// Dropping it cancels what was launched and waits at most its grace time, whether or not [`Guard::launched`] was called.
+#[must_use = "dropping it cancels the launch; call `launched`, then `wait_for`"]
+pub struct Guard {
+    control: Arc<Control>,
+    stream: usize,
+    stream_id: u64,
+    grace: Duration,
+    canceller: Canceller,
+    stage: Mutex<Stage>,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Guard").field("stream", &self.stream).field("launch", &self.canceller).finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    /// The caller has launched what it was armed for. Returns at once.
+    ///
+    /// # Errors
+    /// If it was called before, the stream has become one that is being captured, or the driver fails: the launch is then not guarded.
+    pub fn launched(&self) -> Result<()> {
+        let _visit = self.control.context.visit()?;
+        let mut stage = self.stage();
+        let Stage::Armed(_) = &*stage else {
+            return Err(Error::Order("`launched` was called before, or the guard was given up: arm the module again for another launch"));
+        };
+        match self.mark() {
+            Ok(()) => {
+                let before = std::mem::replace(&mut *stage, Stage::Over(Err(Error::NotLaunched)));
+                if let Stage::Armed(running) = before {
+                    *stage = Stage::Flying(running);
+                }
+                self.control.lane().is_armed = false;
+                Ok(())
+            }
+            // The right thread may still say so.
+            Err(error @ Error::Order(_)) => Err(error),
+            Err(error) => {
+                self.give_up(&mut stage, error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// The end of what was launched, if anything was, can't be seen. It is told to stop, and once it must have, past the stream, the control
+    /// block is put back. Memory that a kernel may still write to is not used again.
+    fn give_up(&self, stage: &mut Stage, error: Error) {
+        let _ = self.canceller.cancel();
+        thread::sleep(self.grace);
+        let _ = self.control.station.write_orders(self.control.address, &self.control.unarmed);
+        if let Stage::Armed(running) = std::mem::replace(stage, Stage::Over(Err(error))) {
+            running.strand();
+        }
+        self.control.lane().is_armed = false;
+    }
+
+    /// Marks the end of the launch in the stream that it was armed for.
+    fn mark(&self) -> Result<()> {
+        let raw = handle::stream(self.stream);
+        if driver::is_capturing(raw)? {
+            return Err(Error::Capturing);
+        }
+        if handle::stream_id(raw).is_ok_and(|id| id != self.stream_id) {
+            return Err(Error::Order(
+                "this thread's default stream is not the one that was armed: call `launched` in the thread that armed",
+            ));
+        }
+        let flight = self.canceller.flight();
+        Ok(flight.submit_guarded(raw, self.control.address, &self.control.unarmed)?)
+    }
+
+    /// Tells the launch to stop, and returns at once. From any thread, as often as you like, also before it has begun; it never hits a
+    /// later launch.
+    ///
+    /// # Errors
+    /// If the driver can't write the flag.
+    pub fn cancel(&self) -> Result<()> {
+        let _visit = self.control.context.visit();
+        self.canceller.cancel()
+    }
+
+    /// Waits for the outcome, but not longer than `limit`; `None` if it is not known by then. Once it is known, every call gives it.
+    ///
+    /// # Errors
+    /// [`Error::NotLaunched`] if no kernel of the module ran; [`Error::Order`] before [`Guard::launched`]; [`Error::Undrained`] if it does not
+    /// leave and [`Error::NotBegun`] if it does not begin, after which it can be waited for again; [`Error::Poisoned`] if another launch
+    /// ended the context.
+    pub fn wait_for(&self, limit: Duration) -> Result<Option<Outcome>> {
+        let until = Instant::now() + limit.min(LONGEST_TIMEOUT);
+        let mut visit = None;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.stage.try_lock() {
+                Ok(mut stage) => {
+                    if let Stage::Flying(_) = &*stage {
+                        // On a lost context this fails; what is known of the launch says more.
+                        visit = visit.or_else(|| self.control.context.visit().ok());
+                    }
+                    if let Some(outcome) = stage.look(left.min(TURN)) {
+                        return outcome.map(Some);
+                    }
+                }
+                // Another thread has its turn.
+                Err(TryLockError::WouldBlock) if !left.is_zero() => thread::sleep(Duration::from_micros(100)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Poisoned(poisoned)) => drop(poisoned.into_inner()),
+            }
+            if left.is_zero() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The outcome, if it is known by now.
+    ///
+    /// # Errors
+    /// As [`Guard::wait_for`].
+    pub fn poll(&self) -> Result<Option<Outcome>> {
+        self.wait_for(Duration::ZERO)
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage {
+    /// The outcome, if it is known within the time.
+    fn look(&mut self, limit: Duration) -> Option<Result<Outcome>> {
+        let outcome = match self {
+            Self::Armed(_) => {
+                return Some(Err(Error::Order("nothing to wait for yet: launch, then call `launched`")));
+            }
+            Self::Flying(running) => match running.wait_for(limit) {
+                Ok(None) => return None,
+                Ok(Some(outcome)) => Ok(outcome),
+                // It is still in flight, and may be waited for again.
+                Err(error @ (Error::Undrained { .. } | Error::NotBegun { .. })) => return Some(Err(error)),
+                Err(error) => Err(error),
+            },
+            Self::Over(outcome) => return Some(outcome.clone()),
+        };
+        *self = Self::Over(outcome.clone());
+        Some(outcome)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let is_armed = matches!(*self.stage(), Stage::Armed(_));
+        if is_armed {
+            // Whether the caller has launched is not known. If not, the mark is reached at once.
+            let _ = self.launched();
+        }
+        let _visit = self.control.context.visit();
+        let mut stage = self.stage();
+        let error = Error::Order("the guard was given up");
+        if matches!(*stage, Stage::Armed(_)) {
+            self.give_up(&mut stage, error);
+        } else {
+            // Cancels it, if it is still in flight.
+            *stage = Stage::Over(Err(error));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The ways in which each program is compiled.
+
+use cuinstr::options::{Limits, Options, Polls};
+
+/// One way.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// How it is rewritten, unless it is not.
+    pub options: Option<Options>,
+    /// Whether the plain text counts its back edges.
+    pub counts_edges: bool,
+    /// Whether it is compiled for a GPU.
+    pub gpu: bool,
+    /// What the compiler is told.
+    pub flags: &'static [&'static str],
+    /// What is done to the prelude and to the rewritten text, which once was the plain one, before they are compiled: tests break them on
+    /// purpose.
+    pub sabotage: Option<fn(&mut String, &mut String, &str)>,
+}
+
+/// Fuel that is compiled in; each run arms its own.
+const FUEL: u64 = 1_000_000_007;
+
+/// What the host's own programs must not do, each a trap that the runner takes for the end of the comparison: a program whose behaviour is
+/// undefined may do anything once it is rewritten. Without optimisation, which drops what nobody reads and the check with it.
+const TRAPS: &[&str] = &["-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
+
+/// The plain program, with a count of its back edges: what the others are compared with.
+#[must_use]
+pub fn model() -> Lane {
+    Lane { name: "model", options: None, counts_edges: true, gpu: false, flags: TRAPS, sabotage: None }
+}
+
+fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'static str]) -> Lane {
+    let limits = Limits { fuel: fuel.then_some(FUEL), ..Limits::default() };
+    Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, gpu: false, flags, sabotage: None }
+}
+
+/// The rewritten forms of every program.
+#[must_use]
+pub fn rewritten_lanes() -> Vec<Lane> {
+    vec![
+        rewritten("default", Polls::Amortised, false, &["-O1"]),
+        rewritten("default with fuel", Polls::Amortised, true, &["-O0"]),
+        rewritten("each with fuel", Polls::Each, true, &["-O0"]),
+        rewritten("each", Polls::Each, false, &["-O0"]),
+    ]
+}
+
+/// What is compiled for a slice of the programs only: with checks for undefined behaviour in all that is inserted, and as the optimiser
+/// would have it.
+#[must_use]
+pub fn rare_lanes() -> Vec<Lane> {
+    const CHECKED: &[&str] = &["-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"];
+    vec![
+        rewritten("default, sanitized", Polls::Amortised, false, CHECKED),
+        rewritten("default with fuel, sanitized", Polls::Amortised, true, CHECKED),
+        rewritten("default, optimised", Polls::Amortised, false, &["-O3"]),
+    ]
+}
+
+/// What is compiled for a GPU: the plain programs, the default form and the one that looks at each iteration.
+#[must_use]
+pub fn gpu_lanes() -> Vec<Lane> {
+    let plain = Lane { name: "plain", counts_edges: false, ..model() };
+    let lanes = [plain, rewritten("default", Polls::Amortised, false, &[]), rewritten("each", Polls::Each, false, &[])];
+    lanes
+        .into_iter()
+        .map(|lane| Lane {
+            gpu: true,
+            flags: &["-w", "-std=c++17", "-gencode=arch=compute_90,code=sm_90", "-Xfatbin=-compress-all"],
+            ..lane
+        })
+        .collect()
+}

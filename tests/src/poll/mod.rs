@@ -1,0 +1,32 @@
+//! What polls cost on a GPU: benchmarks timed plain and rewritten in turn, and cancelled at random instants.
+//!
+//! [`prepare`] compiles them on the build machine. On the machine with the GPU [`crate::crew`] has child processes measure them one after the
+//! other, so that a kernel which hangs loses its own figures only, and [`page`] shows what came out.
+
+pub mod buffers;
+pub mod measure;
+pub mod page;
+pub mod result;
+
+use crate::fixtures::{self, Fixture};
+use crate::nvcc::Nvcc;
+use crate::prepare::{self, Plan, Prepared};
+use crate::variant::{self, Variant};
+use std::path::Path;
+
+/// Sound kernels that the measurements use themselves.
+const HELPERS: [&str; 2] = ["probe/compare", "probe/count_steps"];
+
+/// Compiles every benchmark in each of its builds into a folder.
+///
+/// # Errors
+/// If a header is wrong, or the folder can't be written. Builds that fail are in the manifest.
+pub fn prepare(nvcc: &Nvcc, folder: &Path, jobs: usize) -> Result<Prepared, String> {
+    let mut fixtures = fixtures::benchmarks()?;
+    fixtures.extend(fixtures::all()?.into_iter().filter(|fixture| HELPERS.contains(&fixture.name.as_str())));
+    prepare::prepare(nvcc, &Plan { folder: folder.to_owned(), fixtures, variants, arch: prepare::ARCH, jobs, verbose: true })
+}
+
+fn variants(fixture: &Fixture) -> Vec<Variant> {
+    if HELPERS.contains(&fixture.name.as_str()) { vec![variant::PLAIN, variant::DEFAULT] } else { variant::COLUMNS.to_vec() }
+}

@@ -1,0 +1,418 @@
+//! The poll form that each loop gets, one row a rule: the loops that a cheaper form is sound for, and those that look like them and break a
+//! rule. A loop that breaks one must get the form that is sound for any loop.
+
+use crate::rewritten_as;
+use cuinstr::options::{Options, Polls};
+use cuinstr::site::{Form, Kind};
+use std::fmt::Write as _;
+
+/// What a loop should get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// No poll: it provably ends soon.
+    LeftAlone,
+    /// Strips of its own counter's trips.
+    Strip,
+    /// The same in the text, but strips of one iteration once the compiler has looked at its types; why.
+    OneByOne(&'static str),
+    /// Chunks of a constant number of iterations, whatever the condition is.
+    Chunk,
+    /// Anything but strips, which would not be sound; why.
+    NoStrip(&'static str),
+    /// The plain count-down, since even chunks would not be sound, or would cost more; why.
+    CountDown(&'static str),
+}
+
+impl Wanted {
+    fn accepts(self, form: Form) -> bool {
+        match self {
+            Self::LeftAlone => form == Form::None,
+            Self::Strip | Self::OneByOne(_) => form == Form::Strip,
+            Self::Chunk => form == Form::Chunk,
+            Self::NoStrip(_) => matches!(form, Form::Chunk | Form::CountDown),
+            Self::CountDown(_) => form == Form::CountDown,
+        }
+    }
+}
+
+/// What stands in front of the kernel, its body, and what the loop behind `@` gets.
+type Rule = (&'static str, &'static str, Wanted);
+
+fn check(rules: &[Rule]) {
+    let mut wrong = String::new();
+    for (front, text, wanted) in rules {
+        let head = "__global__ void k(int *p, int n, unsigned m, size_t z, int s, float x, int *end, volatile int *v)";
+        let marked = format!("{front}\n{head} {{\n    {text}\n}}\n");
+        let (before, after) = marked.split_once('@').unwrap_or_else(|| panic!("no loop is marked in {text}"));
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = (before.len() - before.rfind('\n').map_or(0, |newline| newline + 1)) as u32 + 1;
+        let source = format!("{before}{after}");
+        for polls in [Polls::Amortised, Polls::Each] {
+            let rewrite = rewritten_as(&source, &Options { polls, ..Options::default() });
+            let loops = |kind| matches!(kind, Kind::For | Kind::RangeFor | Kind::While | Kind::Do);
+            let found = rewrite.sites.sites.iter().find(|site| loops(site.kind) && (site.line, site.column) == (line, column));
+            match found {
+                Some(site) if polls == Polls::Amortised && wanted.accepts(site.form) => {}
+                Some(site) if polls == Polls::Each && site.form == Form::Each => {}
+                Some(site) => {
+                    let _ = writeln!(wrong, "{front}\n{text}\n  {:?}, not {wanted:?} ({polls:?}): {:?}", site.form, site.why);
+                }
+                None => {
+                    let _ = writeln!(wrong, "{front}\n{text}\n  no loop at {line}:{column}");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+const STRIP: Wanted = Wanted::Strip;
+const CHUNK: Wanted = Wanted::Chunk;
+
+const fn no_strip(why: &'static str) -> Wanted {
+    Wanted::NoStrip(why)
+}
+
+const fn counts_down(why: &'static str) -> Wanted {
+    Wanted::CountDown(why)
+}
+
+/// Bound and step are invariant: the trips can be counted.
+const COUNTED: &[Rule] = &[
+    ("", "@for (int i = 0; i < 8; ++i) p[i] = 0;", Wanted::LeftAlone),
+    ("", "@for (int i = 0; i < n; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i < n; i++) { p[i] = 0; }", STRIP),
+    ("", "@for (int i = 0; i <= n; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = n; i > 0; --i) p[i] = 0;", STRIP),
+    ("", "@for (int i = n; i >= 0; i--) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i != n; ++i) p[i] = 0;", STRIP),
+    ("", "@for (unsigned i = 0; i < m; ++i) p[i] = 0;", STRIP),
+    ("", "@for (size_t i = 0; i < z; ++i) p[i] = 0;", STRIP),
+    ("", "@for (long long i = 0; i < z; ++i) p[i] = 0;", STRIP),
+    ("", "const int last = n - 1; @for (int i = 0; i < last; ++i) p[i] = 0;", STRIP),
+    ("", "int i; @for (i = 0; i < n; ++i) p[i] = 0; p[0] = i;", STRIP),
+    ("", "int i = 3; @for (; i < n; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i < n - 1; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = threadIdx.x; i < n; i += 4) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) { if (p[i]) break; if (p[i] == 3) continue; if (p[i] == 4) return; p[i] = i; }", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) { for (int j = 0; j < i; ++j) p[j] = 0; }", STRIP),
+    ("", "for (int i = 0; i < n; ++i) { @for (int j = 0; j < i; ++j) p[j] = 0; }", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) switch (p[i]) { case 0: p[i] = 1; break; default: continue; }", STRIP),
+    ("", "\n#pragma unroll 4\n@for (int i = 0; i < n; ++i) p[i] = 0;", STRIP),
+    ("", "if (s) @for (int i = 0; i < n; ++i) p[i] = 0; else p[0] = 1;", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) atomicAdd(p, i);", STRIP),
+    ("", "@for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) p[i] = 0;", STRIP),
+    ("", "const int stride = gridDim.x * blockDim.x; @for (int i = threadIdx.x; i < n; i += stride) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i < n; i += s) p[i] = 0;", STRIP),
+    ("", "@for (int i = n; i > 0; i -= s) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i != n; i += 2) p[i] = 0;", STRIP),
+];
+
+/// Strips would be sound, but nobody proves it yet.
+const NOT_SEEN: &[Rule] = &[
+    ("", "@for (int i = 0; n > i; ++i) p[i] = 0;", CHUNK),
+    ("", "@for (int *q = p; q < end; ++q) *q = 0;", CHUNK),
+    ("", "@for (int *q = p; q != end; ++q) *q = 0;", CHUNK),
+    ("", "@for (const int *q = p, *last = p + n; q < last; q += 2) s += *q;", CHUNK),
+    ("", "int i = 0; @while (i < n) { p[i] = 0; ++i; }", CHUNK),
+    ("", "int i = n; @while (i > 0) { --i; p[i] = 0; }", CHUNK),
+    ("", "@for (const int *q = p; q < end; ++q) s += *q;", STRIP),
+];
+
+/// Neither strips nor chunks.
+const PLAIN: &[Rule] = &[
+    ("", "@for (unsigned char i = 0; i < 200; i += 2) s += p[i];", counts_down("the compiler may know its trips, and unroll it")),
+    ("", "@for (int i = 0; i < 1000000; ++i) p[i] = 0;", counts_down("the compiler may know its trips, and unroll it")),
+    ("#define COUNT 1000000", "@for (int i = 0; i < COUNT; ++i) p[i] = 0;", counts_down("the compiler may know its trips, and unroll it")),
+    ("#define UNROLL _Pragma(\"unroll 4\")", "UNROLL @for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("it may be unrolled as a whole")),
+    ("", "@for (int i = 0; i < n; ++i) { if (p[i]) goto out; p[i] = 1; } out: p[0] = 2;", counts_down("it is left by a jump")),
+    ("", "int i = 0; @do { p[i] = 0; ++i; } while (i < n);", counts_down("it is asked behind the body")),
+    ("", "@do { n = p[n]; } while (n != s);", counts_down("it is asked behind the body")),
+    ("", "@do p[0] -= 1; while (p[0] > 0);", counts_down("it is asked behind the body")),
+    ("", "@do { if (p[0]) continue; --n; } while (n > s);", counts_down("it is asked behind the body")),
+    ("", "@while (int found = p[n--]) { p[found] = 0; }", counts_down("the condition declares a variable")),
+    ("", "@while (p[0]) { if (p[1]) goto out; } out: p[0] = 2;", counts_down("it is left by a jump")),
+    ("", "@while (p[0]) { again: if (p[1]) goto again; }", counts_down("a label in it")),
+    ("", "switch (s) { case 0: @while (p[0]) { p[1] = 1; case 1: p[0] = 0; } }", counts_down("a case label inside")),
+    ("", "switch (s) { case 0: @while (p[0]) { p[1] = 1; default: p[0] = 0; } }", counts_down("a case label inside")),
+    ("#define OUT goto out", "@while (p[0]) { OUT; } out: p[0] = 2;", counts_down("a macro may jump")),
+    ("", "@while (p[0]) { LEAVE; }", counts_down("a macro that nobody knows may jump")),
+    ("#define EACH @for (int i = 0; i < n; ++i)", "EACH p[i] = 0;", counts_down("it stands in a macro")),
+    ("", "int a[3] = {1, 2, 3}; @for (int each : a) p[each] = 0;", counts_down("a range")),
+    ("", "@for (auto &each : range(p, n)) each = 0;", counts_down("a range of anything")),
+];
+
+/// The condition depends on data.
+const OPEN: &[Rule] = &[
+    ("", "@while (p[0]) p[0] -= 1;", CHUNK),
+    ("", "@while (n != 1) { n = n % 2 ? 3 * n + 1 : n / 2; }", CHUNK),
+    ("", "@while (n--) p[n] = 0;", CHUNK),
+    ("", "@while (*p++) { }", CHUNK),
+    ("", "@while (atomicCAS(p, 0, 1) != 0) { }", CHUNK),
+    ("", "@while (true) { if (p[0]) break; }", CHUNK),
+    ("", "@while (*v == 0) { }", CHUNK),
+];
+
+/// The counter changes elsewhere than in the step, or may.
+const COUNTER_CHANGES: &[Rule] = &[
+    ("", "@for (int i = 0; i < n; ++i) { i += s; }", no_strip("the body adds to it")),
+    ("", "@for (int i = 0; i < n; ++i) { if (p[i]) --i; }", no_strip("the body takes from it")),
+    ("", "@for (int i = 0; i < n; ++i) p[i++] = 0;", no_strip("in a subscript")),
+    ("", "@for (int i = 0; i < n; ++i) { (i) = s; }", no_strip("behind parentheses")),
+    ("", "@for (int i = 0; i < n; ++i) { p[0] = i = s; }", no_strip("in a chain")),
+    ("", "@for (int i = 0; i < n; ++i) { for (; i < s; ++i) p[i] = 0; }", no_strip("an inner loop has the same counter")),
+    ("", "@for (int i = 0; i < n; ++i) { for (int j = 0; j < 9; ++j, --i) p[j] = 0; }", no_strip("in an inner step")),
+    ("", "@for (int i = 0; i < n; ++i) { while (i-- > s) p[0] = 0; }", no_strip("in an inner condition")),
+    ("", "@for (int i = 0; i < n; ++i) { int *q = &i; *q = 0; }", no_strip("its address is taken")),
+    ("", "int i; int *q = &i; @for (i = 0; i < n; ++i) *q = 0;", no_strip("its address was taken before")),
+    ("", "@for (int i = 0; i < n; ++i) { int &r = i; r = 0; }", no_strip("a reference to it")),
+    ("", "int i, &r = i; @for (i = 0; i < n; ++i) r = 0;", no_strip("a reference to it from before")),
+    ("", "@for (int i = 0; i < n; ++i) { auto &&r = i; r = 0; }", no_strip("a reference that is deduced")),
+    ("", "@for (int i = 0; i < n; ++i) { [&] { --i; }(); }", no_strip("captured by reference")),
+    ("", "@for (int i = 0; i < n; ++i) { [&i] { --i; }(); }", no_strip("captured by reference, by name")),
+    ("", "int i; auto f = [&] { --i; }; @for (i = 0; i < n; ++i) f();", no_strip("captured before the loop")),
+    ("", "@for (int i = 0; i < n; ++i) f(i);", no_strip("an unknown function may take it by reference")),
+    ("__device__ void f(int &x) { --x; }", "@for (int i = 0; i < n; ++i) f(i);", no_strip("a function takes it by reference")),
+    ("template <class T> __device__ void f(T &&x) { --x; }", "@for (int i = 0; i < n; ++i) f(i);", no_strip("a forwarding reference")),
+    ("", "@for (int i = 0; i < n; ++i) std::swap(i, s);", no_strip("it is swapped")),
+    ("", "@for (int i = 0; i < n; ++i) atomicSub(&i, 1);", no_strip("an atomic changes it")),
+    ("", "@for (int i = 0; i < n; ++i) asm(\"\" : \"+r\"(i));", no_strip("assembly changes it")),
+    ("#define SKIP ++i", "@for (int i = 0; i < n; ++i) { SKIP; }", no_strip("a macro of this file changes it")),
+    ("#define SKIP(x) (x) += 2", "@for (int i = 0; i < n; ++i) { SKIP(i); }", no_strip("a macro changes its argument")),
+    ("", "@for (int i = 0; i < n; ++i) { SKIP; p[i] = 0; }", no_strip("a macro that nobody knows")),
+    ("", "@for (int i = 0; i < n; ++i) {\n#include \"body.inc\"\n}", no_strip("a file that nobody knows")),
+    ("", "@for (int i = 0; i < n; ++i) {\n#if FAST\n++i;\n#endif\np[i] = 0; }", no_strip("an arm changes it")),
+    ("#define i n", "@for (int i = 0; i < s; ++i) p[0] = i;", no_strip("its name is a macro")),
+    (
+        "",
+        "int i; if (s) goto in; @for (i = 0; i < n; ++i) { p[0] = 1; in: p[i] = 0; }",
+        no_strip("a jump into the body passes the start by"),
+    ),
+    ("", "switch (s) { case 0: int i; @for (i = 0; i < n; ++i) { p[0] = 1; case 1: p[0] = 0; } }", no_strip("a case label inside")),
+    (
+        "__device__ int half_of(int x) { return x / 2; }",
+        "@for (int i = 0; i < n; ++i) p[i] = half_of(i);",
+        no_strip("a function of the file may take it by reference"),
+    ),
+];
+
+/// The bound changes, or may.
+const BOUND_CHANGES: &[Rule] = &[
+    ("", "@for (int i = 0; i < n; ++i) { --n; }", no_strip("the body changes it")),
+    ("", "@for (int i = 0; i < n; ++i) { if (p[i]) n = p[i]; }", no_strip("the body sets it")),
+    ("", "@for (int i = 0; i < n; ++i, --n) p[i] = 0;", no_strip("the step changes it")),
+    ("", "@for (int i = 0; i < n--; ++i) p[i] = 0;", no_strip("the condition changes it")),
+    ("", "@for (int i = 0; i < n; ++i) { for (int j = 0; j < n; --n) p[j] = 0; }", no_strip("an inner loop changes it")),
+    ("", "@for (int i = 0; i < p[0]; ++i) p[i] = 0;", no_strip("it lies in memory that the body writes")),
+    ("", "@for (int i = 0; i < *p; ++i) p[i] = 0;", no_strip("it lies in memory that the body writes")),
+    ("", "@for (int i = 0; i < *v; ++i) p[i] = 0;", no_strip("it is volatile")),
+    ("", "@for (int i = 0; i < atomicAdd(p, 0); ++i) p[i] = 0;", no_strip("it is asked of an atomic")),
+    ("__device__ int last;", "@for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("others may write the global")),
+    (
+        "__device__ int last; __device__ void f() { ++last; }",
+        "@for (int i = 0; i < last; ++i) f();",
+        no_strip("a function writes the global"),
+    ),
+    ("", "@for (int i = 0; i < f(); ++i) p[i] = 0;", no_strip("it is a function's")),
+    ("", "@for (int i = 0; i < count; ++i) p[i] = 0;", no_strip("nobody knows what it is")),
+    ("struct S { int n; };", "S *q = (S *)p; @for (int i = 0; i < q->n; ++i) p[i] = 0;", no_strip("a member behind a pointer")),
+    ("", "int last = n; int *q = &last; @for (int i = 0; i < last; ++i) *q = 3;", no_strip("its address was taken")),
+    ("", "int last = n; auto f = [&] { --last; }; @for (int i = 0; i < last; ++i) f();", no_strip("it was captured by reference")),
+    ("", "int &last = *p; @for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("it is a reference")),
+    ("", "int last = n; @for (int i = 0; i < last; ++i) f(last);", no_strip("an unknown function may take it by reference")),
+    ("#define last (--n)", "@for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("it is a macro that does something")),
+    ("", "@for (int i = 0; i < n - i; ++i) p[i] = 0;", no_strip("it depends on the counter")),
+    ("", "@for (int i = 0; i < n; ++i) asm(\"\" : \"+r\"(n));", no_strip("assembly changes it")),
+    (
+        "struct S { __device__ operator int() const { return 3; } };",
+        "S last; @for (int i = 0; i < last; ++i) p[i] = 0;",
+        no_strip("it is converted by a function"),
+    ),
+    ("", "__shared__ int last; @for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("other threads may write it")),
+    ("", "static int last; @for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("other threads may write it")),
+];
+
+/// The step is not one invariant amount.
+const ODD_STEPS: &[Rule] = &[
+    ("", "@for (int i = 0; i < n; i += s) { --s; }", no_strip("the body changes it")),
+    ("", "@for (int i = 0; i < n; i += s--) p[i] = 0;", no_strip("the step changes it")),
+    ("", "@for (int i = 0; i < n; i += p[i]) p[i] = 0;", no_strip("it lies in memory")),
+    ("", "@for (int i = 0; i < n; i += f()) p[i] = 0;", no_strip("it is a function's")),
+    ("", "@for (int i = 0; i < n; i += *v) p[i] = 0;", no_strip("it is volatile")),
+    ("", "@for (int i = 1; i < n; i += i) p[i] = 0;", no_strip("it grows")),
+    ("", "@for (int i = 1; i < n; i *= 2) p[i] = 0;", no_strip("it multiplies")),
+    ("", "@for (int i = 1; i < n; i <<= 1) p[i] = 0;", no_strip("it shifts")),
+    ("", "@for (int i = n; i > 0; i >>= 1) p[i] = 0;", Wanted::LeftAlone),
+    ("", "@for (int i = 0; i < n; i = p[i]) p[0] = 0;", no_strip("it follows a list")),
+    ("", "@for (int i = 0; i < n;) p[i] = 0;", no_strip("there is none")),
+    ("", "@for (int i = 0; i < n; ++s) p[i] = 0;", no_strip("it steps another variable")),
+    ("", "@for (int i = 0; i < n; ++i, --i) p[i] = 0;", no_strip("two steps")),
+    ("", "@for (int i = 0; i < n; f(i)) p[i] = 0;", no_strip("a function steps")),
+    ("", "int i = 0; @while (i < n) { if (p[i]) continue; ++i; }", no_strip("`continue` passes the step by")),
+    ("", "int i = 0; @while (i < n) { if (p[i]) ++i; }", no_strip("only some rounds step")),
+];
+
+/// The condition is not one comparison.
+const ODD_CONDITIONS: &[Rule] = &[
+    ("", "@for (int i = 0; i < n && p[i]; ++i) p[i] = 0;", no_strip("`&&`")),
+    ("", "@for (int i = 0; i < n || p[0]; ++i) p[i] = 0;", no_strip("`||`")),
+    ("", "@for (int i = 0; --s, i < n; ++i) p[i] = 0;", no_strip("a comma")),
+    ("", "@for (int i = 0; (i < n) | s; ++i) p[i] = 0;", no_strip("a bit")),
+    ("", "@for (int i = 0; i < n == s; ++i) p[i] = 0;", no_strip("compared again")),
+    ("", "@for (int i = 0; i < n ? p[i] : s; ++i) p[i] = 0;", no_strip("a choice")),
+    ("", "@for (int i = 0; i == n; ++i) p[i] = 0;", no_strip("it goes on while equal")),
+    ("", "@for (int i = 0; !(i == n); ++i) p[i] = 0;", no_strip("a negation")),
+    ("", "@for (int i = n; i; --i) p[i] = 0;", no_strip("no comparison")),
+    ("", "@for (int i = n; i - s; --i) p[i] = 0;", no_strip("a difference")),
+    ("", "@for (int i = 0; ; ++i) { if (p[i]) break; }", no_strip("there is none")),
+    ("", "@for (int i = 0; i++ < n;) p[i] = 0;", no_strip("it steps")),
+    ("", "@for (int i = 0; (i = p[i]) < n; ++i) p[0] = 0;", no_strip("it assigns")),
+    ("", "@for (int i = 0; f(i) < n; ++i) p[i] = 0;", no_strip("a function's value")),
+    ("", "@for (int i = 0; p[i] < n; ++i) p[i] = 0;", no_strip("an element's value")),
+    ("", "@for (int i = 0; i * i < n; ++i) p[i] = 0;", no_strip("a square")),
+    ("", "@for (int i = 0; (char)i < n; ++i) p[i] = 0;", no_strip("a narrower value")),
+    ("", "@for (int i = 0; s < n; ++i) p[i] = 0;", no_strip("another variable")),
+];
+
+/// The counter is no plain integer or pointer.
+const ODD_TYPES: &[Rule] = &[
+    ("", "@for (float i = 0; i < x; i += 1.0f) p[0] += 1;", Wanted::OneByOne("a step may be lost in rounding")),
+    ("", "@for (double i = 0; i < n; ++i) p[0] += 1;", Wanted::OneByOne("a step may be lost in rounding")),
+    ("", "@for (int i = 0; i < x; ++i) p[i] = 0;", Wanted::OneByOne("the bound is no integer")),
+    ("", "@for (int i = 0; i < n; i += x) p[i] = 0;", Wanted::OneByOne("the step is no integer")),
+    ("", "@for (bool i = false; i != true; i = !i) p[0] += 1;", no_strip("bool")),
+    ("", "@for (volatile int i = 0; i < n; ++i) p[0] += 1;", no_strip("volatile")),
+    ("", "@for (std::atomic<int> i = 0; i < n; ++i) p[0] += 1;", Wanted::OneByOne("atomic")),
+    ("", "@for (cuda::atomic<int> i(0); i < n; ++i) p[0] += 1;", no_strip("atomic")),
+    ("", "@for (Index i = 0; i < n; ++i) p[0] += 1;", Wanted::OneByOne("nobody knows the type")),
+    ("", "@for (my::size_t i = 0; i < n; ++i) p[0] += 1;", Wanted::OneByOne("nobody knows the type")),
+    (
+        "struct It { int at; __device__ It &operator++(); __device__ bool operator<(int) const; };",
+        "@for (It i{0}; i < n; ++i) p[0] += 1;",
+        no_strip("operators of the user's"),
+    ),
+    ("using size_t = float;", "@for (size_t i = 0; i < n; ++i) p[0] += 1;", Wanted::OneByOne("the file says what the word means")),
+    (
+        "enum E { A, B }; __device__ E &operator++(E &e);",
+        "@for (E i = A; i < n; ++i) p[0] += 1;",
+        Wanted::OneByOne("operators of the user's"),
+    ),
+    ("", "@for (auto i = f(); i < n; ++i) p[0] += 1;", Wanted::OneByOne("a deduced type")),
+    ("", "@for (int &i = *p; i < n; ++i) p[1] += 1;", no_strip("the counter lies elsewhere")),
+    ("", "@for (*p = 0; *p < n; ++*p) p[1] += 1;", no_strip("the counter lies in memory")),
+    ("", "@for (p[0] = 0; p[0] < n; ++p[0]) p[1] += 1;", no_strip("the counter lies in memory")),
+    ("struct S { int i; };", "S *q = (S *)p; @for (q->i = 0; q->i < n; ++q->i) p[1] += 1;", no_strip("the counter is a member")),
+    ("__device__ int i;", "@for (i = 0; i < n; ++i) p[1] += 1;", no_strip("others may write the global")),
+    ("", "__shared__ int i; @for (i = 0; i < n; ++i) p[1] += 1;", no_strip("other threads write it")),
+    ("", "@for (static int i = 0; i < n; ++i) p[1] += 1;", no_strip("other threads write it")),
+    ("struct S { int b : 4; };", "S q; @for (q.b = 0; q.b < n; ++q.b) p[1] += 1;", no_strip("a bit-field wraps")),
+];
+
+/// A constant of this file whose name is something else where the loop stands.
+const OTHER_CONSTANTS: &[Rule] = &[
+    ("constexpr int N = 8;", "enum { N = 1000000000 }; @for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("an enumerator")),
+    (
+        "constexpr int N = 8; struct P { int a, b; };",
+        "auto [N, M] = P{1000000000, 2}; @for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("a binding"),
+    ),
+    ("constexpr int N = 8;", "[p, N = 1000000000] { @for (int i = 0; i < N; ++i) p[0] += 1; }();", no_strip("a capture")),
+    ("constexpr int N = 8;", "[N(1000000000)](int *p) { @for (int i = 0; i < N; ++i) p[0] += 1; }(p);", no_strip("a capture")),
+    ("struct S { static constexpr int N = 8; };\n#include \"more.h\"", "@for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("a class's")),
+    (
+        "namespace a { constexpr int N = 8; }\n#include \"more.h\"",
+        "@for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("another namespace's"),
+    ),
+    (
+        "__device__ void f() { constexpr int N = 8; }\n#include \"more.h\"",
+        "@for (int i = 0; i < N; ++i) p[0] += 1;",
+        no_strip("another function's"),
+    ),
+    ("", "{ constexpr int N = 8; }\n@for (int i = 0; i < N; ++i) p[0] += 1;", no_strip("another block's")),
+];
+
+/// The text is not what the compiler sees.
+const ODD_TEXT: &[Rule] = &[
+    ("#define TO(n) i < n; ++i", "@for (int i = 0; TO(n)) p[i] = 0;", no_strip("a macro holds parts of the header")),
+    ("#define BELOW <", "@for (int i = 0; i BELOW n; ++i) p[i] = 0;", no_strip("a macro is the relation")),
+    ("#define STEP i -= 1", "@for (int i = 0; i < n; STEP) p[i] = 0;", no_strip("a macro is the step")),
+    ("", "@for (int i = 0; i < LIMIT; ++i) p[i] = 0;", no_strip("a macro from elsewhere may do anything")),
+    ("#define for(x) for (x)", "@for (int i = 0; i < n; ++i) p[i] = 0;", no_strip("the keyword is a macro")),
+    ("#define int unsigned char", "@for (int i = 0; i < n; ++i) p[i] = 0;", no_strip("the type is a macro")),
+    ("#define if(x) --i; if (x)", "@for (int i = 0; i < n; ++i) { if (p[i]) p[i] = 0; }", no_strip("a word of the body is a macro")),
+    ("", "@for (int i = 0; i -\\\n= n; ++i) p[i] = 0;", no_strip("a token goes over the end of a line")),
+    (
+        "struct A { __device__ A &operator+=(int &x) { x = 0; return *this; } };",
+        "A a; @for (int i = 0; i < n; ++i) { a += i; }",
+        no_strip("an operator of this file changes its operand"),
+    ),
+];
+
+#[test]
+fn loops_whose_trips_can_be_counted() {
+    check(COUNTED);
+}
+
+#[test]
+fn loops_whose_trips_nobody_counts_yet() {
+    check(NOT_SEEN);
+}
+
+#[test]
+fn loops_that_no_chunk_fits() {
+    check(PLAIN);
+}
+
+#[test]
+fn loops_that_data_decides() {
+    check(OPEN);
+}
+
+#[test]
+fn a_counter_that_may_change_elsewhere_is_not_strip_mined() {
+    check(COUNTER_CHANGES);
+}
+
+#[test]
+fn a_bound_that_may_change_is_not_strip_mined() {
+    check(BOUND_CHANGES);
+}
+
+#[test]
+fn a_step_that_is_not_one_amount_is_not_strip_mined() {
+    check(ODD_STEPS);
+}
+
+#[test]
+fn a_condition_that_is_not_one_comparison_is_not_strip_mined() {
+    check(ODD_CONDITIONS);
+}
+
+#[test]
+fn a_counter_of_another_type_is_not_strip_mined() {
+    check(ODD_TYPES);
+}
+
+#[test]
+fn a_constant_that_may_be_another_is_not_believed() {
+    check(OTHER_CONSTANTS);
+}
+
+#[test]
+fn a_text_that_macros_change_is_not_strip_mined() {
+    check(ODD_TEXT);
+}
+
+/// Two headers in one have no place for a poll that both would pass, unless a brace follows.
+#[test]
+fn a_header_that_an_if_splits_is_told_or_polled_at_its_brace() {
+    let text = |body: &str| {
+        format!(
+            "__global__ void k(int *p, int n) {{\n#if A\n    for (int i = 0; i < n; ++i\n#else\n    for (int i = 0; i < 2 * n; ++i\n#endif\n    ) {body}\n}}\n"
+        )
+    };
+    let rewrite = rewritten_as(&text("p[i] = 0;"), &Options::default());
+    assert!(rewrite.sites.sites.iter().filter(|site| site.kind == Kind::For).all(|site| site.form == Form::None && site.why.is_some()));
+    assert!(rewrite.summary.gaps > 0 && !rewrite.diagnostics.is_empty(), "it is told");
+}
