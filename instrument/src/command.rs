@@ -5,15 +5,16 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | everything asked for was done; there may be warnings |
-//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved |
+//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved; `audit`: a loop has no site |
 //! | 2 | the command line makes no sense; nothing was done |
 //! | 3 | something could not be read or written |
 //!
 //! If several apply, the largest. One input that fails keeps none of the others from being written.
 //!
 //! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `job` (one input)
-//! → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher; `verify`, with `exceptions` and `sarif`, stands for itself.
+//! → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher; `verify`, with `exceptions` and `sarif`, stands for itself, and so does `audit`.
 
+mod audit;
 mod batch;
 mod cli;
 mod duration;
@@ -76,6 +77,7 @@ fn perform(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<Status> 
             Ok(Status::Done)
         }
         Some(cli::Verb::Verify(args)) => verify::run(&args),
+        Some(cli::Verb::Audit(args)) => audit::run(&args),
         None => batch::run(&cli.rewrite),
     }
 }

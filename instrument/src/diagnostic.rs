@@ -109,6 +109,12 @@ codes! {
         "Nothing in the files matches this entry of the list that `--allow` names. What it spoke of has changed: remove the entry.";
     BadExceptions "CI057" Error "the list of exceptions can't be used",
         "The file that `--allow` names is TOML with entries of this form; at least one of function, place and verdict is given, and the reason always:\n\n    [[allow]]\n    function = \"wait_for_peer\"      as the linker or as people write it\n    place = \"sync.h:98\"             file and line, of the loop or of a call that it was inlined through\n    verdict = \"waits-in-hardware\"   or not-polled, trap-only, unknown-callee\n    reason = \"the peer always signals\"";
+    NoClang "CI058" Error "there is no libclang",
+        "`cuinstr audit` reads source by libclang, which it loads at run time. None was found, or it can't be loaded.\n\nInstall version 16 or newer with clang's own headers, on Debian and Ubuntu for example with\n\n    apt-get install libclang1-19 libclang-common-19-dev\n\nand if it lies elsewhere, name its folder in LIBCLANG_PATH.";
+    NoToolkit "CI059" Error "there are no CUDA headers",
+        "`cuinstr audit` reads source with the headers of a CUDA toolkit, as nvcc does.\n\nName the toolkit's folder, the one that holds include/cuda_runtime.h, with `--cuda-path` or in CUDA_HOME, or put its nvcc on the path.";
+    NotParsed "CI060" Warning "clang reports an error",
+        "clang's front end does not accept a part of the source that nvcc may well accept. Loops in that part may be missing from the audit.\n\nCheck that the flags behind `--` are those of the build. What only nvcc knows can be left out for clang with `#ifndef __clang__`.";
 }
 
 impl Code {

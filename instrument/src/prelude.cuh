@@ -469,6 +469,10 @@ __cuinstr_device unsigned int __cuinstr_turns(__cuinstr_allowance& allowance, un
   unsigned int turns = allowance.left >> shift;
   if (turns < few) turns = few;
   if (trips < turns) turns = (unsigned int)trips;
+#ifdef __CUDA_ARCH__
+  // What the optimiser would make of the minimum no proof could follow.
+  asm("" : "+r"(turns));
+#endif
   const unsigned int charge = turns << shift;
   allowance.left = allowance.left > charge ? allowance.left - charge : 0u;
   return turns;

@@ -81,6 +81,29 @@ pub fn cycles(ptx: &str) -> Vec<Cycle> {
     cycles
 }
 
+/// For each statement that holds a text, in order: whether a cycle passes it that passes no other of them. Cycles are walked one by one from
+/// the statement on; how far a loop counts is not asked.
+#[must_use]
+pub fn guards_alone(ptx: &str, guard: &str) -> Vec<bool> {
+    let module = Module::parse(ptx);
+    let edges = module.edges();
+    let is_guard = |at: usize| module.statements[at].text.contains(guard);
+    let comes_back = |start: usize| {
+        let mut seen = vec![false; edges.len()];
+        let mut work = edges[start].clone();
+        while let Some(at) = work.pop() {
+            if at == start {
+                return true;
+            }
+            if !is_guard(at) && !std::mem::replace(&mut seen[at], true) {
+                work.extend(&edges[at]);
+            }
+        }
+        false
+    };
+    (0..edges.len()).filter(|at| is_guard(*at)).map(comes_back).collect()
+}
+
 #[derive(Debug, Default)]
 struct Module {
     functions: Vec<String>,

@@ -45,7 +45,9 @@ fn broken(name: &str, sabotage: fn(&mut String, &mut String, &str)) -> Lane {
 #[test]
 fn each_kind_of_fault_is_found() {
     let Some(workshop) = workshop() else { return };
-    let programs: Vec<Program> = (0..60).map(generate::program).collect();
+    // Some go on for so long that a missing look shows.
+    let long = (60..900).map(generate::program).filter(|program| program.single && program.budget > 100_000).take(20);
+    let programs: Vec<Program> = (0..50).map(generate::program).chain(long).collect();
     let programs: Vec<&Program> = programs.iter().collect();
     let faults = [
         ("another computation", "after", broken("default", |_, text, _| *text = text.replace("acc * 31u", "acc * 33u"))),

@@ -12,6 +12,7 @@ const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
        cuinstr nvcc <ARG>...
        cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
+       cuinstr audit [--format <FORMAT>] <FILE> [-- <NVCC FLAGS>...]
        cuinstr explain [CODE]";
 
 const EXAMPLES: &str = "\
@@ -24,12 +25,14 @@ Examples:
   cuinstr kernel.cu -o out.cu --strict --format short
   cuinstr nvcc -c kernel.cu -o kernel.o              compile with nvcc, on rewritten source; options in CUINSTR_FLAGS
   cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
+  cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
   cuinstr explain CI012                              what a code means and what to do
-  cuinstr ./explain -o out.cu                        a file called `explain`, or `verify`
+  cuinstr ./explain -o out.cu                        a file called `explain`, `verify` or `audit`
 
 Exit codes:
   0  everything asked for was done; there may be warnings
-  1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved
+  1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved;
+     `audit`: a loop has no site
   2  the command line makes no sense
   3  something could not be read or written
 If several apply, the largest. With several inputs, those that are sound are written all the same.
@@ -70,6 +73,45 @@ pub(crate) enum Verb {
     ///
     /// Reads PTX, and the PTX inside fat binaries, objects, libraries and executables. Exit code 0 only if every loop of every module is proved.
     Verify(VerifyArgs),
+    /// List every loop that clang sees in a file's device code after preprocessing, and which site of the rewriter covers it.
+    ///
+    /// Reads the source as nvcc's device side would see it, by libclang, which is found at run time. Loops of the user's files come with the
+    /// site that covers them; loops of system headers only if device code of the file reaches them. Exit code 0 only if each loop of the
+    /// user's files has a site.
+    Audit(AuditArgs),
+}
+
+/// What to audit.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// CUDA source, as it was before it was rewritten.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Toolkit whose headers to take; else that of `CUDA_HOME`, or of the nvcc on the path.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cuda_path: Option<PathBuf>,
+
+    /// Use this file instead of the cuinstr.toml found upward from the input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// How the result looks on standard output.
+    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
+    pub(crate) format: AuditFormat,
+
+    /// nvcc's flags: -I, -isystem, -include, -D, -U, -std, -arch and -gencode are understood, others are left out.
+    #[arg(last = true, value_name = "NVCC FLAGS", allow_hyphen_values = true)]
+    pub(crate) flags: Vec<String>,
+}
+
+/// How `audit` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// A line a loop, and a summary.
+    Text,
+    /// One JSON object.
+    Json,
 }
 
 /// What to prove.

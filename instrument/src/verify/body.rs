@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::instruction::{Operand, Register, Registers, decode, split_guard, text_of, written};
 use super::text::Function;
-use super::value::{Assumption, Kind, LAUNCH, NOBODY, Source, Value, result};
+use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -176,7 +176,7 @@ fn lasting(value: Value) -> Value {
         Kind::Control(_) | Kind::Flag => value.kind,
         _ => Kind::Plain,
     };
-    Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, ..value }
+    Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }
 }
 
 /// Operands of an instruction outside the loop.
@@ -207,5 +207,13 @@ impl Source for Earlier<'_, '_> {
 
     fn assumption(&self) -> Assumption {
         Assumption::default()
+    }
+
+    fn value_if(&self, _: Operand<'_>, _: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
+        Some(self.value(operand, width))
+    }
+
+    fn named(&self, _: Name) -> Option<Value> {
+        None
     }
 }

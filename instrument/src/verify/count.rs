@@ -2,6 +2,7 @@
 
 use super::flow::{Found, Pass, State};
 use super::range::Range;
+use super::since::{Price, Since};
 use super::value::Value;
 
 /// Most rounds that one register may count without a poll.
@@ -17,20 +18,26 @@ pub(super) struct Count {
     pub(super) step: u64,
     /// The register that counts, as a slot; `u32::MAX` if none is needed.
     pub(super) slot: u32,
+    /// Whether it rises, rather than falls; and where it ends then, read as a signed integer or not.
+    pub(super) rises: bool,
+    pub(super) signed: bool,
+    pub(super) end: i128,
 }
 
 /// The loop never comes round.
-pub(super) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX };
+pub(super) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX, rises: false, signed: false, end: 0 };
 
 /// The least bound that some register gives: `base` is what registers hold at the head in any round, and `found` says how they come back.
 ///
 /// A register that is between L and H at the head in every round, and d less or more in each round than in the one before, without
 /// wrapping, is there for at most (H - L) / d further rounds.
-pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State) -> Option<Count> {
+///
+/// With `begun` the register is so only in rounds that another went before, which is one more.
+pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: bool) -> Option<Count> {
     let again = found.again.as_ref()?;
     let mut best: Option<Count> = None;
     for (slot, value) in again.iter() {
-        let Some(since) = value.since.filter(|since| since.slot == slot) else { continue };
+        let Some(since) = value.since.filter(|since| since.slot == slot).map(Since::plain) else { continue };
         let step = if since.hi < 0 {
             -i128::from(since.hi)
         } else if since.lo > 0 {
@@ -44,9 +51,10 @@ pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State) -> Option<
         }
         for (holds, signed) in [(since.unsigned, false), (since.signed, true)] {
             let range = base.map_or(Range::full(width), |base| base.range).as_integers(signed, width);
-            let rounds = u64::try_from((range.hi - range.lo) / step).unwrap_or(u64::MAX);
+            let rounds = u64::try_from((range.hi - range.lo) / step).unwrap_or(u64::MAX).saturating_add(u64::from(begun));
             if holds && rounds <= MOST_ROUNDS && best.is_none_or(|best| rounds < best.rounds) {
-                best = Some(Count { rounds, step: u64::try_from(step).unwrap_or(1), slot });
+                let (rises, end) = if since.lo > 0 { (true, range.hi) } else { (false, range.lo) };
+                best = Some(Count { rounds, step: u64::try_from(step).unwrap_or(1), slot, rises, signed, end });
             }
         }
     }
@@ -58,11 +66,20 @@ pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State) -> Option<
 pub(super) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<(u64, u64)> {
     let again = found.again.as_ref()?;
     let bound = |(slot, value): (u32, &Value)| {
-        let since = value.since.filter(|since| since.slot == slot && since.hi <= 0)?;
+        let since = value.since.map(Since::plain).filter(|since| since.slot == slot && since.hi <= 0)?;
         let width = pass.slice.slots[slot as usize].1;
         let range = base.get(slot).map_or(Range::full(width), |base| base.range).as_integers(!since.unsigned, width);
         let span = u64::try_from(range.hi - range.lo).ok().filter(|span| *span <= MOST_ROUNDS)?;
         Some((span, if since.hi < 0 { span / since.hi.unsigned_abs() } else { own }))
     };
     again.iter().filter_map(bound).min()
+}
+
+impl Count {
+    /// What it costs to enter the loop with this value in its register.
+    pub(super) fn price(&self, counter: &Value, width: u8) -> Price {
+        let (range, whole) = (counter.range.as_integers(self.signed, width), Range::full(width).as_integers(self.signed, width));
+        let most = if self.rises { self.end - range.lo } else { range.hi - self.end };
+        Price { form: counter.linear(width), rises: self.rises, end: self.end, least: whole.lo, greatest: whole.hi, most: most.max(0) }
+    }
 }

@@ -1,17 +1,25 @@
 //! Follows the values of a slice through a set of blocks, to a fixed point.
 
 use super::body::Body;
+use super::count::Count;
 use super::instruction::Operand;
-use super::range::{Order, Range};
+use super::range::Range;
+use super::since::Since;
 use super::slice::{Slice, Step};
 use super::text::Flow;
-use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, comparison, result};
+use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
 use std::collections::BTreeMap;
 
 /// How often a block is looked at before the sets there are widened.
 const PATIENCE: u32 = 2;
 /// How often an end of a set comes to rest at a mark before it is given up.
 const LIMIT: u8 = 5;
+
+/// Most ways to a block that are kept apart.
+const MOST_WAYS: usize = 8;
+
+/// Most ways back to a block that are kept apart.
+pub(super) const MOST_BACK: usize = 64;
 
 /// Values of slots at one point, sorted by slot. Of those that are missing nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,8 +45,33 @@ impl State {
         self.0.iter().map(|(slot, value)| (*slot, value))
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Value)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Value)> {
         self.0.iter_mut().map(|(slot, value)| (*slot, value))
+    }
+
+    /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
+    pub(super) fn named(&self, name: Name, slice: &Slice<'_>) -> Option<Value> {
+        if name == NOBODY {
+            return None;
+        }
+        let holder = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
+        holder.or_else(|| {
+            self.iter().find_map(|(slot, held)| {
+                let form = held.form.filter(|form| form.lo == form.hi)?;
+                let (root, range) = form.root(held.range, slice.slots[slot as usize].1)?;
+                (root == name).then_some(Value::of(range))
+            })
+        })
+    }
+
+    /// Takes something as added to every register.
+    fn charge(&mut self, more: impl Fn(Since) -> Since) {
+        for (_, held) in self.iter_mut() {
+            held.since = held.since.map(&more);
+            if let Kind::Saturated(since) = held.kind {
+                held.kind = Kind::Saturated(more(since));
+            }
+        }
     }
 
     /// Only these slots, which are sorted.
@@ -49,6 +82,15 @@ impl State {
             live.peek().is_some_and(|next| **next == *slot)
         });
         Self(kept.copied().collect())
+    }
+
+    /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
+    pub(super) fn join(&self, new: &Self, slice: &Slice<'_>, at: Option<u32>) -> Self {
+        let joined = self.both(new).map(|(slot, known, new)| {
+            let name = at.map_or(NOBODY, |block| slice.name_at(block, slot as usize));
+            (slot, known.join(new, slice.slots[slot as usize].1.clamp(1, 64), name))
+        });
+        Self(joined.collect())
     }
 
     /// Slots of both, with both values.
@@ -76,11 +118,20 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) returns: &'p dyn Fn(u32, Assumption) -> bool,
     /// The block that a round begins at: what flows into it ends the round.
     pub(super) head: Option<u32>,
-    /// The price of an edge, from one block to another, that ends a round of a loop inside which is counted together with this one's: it is
-    /// taken as added to every register.
-    pub(super) toll: &'p dyn Fn(u32, u32) -> Option<u64>,
+    /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
+    /// every register.
+    pub(super) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
     /// Slots that nothing in the set writes.
     pub(super) fixed: &'p [bool],
+}
+
+/// What rounds of a loop inside cost.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Toll {
+    /// So much for each round, where it ends.
+    Round(u64),
+    /// As many as the counter allows, where the loop is entered.
+    Entry(Count),
 }
 
 /// What came of it.
@@ -143,6 +194,20 @@ impl Source for Here<'_, '_, '_> {
     fn assumption(&self) -> Assumption {
         self.pass.assumption
     }
+
+    fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
+        let slot = match predicate {
+            Operand::Register(register) => self.pass.slice.find(register),
+            _ => None,
+        };
+        let Some(slot) = slot else { return Some(self.value(operand, width)) };
+        let mut state = self.state.clone();
+        self.pass.learn(&mut state, slot, holds, 0).then(|| Here { pass: self.pass, state: &state }.value(operand, width))
+    }
+
+    fn named(&self, name: Name) -> Option<Value> {
+        self.state.named(name, self.pass.slice)
+    }
 }
 
 impl Pass<'_, '_> {
@@ -155,11 +220,13 @@ impl Pass<'_, '_> {
         for (block, state) in starts {
             let at = self.position[*block as usize] as usize;
             found.states[at] = Some(match found.states[at].take() {
-                Some(known) => self.join(Some(*block), &known, state),
+                Some(known) => known.join(state, self.slice, Some(*block)),
                 None => self.named(*block, state.only(self.slice.live(*block))),
             });
             dirty[at] = true;
         }
+        let mut incoming: BTreeMap<(u32, usize), State> = BTreeMap::new();
+        let mut again: BTreeMap<usize, State> = BTreeMap::new();
         let mut changed = true;
         while changed {
             changed = false;
@@ -172,10 +239,14 @@ impl Pass<'_, '_> {
                     found.open.push(edge);
                     if Some(to) == self.head {
                         let state = state.only(self.slice.live(to));
-                        found.again = Some(match found.again.take() {
-                            Some(known) => self.join(None, &known, &state),
-                            None => state,
-                        });
+                        // Of many ways back only what holds of all is kept.
+                        let many = self.body.graph.sources(to).len() > MOST_BACK;
+                        let key = if many { usize::MAX } else { edge };
+                        let state = match again.remove(&key) {
+                            Some(known) if many => known.join(&state, self.slice, None),
+                            _ => state,
+                        };
+                        again.insert(key, state);
                         continue;
                     }
                     let target = self.position[to as usize] as usize;
@@ -183,18 +254,36 @@ impl Pass<'_, '_> {
                         continue;
                     }
                     state = state.only(self.slice.live(to));
-                    if let Some(price) = (self.toll)(self.order[at], to) {
-                        for (_, held) in state.iter_mut() {
-                            held.since = held.since.map(|since| since.charge(price));
+                    match (self.toll)(self.order[at], to) {
+                        Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
+                        Some(Toll::Entry(count)) => {
+                            let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
+                            let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
+                            let price = count.price(&counter, width);
+                            state.charge(|since| since.charge_value(&price));
                         }
+                        None => {}
                     }
                     if self.body.graph.sources(to).len() > 1 {
                         self.forget_old(to, &mut state);
                     }
                     let next = match &found.states[target] {
+                        // Where control only comes from further up, what comes now takes the place of what came before: so a value keeps
+                        // its name, and with it what is known of it, while loops around come to rest.
+                        known if !self.gathers(to, target, starts) => {
+                            let new = if self.body.graph.sources(to).len() > 1 {
+                                incoming.insert((to, edge), state);
+                                let mut all = incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
+                                let first = all.next().cloned().unwrap_or_default();
+                                all.fold(first, |known, new| known.join(new, self.slice, Some(to)))
+                            } else {
+                                state
+                            };
+                            (known.as_ref() != Some(&new)).then_some(new)
+                        }
                         None => Some(state),
                         Some(known) => {
-                            let mut joined = self.join(Some(to), known, &state);
+                            let mut joined = known.join(&state, self.slice, Some(to));
                             if joined != *known && target <= at {
                                 self.widen(&mut visits[target], known, &mut joined);
                             }
@@ -211,7 +300,19 @@ impl Pass<'_, '_> {
         }
         found.open.sort_unstable();
         found.open.dedup();
+        found.again = again.into_values().reduce(|known, new| known.join(&new, self.slice, None));
         found
+    }
+
+    /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes
+    /// back to, where it begins, and where many ways meet.
+    fn gathers(&self, block: u32, at: usize, starts: &[(u32, State)]) -> bool {
+        let sources = self.body.graph.sources(block);
+        let comes_back = |source: &u32| {
+            let from = self.position[*source as usize] as usize;
+            from < self.order.len() && from >= at
+        };
+        sources.len() > MOST_WAYS || sources.iter().any(comes_back) || starts.iter().any(|(start, _)| *start == block)
     }
 
     /// Ways out of a block with the values there.
@@ -221,6 +322,11 @@ impl Pass<'_, '_> {
             found.work += 1;
             self.step(index as u32, &mut state, found);
         }
+        self.ways(block, &state, found)
+    }
+
+    /// Ways out of a block with the values behind its steps.
+    fn ways(&self, block: u32, state: &State, found: &mut Found) -> Vec<(usize, u32, State)> {
         let graph = self.body.graph;
         let last = graph.blocks[block as usize].end - 1;
         let statement = &self.body.function.statements[last as usize];
@@ -262,6 +368,7 @@ impl Pass<'_, '_> {
     /// Executes a step.
     fn step(&self, index: u32, state: &mut State, found: &mut Found) {
         let step = &self.slice.steps[index as usize];
+        self.find_sums(index, step, state);
         let results = self.results(index, step, state);
         for (nth, value) in results.into_iter().enumerate() {
             let slot = step.writes[nth];
@@ -269,24 +376,31 @@ impl Pass<'_, '_> {
                 continue;
             }
             found.asks |= self.assumption.asked && value.name == super::value::LAUNCH && is_strong(step.instruction.opcode);
-            let name = FIRST_NAME + index * 4 + (nth as u32).min(3);
-            let value = if value.name == NOBODY { value.named(if nth < 4 { name } else { NOBODY }) } else { value };
-            if value.name == name {
-                for (other, held) in state.iter_mut() {
-                    if other != slot {
-                        forget(held, |old| old == name);
-                    }
+            let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
+            // By how much the register moves: to be asked before the new value takes over a name that the old one may have.
+            let width = self.slice.slots[slot as usize].1.clamp(1, 64);
+            let old = state.get(slot).and_then(|old| old.linear(width));
+            let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
+            Self::put(slot, name, value, state);
+            if !self.slice.sums_of(slot).is_empty() {
+                self.follow_sums(index, slot, moved.map(|by| (by.lo, by.hi)), state);
+            }
+        }
+    }
+
+    /// Gives a slot a value, and that a name unless it has one.
+    pub(super) fn put(slot: u32, name: Name, mut value: Value, state: &mut State) {
+        if value.name == NOBODY || value.name == name {
+            for (other, held) in state.iter_mut() {
+                if other != slot && name != NOBODY {
+                    forget(held, |old| old == name);
                 }
             }
-            // A condition about its own old value says nothing any more.
-            let mut value = value;
-            if let Kind::Truth { a, b, .. } = value.kind
-                && (a == name || b == name)
-            {
-                value.kind = Kind::Plain;
-            }
-            state.set(slot, value);
+            // What it says about its own old value it says of nothing any more.
+            forget(&mut value, |old| old == name && name != NOBODY);
+            value.name = name;
         }
+        state.set(slot, value);
     }
 
     /// Values of a step's results, in order.
@@ -299,7 +413,10 @@ impl Pass<'_, '_> {
         let value = |nth: usize, slot: u32| {
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             let new = || {
-                if step.is_wild { Value::unknown(width) } else { result(&step.instruction, nth, width, index, &here) }
+                if step.is_wild {
+                    return Value::unknown(width);
+                }
+                self.by_sums(step, state, result(&step.instruction, nth, width, index, &here), nth, width)
             };
             let old = || state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
             match guard {
@@ -312,88 +429,17 @@ impl Pass<'_, '_> {
         step.writes.iter().enumerate().map(some).collect()
     }
 
-    /// Takes a predicate to hold, or not to. False if it can't.
-    fn learn(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
-        let Some(value) = state.get(slot).copied() else { return true };
-        let truth = Range::constant(i128::from(holds), 1);
-        for (_, held) in state.iter_mut() {
-            if held.name == value.name && value.name != NOBODY && held.kind == value.kind {
-                held.range = truth;
-            }
-        }
-        state.set(slot, Value { range: truth, ..value });
-        let Kind::Truth { by, not, a, b } = value.kind else { return true };
-        let Some(step) = self.slice.steps.get(by as usize) else { return true };
-        let holds = holds != not;
-        let find = |state: &State, name: Name| {
-            state.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(slot, held)| (slot, held.range))
-        };
-        if let Some((order, signed, width)) = comparison(step.instruction.opcode) {
-            let order = if holds { order } else { order.not() };
-            let range = |state: &State, nth: usize, name: Name| match step.instruction.rest.get(nth) {
-                Some(Operand::Number(value)) => Some(Range::constant(*value, width)),
-                _ => find(state, name).map(|(_, range)| range),
-            };
-            let (first, second) = (range(state, 0, a), range(state, 1, b));
-            return second.is_none_or(|second| self.restrict(state, a, order, second, signed, width))
-                && first.is_none_or(|first| self.restrict(state, b, order.mirrored(), first, signed, width));
-        }
-        let both = match step.instruction.opcode {
-            "and.pred" => holds,
-            "or.pred" => !holds,
-            _ => return true,
-        };
-        if both && depth < 4 {
-            // Both sides of `and` hold, neither side of `or` does.
-            for name in [a, b] {
-                if let Some((slot, _)) = find(state, name)
-                    && !self.learn(state, slot, holds, depth + 1)
-                {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn restrict(&self, state: &mut State, name: Name, order: Order, other: Range, signed: bool, width: u8) -> bool {
-        if name == NOBODY {
-            return true;
-        }
-        for (slot, held) in state.iter_mut() {
-            if held.name == name && self.slice.slots[slot as usize].1 == width && !held.restrict(order, other, signed, width) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The name of what a slot holds from a join on.
-    fn name_at(&self, block: u32, slot: usize) -> Name {
-        let slots = self.slice.slots.len() as u64;
-        let name = u64::from(FIRST_NAME) + self.slice.steps.len() as u64 * 4 + u64::from(block) * slots + slot as u64;
-        Name::try_from(name).unwrap_or(NOBODY)
-    }
-
     /// The state with a name for each value that has none, so that conditions can speak of it.
     fn named(&self, block: u32, mut state: State) -> State {
         for (slot, held) in state.iter_mut().filter(|(_, held)| held.name == NOBODY) {
-            held.name = self.name_at(block, slot as usize);
+            held.name = self.slice.name_at(block, slot as usize);
         }
         state
     }
 
-    fn join(&self, at: Option<u32>, known: &State, new: &State) -> State {
-        let joined = known.both(new).map(|(slot, known, new)| {
-            let name = at.map_or(NOBODY, |block| self.name_at(block, slot as usize));
-            (slot, known.join(new, self.slice.slots[slot as usize].1.clamp(1, 64), name))
-        });
-        State(joined.collect())
-    }
-
     /// At a join, what an earlier passage named there is another value by now.
     fn forget_old(&self, block: u32, state: &mut State) {
-        let names = self.name_at(block, 0)..=self.name_at(block, self.slice.slots.len().saturating_sub(1));
+        let names = self.slice.name_at(block, 0)..=self.slice.name_at(block, self.slice.slots.len().saturating_sub(1));
         for (_, held) in state.iter_mut() {
             forget(held, |old| names.contains(&old));
         }
@@ -418,19 +464,33 @@ impl Pass<'_, '_> {
             if let (Some(before), Some(now)) = (old.since, new.since) {
                 new.since = Some(now.widen(before));
             }
+            if let (Some(before), Kind::Saturated(now)) = (old.unless_zero(), new.kind) {
+                new.kind = Kind::Saturated(now.widen(before));
+            }
+            // Offsets that grow would grow for ever.
+            if old.form != new.form {
+                new.form = None;
+            }
         }
     }
 
-    /// Passes once through each block with the values found, and shows each step's results to `see`: values in front, number of the step, values behind.
-    pub(super) fn show(&self, found: &Found, mut see: impl FnMut(u32, &State, &State)) {
+    /// Passes once through each block with the values found. Shows each step's results to `see`, and to `back` what is known where control
+    /// goes back in the order of blocks: from which, to which, values there.
+    pub(super) fn show(&self, found: &Found, mut see: impl FnMut(u32, &State), mut back: impl FnMut(u32, u32, State)) {
         for (at, &block) in self.order.iter().enumerate() {
             let Some(state) = &found.states[at] else { continue };
-            let mut state = state.clone();
             let mut unused = Found::default();
+            let mut stepped = state.clone();
             for index in self.slice.steps(block) {
-                let before = state.clone();
-                self.step(index as u32, &mut state, &mut unused);
-                see(index as u32, &before, &state);
+                self.step(index as u32, &mut stepped, &mut unused);
+                see(index as u32, &stepped);
+            }
+            for (_, to, mut state) in self.ways(block, &stepped, &mut unused) {
+                if self.position[to as usize] as usize <= at && self.body.graph.sources(to).len() <= MOST_BACK {
+                    state = state.only(self.slice.live(to));
+                    self.forget_old(to, &mut state);
+                    back(block, to, state);
+                }
             }
         }
     }
@@ -441,14 +501,25 @@ fn is_strong(opcode: &str) -> bool {
     opcode.starts_with("ld.") && opcode.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire"))
 }
 
-/// Takes away names, and conditions about values of those names.
+/// Takes away names, and what is said about values of those names.
 fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
     if old(value.name) {
         value.name = NOBODY;
     }
-    if let Kind::Truth { a, b, .. } = value.kind
-        && (old(a) || old(b))
-    {
-        value.kind = Kind::Plain;
+    if value.form.is_some_and(|form| form.parts().any(|(name, _)| old(name))) {
+        value.form = None;
     }
+    if let Some(since) = value.since
+        && since.term.is_some_and(|term| old(term.name))
+    {
+        value.since = Some(since.plain());
+    }
+    value.kind = match value.kind {
+        Kind::Truth { a, b, .. } if old(a) || old(b) => Kind::Plain,
+        Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
+        Kind::Low { of, .. } if old(of) => Kind::Plain,
+        Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
+        Kind::Saturated(since) if since.term.is_some_and(|term| old(term.name)) => Kind::Saturated(since.plain()),
+        kind => kind,
+    };
 }

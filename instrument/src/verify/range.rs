@@ -85,7 +85,7 @@ impl Range {
     fn normal(lo: i128, hi: i128, step: u64, width: u8) -> Self {
         let size = size(width);
         if hi < lo || hi - lo >= size {
-            return Self::full(width);
+            return Self::whole(lo, step, 0, width);
         }
         let shift = lo.div_euclid(size) * size;
         let (lo, hi) = (lo - shift, hi - shift);
@@ -94,20 +94,27 @@ impl Range {
             return Self { lo, hi, step };
         }
         let (lo, hi) = (lo - size, hi - size);
-        if lo >= -size / 2 && hi < size / 2 { Self { lo, hi, step } } else { Self::full(width) }
+        if lo >= -size / 2 && hi < size / 2 { Self { lo, hi, step } } else { Self::whole(lo, step, 0, width) }
+    }
+
+    /// All values from `least` on; of those only each `step`-th, through `on`, where that is the same after wrapping round.
+    fn whole(on: i128, step: u64, least: i128, width: u8) -> Self {
+        let step = if step.is_power_of_two() { i128::from(step).min(size(width)) } else { 1 };
+        let lo = least + (on - least).rem_euclid(step);
+        Self { lo, hi: lo + size(width) - step, step: if step == size(width) { 0 } else { step.unsigned_abs() as u64 } }
     }
 
     /// As unsigned integers; all of them if it is no interval of these.
     pub(super) fn unsigned(self, width: u8) -> Self {
         let moved = Self::normal(self.lo, self.hi, self.step, width);
-        if moved.lo >= 0 { moved } else { Self::full(width) }
+        if moved.lo >= 0 { moved } else { Self::whole(moved.lo, moved.step, 0, width) }
     }
 
     /// As signed integers.
     pub(super) fn signed(self, width: u8) -> Self {
         let half = size(width) / 2;
         let moved = if self.lo >= half { Self { lo: self.lo - 2 * half, hi: self.hi - 2 * half, ..self } } else { self };
-        if moved.lo >= -half && moved.hi < half { moved } else { Self { lo: -half, hi: half - 1, step: 1 } }
+        if moved.lo >= -half && moved.hi < half { moved } else { Self::whole(moved.lo, moved.step, -half, width) }
     }
 
     /// As signed or unsigned integers.
@@ -128,6 +135,41 @@ impl Range {
         let signed = hull(self.signed(width), other.signed(width));
         let best = if signed.hi - signed.lo < unsigned.hi - unsigned.lo { signed } else { unsigned };
         Self::normal(best.lo, best.hi, best.step, width)
+    }
+
+    /// From `lo` to `hi` by steps.
+    pub(super) fn strided(lo: i128, hi: i128, step: u64, width: u8) -> Self {
+        Self::normal(lo, hi, step, width)
+    }
+
+    /// A set that holds what is in both; `None` if nothing is.
+    pub(super) fn meet(self, other: Self, width: u8) -> Option<Self> {
+        if self == other || other.is_full(width) && other.step <= 1 {
+            return Some(self);
+        }
+        let part = |signed: bool| {
+            let (a, b) = (self.as_integers(signed, width), other.as_integers(signed, width));
+            if a.misses(b) {
+                return None;
+            }
+            // The wider stride decides; the other may thin it out further, which is not followed.
+            let stride = if a.step >= b.step && a.lo != a.hi {
+                a
+            } else if b.lo != b.hi {
+                b
+            } else {
+                a
+            };
+            let step = i128::from(stride.step.max(1));
+            let (lo, hi) = (a.lo.max(b.lo), a.hi.min(b.hi));
+            let lo = stride.lo + (lo - stride.lo + step - 1).div_euclid(step) * step;
+            let hi = stride.lo + (hi - stride.lo).div_euclid(step) * step;
+            (lo <= hi).then_some((lo, hi, stride.step.max(1)))
+        };
+        // What is in both is in each reading of both.
+        let (unsigned, signed) = (part(false)?, part(true)?);
+        let best = if signed.1 - signed.0 < unsigned.1 - unsigned.0 { signed } else { unsigned };
+        Some(Self::normal(best.0, best.1, best.2, width))
     }
 
     /// Sum modulo 2^width.
@@ -173,6 +215,20 @@ impl Range {
 
     /// The part for which the comparison holds; `None` if there is none.
     pub(super) fn restrict(self, order: Order, other: Self, signed: bool, width: u8) -> Option<Self> {
+        match order {
+            Order::Eq => return self.meet(other, width),
+            // Whether two values differ is the same in both readings, but a value at an end of one may be amid the other.
+            Order::Ne if signed => {
+                let (one, two) = (self.restrict_as(order, other, true, width)?, self.restrict_as(order, other, false, width)?);
+                return Some(if two.hi - two.lo < one.hi - one.lo { two } else { one });
+            }
+            _ => {}
+        }
+        self.restrict_as(order, other, signed, width)
+    }
+
+    /// The same in one reading.
+    fn restrict_as(self, order: Order, other: Self, signed: bool, width: u8) -> Option<Self> {
         let (mut a, b) = (self.as_integers(signed, width), other.as_integers(signed, width));
         let step = i128::from(a.step.max(1));
         match order {
@@ -307,6 +363,8 @@ mod tests {
                 for marks in [&[0, 3, 5][..], &[], &[-2, 1]] {
                     assert!(within(&values(grown), &values(a.widen(grown, marks, &marks[..marks.len() / 2], 3))), "{a:?} {b:?} {marks:?}");
                 }
+                let met = a.meet(b, 3).map_or(vec![false; 8], values);
+                assert!((0..8).all(|x| !(in_a[x] && in_b[x]) || met[x]), "{a:?} {b:?}");
                 for x in (0..8).filter(|x| in_a[*x]) {
                     for y in (0..8).filter(|y| in_b[*y]) {
                         assert!(sum[(x + y) % 8] && difference[(8 + x - y) % 8], "{a:?} {b:?}");

@@ -11,11 +11,13 @@
 //! rise or fall in each round without wrapping, within bounds that hold in any round.
 
 use super::body::Body;
-use super::count::{Count, NEVER, count, count_together};
-use super::flow::{Found, Pass, State};
+use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
+use super::flow::{Found, MOST_BACK, Pass, State, Toll};
 use super::graph::{Components, Graph};
+use super::since::Since;
 use super::slice::Slice;
-use super::value::{Assumption, Since, Value};
+use super::value::{Assumption, Value};
+use std::collections::BTreeMap;
 
 /// Looks at blocks and steps, in multiples of a set's size, before a proof is given up.
 const PATIENCE: usize = 60;
@@ -23,6 +25,8 @@ const PATIENCE: usize = 60;
 const LOOKS: usize = 200_000;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+/// Most blocks of a set in which sums of registers are followed.
+const MOST_WITH_SUMS: usize = 2000;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
@@ -79,6 +83,9 @@ pub(super) struct Shared {
     pub(super) own: u64,
     /// Heads of the loops inside, and at most how many rounds of each.
     pub(super) inside: Vec<(u32, u64)>,
+    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
+    /// of both numbers.
+    pub(super) joint: Vec<u32>,
 }
 
 /// The strongly connected sets of a function that its entry reaches, in topological order.
@@ -114,13 +121,45 @@ pub(super) fn rounds(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
-    let slice = Slice::new(body, set);
+    let slice = Slice::new(body, set, false);
+    let found = rounds_by(body, place, set, &slice, (components, position), returns);
+    if is_settled(&found) || set.len() > MOST_WITH_SUMS {
+        return found;
+    }
+    let slice = Slice::new(body, set, true);
+    if slice.sums.is_empty() { found } else { rounds_by(body, place, set, &slice, (components, position), returns) }
+}
+
+/// Whether nothing more can be hoped for: each loop is proved, and those within each other do not multiply to too many rounds.
+fn is_settled(found: &[Round]) -> bool {
+    let own = |round: &Round| match round.proof {
+        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+        _ => 1,
+    };
+    found.iter().all(|round| {
+        let (mut total, mut outer) = (own(round), round.parent);
+        while let Some(at) = outer {
+            let is_shared = found[at].shared.as_ref().is_some_and(|shared| shared.inside.iter().any(|(head, _)| *head == round.head));
+            total = if is_shared { total } else { total.saturating_mul(own(&found[at])) };
+            outer = found[at].parent;
+        }
+        total <= super::count::MOST_TOGETHER && !matches!(round.proof, Proof::None(_) | Proof::TrapOnly)
+    })
+}
+
+/// The same with the registers, and sums of them, that are followed.
+fn rounds_by<'a>(
+    body: &mut Body<'a>,
+    place: &[u32],
+    set: &[u32],
+    slice: &Slice<'a>,
+    (components, position): (&mut Components, &mut Vec<u32>),
+    returns: &dyn Fn(u32, Assumption) -> bool,
+) -> Vec<Round> {
     position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| set.binary_search(&block).is_ok();
-    let enter =
-        State::new(slice.slots.iter().zip(0..).map(|((register, _), slot)| (slot, body.before(*register, set, &is_member))).collect());
-    let mut work =
-        Work { body, slice: &slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
+    let enter = State::new((0..slice.first_sum).map(|slot| (slot, body.before(slice.slots[slot as usize].0, set, &is_member))).collect());
+    let mut work = Work { body, slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
     let entries: Vec<u32> = set
         .iter()
         .copied()
@@ -132,30 +171,62 @@ pub(super) fn rounds(
     let mut order = set.to_vec();
     order.sort_by_key(|block| place[*block as usize]);
     let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
-    let base = work.pass(&order, &starts, &anything, |found, pass| {
+    let (base, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
         let mut notes = Vec::new();
-        pass.show(&found, |index, _, after| {
-            let step = &slice.steps[index as usize];
-            for (nth, slot) in step.writes.iter().enumerate().filter(|(_, slot)| **slot != u32::MAX) {
-                notes.extend(after.get(*slot).map(|value| (step.statement, nth as u32, *value)));
-            }
-        });
-        (found, notes)
+        let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();
+        pass.show(
+            &found,
+            |index, after| {
+                let step = &slice.steps[index as usize];
+                for (nth, slot) in step.writes.iter().enumerate().filter(|(_, slot)| **slot != u32::MAX) {
+                    notes.extend(after.get(*slot).map(|value| (step.statement, nth as u32, *value)));
+                }
+            },
+            |from, to, state| {
+                let known = back.remove(&(to, from));
+                let joined = known.map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(to)));
+                back.insert((to, from), joined);
+            },
+        );
+        (found, back, notes)
     });
-    let (base, notes) = base;
     let base_of = |head: u32| {
         order.binary_search_by_key(&place[head as usize], |block| place[*block as usize]).ok().and_then(|at| base.states[at].clone())
     };
-    let mut found = nest(&mut work, set, &entries, &base_of);
-    share(&mut work, &mut found, &base_of);
+    // Where a loop comes round, rather than is entered; rounds without end begin so but for the first.
+    let again_of = |head: u32, blocks: &[u32]| {
+        let is_member = |block: &u32| blocks.binary_search(block).is_ok();
+        let all_back = |block: &u32| place[*block as usize] >= place[head as usize];
+        let sources = body.graph.sources(head);
+        if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
+            return Some((base_of(head)?, false));
+        }
+        let mut states = back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
+        let first = states.next()?.clone();
+        Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
+    };
+    let known = Known { base_of: &base_of, again_of: &again_of };
+    let mut found = nest(&mut work, set, &entries, &known);
+    share(&mut work, &mut found, &known);
     for (statement, nth, value) in notes {
         body.note(statement, nth, value);
     }
     found
 }
 
+/// See [`Known::again_of`].
+type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
+
+/// What registers hold, whatever the flag says.
+struct Known<'k> {
+    /// At the beginning of a block.
+    base_of: &'k dyn Fn(u32) -> Option<State>,
+    /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
+    again_of: &'k AgainOf<'k>,
+}
+
 /// Loop by loop, from the outside in.
-fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], base_of: &dyn Fn(u32) -> Option<State>) -> Vec<Round> {
+fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
     while let Some((blocks, parent, depth)) = waiting.pop() {
@@ -166,13 +237,13 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], base_of: &dyn Fn(
             if parent.is_none() { entries.contains(block) } else { graph.sources(*block).iter().any(|source| !is_member(*source)) }
         };
         let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
-        let (proof, left) = match base_of(head) {
+        let (proof, left) = match (known.again_of)(head, &blocks) {
             // No round that begins here can be reached.
             None => (Proof::Counted(NEVER), Left::default()),
             Some(_) if work.budget == 0 || depth > DEEPEST => {
                 (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
             }
-            Some(state) => prove(work, &blocks, head, &state),
+            Some(base) => prove(work, &blocks, head, &base),
         };
         let index = found.len();
         let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
@@ -198,7 +269,7 @@ struct Way<'w> {
     head: Option<u32>,
     assumption: Assumption,
     closed: &'w dyn Fn(usize) -> bool,
-    toll: &'w dyn Fn(u32, u32) -> Option<u64>,
+    toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
 }
 
 impl<'a> Work<'_, 'a> {
@@ -246,7 +317,7 @@ struct Left {
     count: Option<Count>,
 }
 
-fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State) -> (Proof, Left) {
+fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
     let left = remaining(work, blocks, head, base, asked);
@@ -282,7 +353,7 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State) -> (P
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
 }
 
-fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State, assumption: Assumption) -> Left {
+fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, (base, begun): &(State, bool), assumption: Assumption) -> Left {
     let start = begin(work, head, base);
     let graph = work.body.graph;
     let place = work.place;
@@ -295,7 +366,7 @@ fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &State, a
         let closed = |edge: usize| open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |found, pass| {
-            let counted = count(pass, &found, base);
+            let counted = count(pass, &found, base, *begun);
             (found, counted)
         });
         asks |= found.asks;
@@ -334,13 +405,13 @@ fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
     for &slot in work.slice.live(head) {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
         let value = base.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
-        start.set(slot, Value { since: Some(Since { slot, lo: 0, hi: 0, unsigned: true, signed: true }), ..value });
+        start.set(slot, Value { since: Some(Since::start(slot)), ..value });
     }
     start
 }
 
-/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds.
-fn share(work: &mut Work<'_, '_>, found: &mut [Round], base_of: &dyn Fn(u32) -> Option<State>) {
+/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
+fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
     if found.len() > MOST_TOGETHER {
         return;
     }
@@ -353,33 +424,61 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], base_of: &dyn Fn(u32) -> 
                 inside.push(number);
             }
         }
-        inside.retain(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
-        let Some(base) = base_of(found[index].head) else { continue };
         let head = found[index].head;
+        let Some(base) = (known.base_of)(head) else { continue };
         let mut order = found[index].left.clone();
         let place = work.place;
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
-        // All of them, or else those that the same register counts: a function that was inlined may have a count of its own.
-        let same =
-            inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(inner) if inner.slot == count.slot));
-        for together in [same.collect(), inside] {
-            if together.is_empty() || work.budget == 0 || found[index].shared.is_some() {
-                continue;
+        let try_toll = |work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>| {
+            if work.budget == 0 {
+                return None;
             }
             let start = begin(work, head, &base);
+            let asked = Assumption { asked: true, late: true, trap: false };
+            let way = Way { head: Some(head), assumption: asked, closed: &|_| false, toll };
+            work.pass(&order, &[(head, start)], &way, |found, pass| count_together(pass, &found, &base, count.rounds))
+        };
+        let polled = inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
+        // All of them, or else those that the same register counts: a function that was inlined may have a count of its own.
+        let same = polled.clone().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(inner) if inner.slot == count.slot));
+        let mut shared: Option<Shared> = None;
+        for together in [same.collect::<Vec<_>>(), polled.collect()] {
+            if together.is_empty() || shared.is_some() {
+                continue;
+            }
             let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
             let toll = |from: u32, to: u32| {
                 let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
-                found[number].blocks.binary_search(&from).is_ok().then(|| step(number))
+                found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
             };
-            let asked = Assumption { asked: true, late: true, trap: false };
-            let way = Way { head: Some(head), assumption: asked, closed: &|_| false, toll: &toll };
-            let bound = work.pass(&order, &[(head, start)], &way, |found, pass| count_together(pass, &found, &base, count.rounds));
-            let shared = bound.map(|(span, own)| Shared {
+            shared = try_toll(work, &toll).map(|(span, own)| Shared {
                 own,
                 inside: together.iter().map(|number| (found[*number].head, span / step(*number))).collect(),
+                joint: together.iter().map(|number| found[*number].head).collect(),
             });
-            found[index].shared = shared;
         }
+        // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
+        for number in inside {
+            let Proof::Counted(inner) = found[number].proof else { continue };
+            if inner.rounds.saturating_mul(count.rounds) <= MOST_ROUNDS {
+                continue;
+            }
+            let blocks = &found[number].blocks;
+            let Some(inner) = recount(work, &found[number], known) else { continue };
+            let toll =
+                |from: u32, to: u32| (to == found[number].head && blocks.binary_search(&from).is_err()).then_some(Toll::Entry(inner));
+            if let Some((span, _)) = try_toll(work, &toll) {
+                let shared = shared.get_or_insert_with(|| Shared { own: count.rounds, inside: Vec::new(), joint: Vec::new() });
+                shared.inside.push((found[number].head, span / inner.step));
+            }
+        }
+        found[index].shared = shared;
     }
+}
+
+/// The count of a loop from where it is entered on, rather than from where it first comes round.
+fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
+    let base = (known.base_of)(round.head)?;
+    let late = Assumption { late: true, ..Assumption::default() };
+    remaining(work, &round.blocks, round.head, &(base, false), late).count.filter(|count| count.slot != u32::MAX)
 }

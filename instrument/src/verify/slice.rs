@@ -3,8 +3,9 @@
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::range::Range;
+use super::sums::{self, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
-use super::value::comparison;
+use super::value::{FIRST_NAME, NOBODY, Name, comparison};
 use std::collections::BTreeMap;
 
 /// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
@@ -15,8 +16,13 @@ const MOST_SLOTS: usize = 1 << 16;
 /// What is followed in a set of blocks.
 #[derive(Debug)]
 pub(super) struct Slice<'a> {
-    /// The registers, and their widths.
+    /// The registers, and their widths; behind them the sums.
     pub(super) slots: Vec<(Register, u8)>,
+    /// Sums of registers, the first of which has the slot `first_sum`.
+    pub(super) sums: Vec<Sum>,
+    pub(super) first_sum: u32,
+    /// The sums that each register is part of.
+    sums_of: BTreeMap<u32, Vec<u32>>,
     slot_of: BTreeMap<Register, u32>,
     /// Instructions that write them, in order.
     pub(super) steps: Vec<Step<'a>>,
@@ -39,13 +45,20 @@ pub(super) struct Step<'a> {
     pub(super) writes: Vec<u32>,
     /// Whether it may write any register it names, in ways that are not known.
     pub(super) is_wild: bool,
+    /// The sum that its result follows from.
+    pub(super) derived: Option<Derived>,
+    /// For a comparison the sum that is one operand less the other.
+    pub(super) apart: Option<u32>,
 }
 
 impl<'a> Slice<'a> {
-    /// `blocks` are sorted.
-    pub(super) fn new(body: &Body<'a>, blocks: &[u32]) -> Self {
+    /// `blocks` are sorted. Sums of registers are followed `with_sums` only: they cost more than the registers do.
+    pub(super) fn new(body: &Body<'a>, blocks: &[u32], with_sums: bool) -> Self {
         let mut slice = Self {
             slots: Vec::new(),
+            sums: Vec::new(),
+            first_sum: 0,
+            sums_of: BTreeMap::new(),
             slot_of: BTreeMap::new(),
             steps: Vec::new(),
             steps_of: BTreeMap::new(),
@@ -83,8 +96,28 @@ impl<'a> Slice<'a> {
             }
         }
         slice.arrange(body, blocks, decoded);
+        slice.first_sum = slice.slots.len() as u32;
+        if with_sums {
+            slice.add_sums();
+        }
         slice.trace(body, blocks);
         slice
+    }
+
+    /// Gives slots to sums.
+    fn add_sums(&mut self) {
+        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slot_of, &self.slots);
+        for (number, sum) in (0..).zip(&self.sums) {
+            self.slots.push((NO_REGISTER, sum.width));
+            for (slot, _) in &sum.terms {
+                self.sums_of.entry(*slot).or_default().push(number);
+            }
+        }
+    }
+
+    /// The sums that a register is part of.
+    pub(super) fn sums_of(&self, slot: u32) -> &[u32] {
+        self.sums_of.get(&slot).map_or(&[], Vec::as_slice)
     }
 
     /// Finds where each slot is live.
@@ -103,6 +136,10 @@ impl<'a> Slice<'a> {
                 };
                 for slot in needed(&step.instruction).iter().filter_map(|register| self.slot_of.get(register)) {
                     read(*slot, &here);
+                }
+                let named = step.apart.into_iter().chain(step.derived.map(|derived| derived.sum));
+                for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
+                    read(self.first_sum + sum, &here);
                 }
                 for slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
                     if step.instruction.guard.is_some() {
@@ -178,7 +215,7 @@ impl<'a> Slice<'a> {
             let writes = writes.iter().map(|register| self.slot_of.get(register).copied().unwrap_or(u32::MAX)).collect();
             let block = body.block_of(statement);
             let index = self.steps.len() as u32;
-            self.steps.push(Step { statement, instruction, writes, is_wild });
+            self.steps.push(Step { statement, instruction, writes, is_wild, derived: None, apart: None });
             self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
@@ -190,6 +227,13 @@ impl<'a> Slice<'a> {
         marks.dedup();
         marks.truncate(128);
         self.marks = marks;
+    }
+
+    /// The name of what a slot holds from a join on.
+    pub(super) fn name_at(&self, block: u32, slot: usize) -> Name {
+        let slots = self.slots.len() as u64;
+        let name = u64::from(FIRST_NAME) + self.steps.len() as u64 * 4 + u64::from(block) * slots + slot as u64;
+        Name::try_from(name).unwrap_or(NOBODY)
     }
 
     /// The slot of a register that is followed.

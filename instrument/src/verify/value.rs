@@ -1,7 +1,9 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
 use super::instruction::{Instruction, Operand, type_of};
+use super::linear::{self, Linear};
 use super::range::{Order, Range};
+use super::since::{FAR, Since, Term, saturate};
 
 /// Stands for a value: two registers with the same name, other than [`NOBODY`], hold the same value. The name of an instruction's result
 /// means that of its latest execution.
@@ -30,6 +32,8 @@ pub(super) struct Value {
     pub(super) name: Name,
     pub(super) kind: Kind,
     pub(super) since: Option<Since>,
+    /// The value as a sum of named ones, if it is more than its own name.
+    pub(super) form: Option<Linear>,
 }
 
 /// What a value stands for.
@@ -42,29 +46,28 @@ pub(super) enum Kind {
     Flag,
     /// A clock, read since the loop's current round began.
     Clock,
-    /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands.
+    /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands and
+    /// of their difference.
     Truth {
         by: u32,
         not: bool,
         a: Name,
         b: Name,
+        apart: Name,
     },
+    /// The lowest bits of the value of that name: `of & bits`, where `bits` is 2^n - 1.
+    Low {
+        of: Name,
+        bits: u32,
+    },
+    /// The larger of two unsigned values.
+    Larger {
+        a: Name,
+        b: Name,
+    },
+    /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
+    Saturated(Since),
 }
-
-/// How a value relates to a register at the beginning of the loop's round: it is that plus `lo` to `hi`, as integers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Since {
-    /// Slot of the register.
-    pub(super) slot: u32,
-    pub(super) lo: i64,
-    pub(super) hi: i64,
-    /// Whether that holds for the values read as unsigned integers, and as signed ones: no step on the way wrapped round.
-    pub(super) unsigned: bool,
-    pub(super) signed: bool,
-}
-
-/// As good as infinite; far from where sums overflow.
-pub(super) const FAR: i64 = 1 << 62;
 
 /// What a round is looked at under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +86,7 @@ impl Value {
     }
 
     pub(super) fn of(range: Range) -> Self {
-        Self { range, name: NOBODY, kind: Kind::Plain, since: None }
+        Self { range, name: NOBODY, kind: Kind::Plain, since: None, form: None }
     }
 
     pub(super) fn named(self, name: Name) -> Self {
@@ -99,67 +102,60 @@ impl Value {
         Self {
             range: self.range.join(other.range, width),
             name: if self.name == other.name && self.name != NOBODY { self.name } else { name },
-            kind: if self.kind == other.kind { self.kind } else { Kind::Plain },
+            kind: match (self.kind, other.kind) {
+                (one, other) if one == other => one,
+                (Kind::Saturated(_), _) | (_, Kind::Saturated(_)) => {
+                    let joined = self.unless_zero().zip(other.unless_zero()).and_then(|(one, other)| one.join(other));
+                    joined.map_or(Kind::Plain, Kind::Saturated)
+                }
+                _ => Kind::Plain,
+            },
             since: self.since.zip(other.since).and_then(|(a, b)| a.join(b)),
+            form: if self.form == other.form && self.name == other.name {
+                self.form
+            } else {
+                let joined = self.linear(width).zip(other.linear(width)).and_then(|(a, b)| a.join(b));
+                joined.filter(|joined| joined.parts().next().is_some())
+            },
+        }
+    }
+
+    /// How the value relates to a register if it is not 0.
+    pub(super) fn unless_zero(&self) -> Option<Since> {
+        match self.kind {
+            Kind::Saturated(since) => Some(since),
+            _ => self.since,
+        }
+    }
+
+    /// The value as a sum of named ones.
+    pub(super) fn linear(&self, width: u8) -> Option<Linear> {
+        match self.range.value(width) {
+            Some(number) => Linear::constant(number, width),
+            None => self.form.or_else(|| Linear::of(self.name)),
         }
     }
 
     /// Restricts by a comparison with another value; false if nothing is left.
     pub(super) fn restrict(&mut self, order: Order, other: Range, signed: bool, width: u8) -> bool {
-        match self.range.restrict(order, other, signed, width) {
-            Some(range) => {
-                self.range = range;
-                true
-            }
-            None => false,
+        self.range.restrict(order, other, signed, width).is_some_and(|range| self.settle(range, width))
+    }
+
+    /// Restricts to a set of values; false if nothing is left.
+    pub(super) fn meet(&mut self, other: Range, width: u8) -> bool {
+        self.range.meet(other, width).is_some_and(|range| self.settle(range, width))
+    }
+
+    fn settle(&mut self, range: Range, width: u8) -> bool {
+        self.range = range;
+        if let Kind::Saturated(since) = self.kind
+            && range.unsigned(width).lo > 0
+        {
+            self.since = Some(since);
+            self.kind = Kind::Plain;
         }
+        true
     }
-}
-
-impl Since {
-    fn join(self, other: Self) -> Option<Self> {
-        let joined = Self {
-            slot: self.slot,
-            lo: self.lo.min(other.lo),
-            hi: self.hi.max(other.hi),
-            unsigned: self.unsigned && other.unsigned,
-            signed: self.signed && other.signed,
-        };
-        (self.slot == other.slot && (joined.unsigned || joined.signed)).then_some(joined)
-    }
-
-    /// Where a bound has moved since an earlier look, it is given up.
-    pub(super) fn widen(self, before: Self) -> Self {
-        Self { lo: if self.lo < before.lo { -FAR } else { self.lo }, hi: if self.hi > before.hi { FAR } else { self.hi }, ..self }
-    }
-
-    /// Adds the price of a round inside.
-    pub(super) fn charge(self, price: u64) -> Self {
-        let more = |bound: i64| saturate(i128::from(bound) + i128::from(price));
-        Self { lo: more(self.lo), hi: more(self.hi), ..self }
-    }
-
-    /// After adding something of this range to a value of that range.
-    fn add(self, value: Range, added: Range, width: u8) -> Option<Self> {
-        // Read as signed, an addend is small whichever way it was spelled.
-        let added = added.signed(width);
-        let fits = |signed: bool| {
-            let (value, whole) = (value.as_integers(signed, width), Range::full(width).as_integers(signed, width));
-            value.lo + added.lo >= whole.lo && value.hi + added.hi <= whole.hi
-        };
-        let moved = Self {
-            lo: saturate(i128::from(self.lo) + added.lo),
-            hi: saturate(i128::from(self.hi) + added.hi),
-            unsigned: self.unsigned && fits(false),
-            signed: self.signed && fits(true),
-            ..self
-        };
-        (moved.unsigned || moved.signed).then_some(moved)
-    }
-}
-
-fn saturate(value: i128) -> i64 {
-    value.clamp(i128::from(-FAR), i128::from(FAR)) as i64
 }
 
 /// A comparison's order, whether it is of signed integers, and its width.
@@ -197,6 +193,10 @@ pub(super) trait Source {
     fn is_fixed(&self, operand: Operand<'_>) -> bool;
     /// What is assumed.
     fn assumption(&self) -> Assumption;
+    /// The operand's value if the predicate holds, or does not; none if it can't.
+    fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value>;
+    /// What is known of the value of that name.
+    fn named(&self, name: Name) -> Option<Value>;
 }
 
 /// What the instruction puts into its n-th result, of that width. `by` is its number, for predicates.
@@ -204,8 +204,20 @@ pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
     if width == 0 || width > 64 {
         return Value::unknown(64);
     }
-    let value = result_or_none(instruction, nth, width, by, source);
-    value.unwrap_or_else(|| Value::unknown(width))
+    let mut value = result_or_none(instruction, nth, width, by, source).unwrap_or_else(|| Value::unknown(width));
+    if nth == 0
+        && value.name == NOBODY
+        && value.form.is_none()
+        && let Some(form) = linear::result(instruction, width, source).filter(|form| form.parts().next().is_some())
+    {
+        let root = form.alone().and_then(|(name, _)| source.named(name)).map_or(Range::full(width), |root| root.range);
+        // What can't be is left to whoever asks for it: here it only means that the code is not reached.
+        if let Some(range) = value.range.meet(form.range(root, width), width) {
+            value.range = range;
+        }
+        value.form = Some(form);
+    }
+    value
 }
 
 fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32, source: &impl Source) -> Option<Value> {
@@ -222,7 +234,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
         let range = known.map_or(Range::full(1), |holds| Range::constant(i128::from(holds ^ (nth == 1)), 1));
         return (nth < 2 && instruction.rest.len() == 2)
-            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name }));
+            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NOBODY }));
     }
     if nth > 0 || instruction.first.len() != 1 {
         return None;
@@ -263,6 +275,9 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             if source.assumption().late && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
                 return Some(Value::of(Range::between(MOST_TICKS + 1, i128::from(u64::MAX), 64)));
             }
+            if let Some(value) = saturated(&first, &second, of, source) {
+                return Some(value);
+            }
             Some(difference(first, second, of))
         }
         "mul" if suffix.starts_with("lo.") => Some(product(a()?, b()?, of)),
@@ -274,9 +289,13 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         "mad" if suffix.starts_with("lo.") && !suffix.contains("cc") => Some(sum(product(a()?, b()?, of), unary(2, of)?, of)),
         "neg" if plain => Some(Value::of(a()?.range.times(-1, of))),
         "min" | "max" if plain => {
-            let (a, b) = (a()?.range.as_integers(signed, of), b()?.range.as_integers(signed, of));
+            let (one, two) = (a()?, b()?);
+            let (a, b) = (one.range.as_integers(signed, of), two.range.as_integers(signed, of));
             let (lo, hi) = if head == "min" { (a.lo.min(b.lo), a.hi.min(b.hi)) } else { (a.lo.max(b.lo), a.hi.max(b.hi)) };
-            Some(Value::of(Range::between(lo, hi, of)))
+            let larger = head == "max" && !signed;
+            let kind = if larger { Kind::Larger { a: one.name, b: two.name } } else { Kind::Plain };
+            let form = one.linear(of).zip(two.linear(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
+            Some(Value { form, ..Value::of(Range::between(lo, hi, of)).kind(kind) })
         }
         "and" | "or" | "xor" | "not" => bits(head, a()?, b(), of),
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
@@ -321,7 +340,7 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
     }
 }
 
-fn sum(a: Value, b: Value, width: u8) -> Value {
+pub(super) fn sum(a: Value, b: Value, width: u8) -> Value {
     let mut value = Value::of(a.range.add(b.range, width));
     // Of two that relate to a register, the one that is no constant is the counter.
     value.since = match (a.since, b.since) {
@@ -339,9 +358,47 @@ fn sum(a: Value, b: Value, width: u8) -> Value {
     value
 }
 
+/// `max(x, b) - b`, which is x - b, or 0 if that is negative.
+fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -> Option<Value> {
+    let Kind::Larger { a: one, b: two } = a.kind else { return None };
+    let name = match b.name {
+        NOBODY => return None,
+        name if name == one => two,
+        name if name == two => one,
+        _ => return None,
+    };
+    let (larger, less) = (a.range.unsigned(width), b.range.unsigned(width));
+    let x = source.named(name);
+    let most = x.map_or(larger.hi, |x| x.range.unsigned(width).hi).min(larger.hi);
+    let value = Value::of(Range::between((larger.lo - less.hi).max(0), (most - less.lo).max(0), width));
+    // If the difference is not 0, neither is x.
+    let since = x.and_then(|x| x.unless_zero()).filter(|since| since.unsigned).map(Since::plain);
+    let Some(since) = since else { return Some(value) };
+    // Where what is taken away is a multiple of a named value, and a number, the relation to that is kept.
+    let term = b.linear(width).filter(|form| form.lo == form.hi).and_then(|form| {
+        let (name, times) = form.alone().filter(|(_, times)| *times > 0)?;
+        let root = source.named(name)?.range.unsigned(width);
+        let (lo, hi) = (root.lo * i128::from(times) + i128::from(form.lo), root.hi * i128::from(times) + i128::from(form.lo));
+        let fits = lo >= 0 && hi <= Range::full(width).hi.min(i128::from(FAR));
+        fits.then_some((form.lo, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
+    });
+    let (lo, hi) = (i128::from(since.lo), i128::from(since.hi));
+    let related = match term {
+        Some((offset, term)) => {
+            let offset = i128::from(offset);
+            Since { lo: saturate(lo - offset), hi: saturate(hi - offset), term: Some(term), signed: false, ..since }
+        }
+        None => Since { lo: saturate(lo - less.hi), hi: saturate(hi - less.lo), signed: false, ..since },
+    };
+    Some(value.kind(Kind::Saturated(related)))
+}
+
 fn difference(a: Value, b: Value, width: u8) -> Value {
     if a.name == b.name && a.name != NOBODY {
         return Value::of(Range::constant(0, width));
+    }
+    if let Some(lost) = linear::cut(&a, &b) {
+        return Value::of(masked(a.range.unsigned(width), lost, width));
     }
     let mut value = Value::of(a.range.sub(b.range, width));
     let negated = b.range.signed(width).times(-1, width);
@@ -374,7 +431,7 @@ fn predicate(head: &str, operand: &dyn Fn(usize) -> Option<Value>, by: u32) -> O
         "mov" => Some(a),
         "not" => {
             let kind = match a.kind {
-                Kind::Truth { by, not, a, b } => Kind::Truth { by, not: !not, a, b },
+                Kind::Truth { by, not, a, b, apart } => Kind::Truth { by, not: !not, a, b, apart },
                 other => other,
             };
             Some(Value::of(known.map_or(Range::full(1), |value| Range::constant(1 - value, 1))).kind(kind))
@@ -398,7 +455,7 @@ fn predicate(head: &str, operand: &dyn Fn(usize) -> Option<Value>, by: u32) -> O
                 (Some(one), None) | (None, Some(one)) if head != "xor" && one == decides => Range::constant(decides, 1),
                 _ => Range::full(1),
             };
-            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name }))
+            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name, apart: NOBODY }))
         }
         _ => None,
     }
@@ -422,7 +479,22 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
         };
         return Some(Value::of(Range::constant(value, width)));
     }
+    let (one, two) = (a, b);
     let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
+    if head == "and" {
+        let (of, from, mask) = if a.lo == a.hi { (two.name, b, a.lo) } else { (one.name, a, b.lo) };
+        if a.lo == a.hi || b.lo == b.hi {
+            if let Some(lost) = linear::low_bits(mask, width) {
+                return Some(Value::of(masked(from, lost, width)));
+            }
+            if mask & (mask + 1) == 0
+                && mask < from.hi
+                && let Ok(bits) = u32::try_from(mask)
+            {
+                return Some(Value::of(Range::between(0, mask, width)).kind(Kind::Low { of, bits }));
+            }
+        }
+    }
     // All bits up to the highest that may be set.
     let mask = |hi: i128| (1_i128 << (128 - hi.leading_zeros())) - 1;
     Some(Value::of(match head {
@@ -439,6 +511,13 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
     }))
 }
 
+/// A value of this range without its lowest bits.
+fn masked(from: Range, lost: i64, width: u8) -> Range {
+    let step = i128::from(lost) + 1;
+    let down = |value: i128| value.div_euclid(step) * step;
+    Range::strided(down(from.lo), down(from.hi), step.unsigned_abs() as u64, width)
+}
+
 fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {
     let amount = amount.range.unsigned(32);
     if left {
@@ -450,8 +529,9 @@ fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option
         if let Some(since) = a.since
             && from.hi << by <= Range::full(width).hi
         {
+            let since = since.plain();
             let (lo, hi) = (saturate(i128::from(since.lo) + from.lo * grows), saturate(i128::from(since.hi) + from.hi * grows));
-            value.since = since.unsigned.then_some(Since { lo, hi, signed: false, ..since });
+            value.since = since.unsigned.then_some(Since { lo, hi, signed: false, ..since.plain() });
         }
         return Some(value);
     }
@@ -496,7 +576,13 @@ fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Opt
     match chosen.range.value(1) {
         Some(0) => Some(b),
         Some(_) => Some(a),
-        None => Some(a.join(&b, width, NOBODY)),
+        None => {
+            let chosen = |at: usize, holds: bool| source.value_if(operand(2)?, holds, operand(at)?, width);
+            match (chosen(0, true), chosen(1, false)) {
+                (Some(a), Some(b)) => Some(a.join(&b, width, NOBODY)),
+                (one, other) => one.or(other),
+            }
+        }
     }
 }
 

@@ -185,7 +185,7 @@ impl<'a> Whole<'a> {
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
         let body = Body::new(self.text, &self.module.functions[index], graph);
-        let slice = Slice::new(&body, &order);
+        let slice = Slice::new(&body, &order, false);
         order.sort_by_key(|block| place[*block as usize]);
         let start = State::default();
         let fixed = vec![false; slice.slots.len()];
@@ -209,36 +209,53 @@ impl<'a> Whole<'a> {
     /// What the proofs of a function's loops come to, loops inside and callees included: verdict and number of rounds.
     fn verdicts(&self, index: usize, all: &[Round], calls: &[(u32, u32)], totals: &[u64]) -> Vec<(Verdict, u64)> {
         let graph = &self.graphs[index];
-        let mut inside = vec![1_u64; all.len()];
-        // Rounds of loops inside that are counted together with a loop's own.
-        let mut beside = vec![1_u64; all.len()];
-        let mut found: Vec<Option<(Verdict, u64)>> = vec![None; all.len()];
         // Rounds of callees, by the block that calls.
         let mut called: BTreeMap<u32, u64> = BTreeMap::new();
         for (statement, to) in calls {
             let most = called.entry(graph.blocks.partition_point(|block| block.end <= *statement) as u32).or_insert(1);
             *most = (*most).max(totals[*to as usize]);
         }
-        for (number, round) in all.iter().enumerate().rev() {
-            let called = round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
-            let total = |rounds: u64| {
-                let own = round.shared.as_ref().map_or(rounds, |shared| shared.own).max(1);
-                own.saturating_mul(inside[number].max(called)).max(beside[number])
-            };
-            let is_few = |total: u64| total <= MOST_TOGETHER;
-            let too_many =
-                |total: u64| Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") };
+        let callees = |round: &Round| round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
+        let own = |round: &Round| match round.proof {
+            Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+            _ => 1,
+        };
+        // For each loop the rounds of whichever loop inside has most while it is passed once.
+        let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
+        for round in all {
+            let mut rounds = own(round);
+            // Loops around it, and how many of its rounds one of theirs may hold.
+            let mut chain: Vec<(u32, u64)> = Vec::new();
+            let mut around = round.parent.map(|parent| (parent, round.head));
+            while let Some((at, head)) = around {
+                let outer = &all[at];
+                let within = rounds;
+                // What is not in all of the rounds that go on is in the last of them.
+                if outer.left.binary_search(&head).is_ok() {
+                    let shared = outer.shared.as_ref();
+                    let of =
+                        |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
+                    let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
+                    let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
+                    let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
+                    rounds = of(round.head).or(by_joint).unwrap_or(u64::MAX).min(rounds.saturating_mul(outer_rounds));
+                }
+                chain.push((outer.head, within));
+                totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
+                around = outer.parent.map(|parent| (parent, outer.head));
+            }
+        }
+        let mut found: Vec<(Verdict, u64)> = Vec::with_capacity(all.len());
+        for (round, total) in all.iter().zip(totals) {
             let verdict = match round.proof {
                 Proof::Polled => (Verdict::Polled { rounds: 0 }, 1),
                 Proof::Clock => (Verdict::Bounded { by: Bound::Clock }, 1),
-                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total(1)),
-                Proof::Counted(count) if is_few(total(count.rounds)) => {
-                    (Verdict::Bounded { by: Bound::Rounds(total(count.rounds)) }, total(count.rounds))
+                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total),
+                Proof::Counted(_) if total <= MOST_TOGETHER => (Verdict::Bounded { by: Bound::Rounds(total) }, total),
+                Proof::PolledWithin(_) if total <= MOST_TOGETHER => (Verdict::Polled { rounds: total }, total),
+                Proof::Counted(_) | Proof::PolledWithin(_) => {
+                    (Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") }, total)
                 }
-                Proof::PolledWithin(count) if is_few(total(count.rounds)) => {
-                    (Verdict::Polled { rounds: total(count.rounds) }, total(count.rounds))
-                }
-                Proof::Counted(count) | Proof::PolledWithin(count) => (too_many(total(count.rounds)), total(count.rounds)),
                 Proof::TrapOnly => (Verdict::TrapOnly, 1),
                 Proof::None(_) if self.waits(index, round) => (Verdict::WaitsInHardware, 1),
                 Proof::None(Why::NoPoll) => {
@@ -249,18 +266,9 @@ impl<'a> Whole<'a> {
                 }
                 Proof::None(Why::TooLarge) => (Verdict::NotPolled { why: "too large or too deeply nested to prove".to_owned() }, 1),
             };
-            if let Some(parent) = round.parent
-                && all[parent].left.binary_search(&round.head).is_ok()
-            {
-                let together = all[parent].shared.as_ref().and_then(|shared| shared.inside.iter().find(|(head, _)| *head == round.head));
-                match together {
-                    Some((_, rounds)) => beside[parent] = beside[parent].max(rounds.saturating_mul(inside[number])),
-                    None => inside[parent] = inside[parent].max(verdict.1),
-                }
-            }
-            found[number] = Some(verdict);
+            found.push(verdict);
         }
-        found.into_iter().flatten().collect()
+        found
     }
 
     /// Whether what is left of a loop waits for a barrier that hardware moves on.

@@ -1,6 +1,7 @@
 //! The command as its users see it: files, streams and exit codes.
 
 mod arguments;
+mod audit;
 mod config;
 mod diagnostics;
 mod files;

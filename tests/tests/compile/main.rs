@@ -4,6 +4,7 @@
 mod image;
 mod kernels;
 mod layout;
+mod libraries;
 mod lines;
 mod link;
 mod nvrtc;
@@ -61,9 +62,19 @@ fn main() -> ExitCode {
         }
     };
     let mut checks = Checks::default();
-    for add in
-        [kernels::add, image::add, nvrtc::add, layout::add, lines::add, link::add, shapes::add, standards::add, twins::add, verify::add]
-    {
+    for add in [
+        kernels::add,
+        image::add,
+        nvrtc::add,
+        layout::add,
+        lines::add,
+        link::add,
+        shapes::add,
+        standards::add,
+        twins::add,
+        verify::add,
+        libraries::add,
+    ] {
         add(&fixtures, &mut checks);
     }
     let tools = Nvcc::find().map(|nvcc| {

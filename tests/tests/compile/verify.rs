@@ -6,6 +6,7 @@ use cuinstr::options::{Options, Polls};
 use cuinstr::verify::report::{Loop, Verdict};
 use cuinstr::verify::verify_ptx;
 use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::ptx::guards_alone;
 use cuinstr_tests::unit::Unit;
 
 /// Kernels of many shapes, for what is too slow to try on all.
@@ -37,7 +38,12 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             rewritten(tools, name, &each(), &["-Xcicc", "-O0"])
         });
         checks.add(format!("proof: {name} with debug information"), move |tools| rewritten(tools, name, &Options::default(), &["-G"]));
-        checks.add(format!("proof: {name} notices each poll that is taken out"), move |tools| mutilated(tools, name));
+    }
+    // `CUINSTR_SWEEP` asks for all kernels, which takes longer than a test run has.
+    let all = std::env::var_os("CUINSTR_SWEEP").is_some();
+    let named = |fixture: &&Fixture| VARIED.contains(&fixture.name.as_str()) || (all && !fixture.name.starts_with("probe/"));
+    for name in fixtures.iter().filter(named).map(|fixture| fixture.name.clone()) {
+        checks.add(format!("proof: {name} notices each poll that is taken out"), move |tools| mutilated(tools, &name));
     }
     for fixture in fixtures.iter().filter(|fixture| fixture.hang.is_some() && fixture.name.starts_with("hang/")) {
         let name = fixture.name.clone();
@@ -85,6 +91,10 @@ fn rewritten(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Res
     Ok(())
 }
 
+/// Kernels with a loop in which another with a poll stands that runs at least once, as only the values of their counters show: the naive
+/// walk, which does not follow values, finds a way past it.
+const RUNS_AT_LEAST_ONCE: &[&str] = &["bitonic_sort", "nbody"];
+
 /// Hangs that have no cycle: their threads wait at a barrier.
 const NO_LOOP: &[&str] = &["hang/divergent_syncthreads", "hang/named_barrier"];
 
@@ -114,23 +124,35 @@ fn plain(tools: &Tools, name: &str) -> Result<(), String> {
     Err(format!("line {} of {} is not named: {:#?}", hang.line, hang.file, report.loops))
 }
 
-/// Weakens the flag's load of each poll in turn, which makes it a poll no more, and then of all: nothing that was not polled becomes so, and
-/// without any poll nothing is.
+/// Weakens the flag's load of each poll in turn, which makes it a poll no more, and then of all. The proof sees a loop change where a naive
+/// walk finds a cycle that this poll alone was on, and only there; without any poll nothing is polled.
 fn mutilated(tools: &Tools, name: &str) -> Result<(), String> {
     let each = Options { polls: Polls::Each, ..Options::default() };
     let text = ptx(tools, name, Some(&each), &[])?;
-    let polled = |text: &str| verify_ptx(text).loops.iter().filter(|found| matches!(found.verdict, Verdict::Polled { .. })).count();
+    let polled = |text: &str| verify_ptx(text).loops.iter().filter(|found| found.verdict == Verdict::Polled { rounds: 0 }).count();
     let whole = polled(&text);
     let loads: Vec<usize> = text.match_indices(STRONG).map(|(at, _)| at).collect();
     if loads.is_empty() || whole == 0 {
-        return Err("there is no poll".to_owned());
+        return if VARIED.contains(&name) { Err("there is no poll".to_owned()) } else { Ok(()) };
     }
-    for at in &loads {
+    let alone = guards_alone(&text, STRONG);
+    if alone.len() != loads.len() {
+        return Err(format!("{} polls, but the walk found {}", loads.len(), alone.len()));
+    }
+    for (at, alone) in loads.iter().zip(alone) {
+        // Whoever stops waits for a record with a load like a poll's; a clock ends that.
+        let function = text[..*at].rfind(".func").max(text[..*at].rfind(".entry")).map_or("", |head| &text[head..*at]);
+        if function.lines().next().is_some_and(|head| head.contains("__cuinstr_stop")) {
+            continue;
+        }
         let mut without = text.clone();
         // The same statement, but weak: it may be served from a cache for ever.
         without.replace_range(*at..*at + STRONG.len(), "ld.global.u32");
-        if polled(&without) > whole {
-            return Err(format!("more is polled without the poll at {at}"));
+        let left = polled(&without);
+        let is_known = alone && RUNS_AT_LEAST_ONCE.contains(&name);
+        if left > whole || (left < whole) != alone && !is_known {
+            let line = text[..*at].lines().count();
+            return Err(format!("without the poll in line {line} {left} of {whole} loops are polled; on a cycle of its own: {alone}"));
         }
     }
     match polled(&text.replace(STRONG, "ld.global.u32")) {

@@ -141,7 +141,7 @@ fn a_register_that_counts_bounds_a_loop_and_one_that_may_not_does_not() {
         ("-5", "1", "setp.lt.s32 %p1, %r1, 5", 9),
         ("0", "65536", "setp.lt.u32 %p1, %r1, 4294901760", 65534),
         // Below zero it is large, which ends the loop too.
-        ("4", "-1", "setp.lt.u32 %p1, %r1, 8", 7),
+        ("4", "-1", "setp.lt.u32 %p1, %r1, 8", 8),
     ] {
         let body = counted(start, step, test);
         assert_eq!(verdicts(&body), [Verdict::Bounded { by: Bound::Rounds(rounds) }], "{body}");

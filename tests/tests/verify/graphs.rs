@@ -30,6 +30,14 @@ enum Block {
     Less(usize, i64),
     Greater(usize, i64),
     Not(usize, i64),
+    /// Sets a counter to the other, or to what they differ by: the other less itself.
+    Copy(usize),
+    Apart(usize),
+    /// The first way if the first counter is less than the other, or not that; else the second.
+    LessOther,
+    NotOther,
+    /// Takes the smaller of both, without its sign, from a counter, which stays above 0 by that or becomes 0.
+    Charge(usize),
     /// Ends.
     Return,
 }
@@ -48,11 +56,17 @@ impl Chance {
 
 type Graph = Vec<(Block, usize, usize)>;
 
-fn graph(chance: &mut Chance, counters: bool) -> Graph {
+fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let count = 2 + chance.below(9);
     let mut graph: Graph = Vec::new();
     for at in 0..count {
-        let kinds = if counters { 13 } else { 5 };
+        let kinds = if relations {
+            19
+        } else if counters {
+            13
+        } else {
+            5
+        };
         let (counter, value) = (chance.below(2), [-1, 0, 1, 2, 3, 4][chance.below(6)]);
         let step = [1, 1, -1, -1, 2, -2, 0, 3][chance.below(8)];
         let block = match chance.below(kinds) {
@@ -65,6 +79,11 @@ fn graph(chance: &mut Chance, counters: bool) -> Graph {
             8 | 9 => Block::Less(counter, value),
             10 => Block::Greater(counter, value),
             11 => Block::Not(counter, value),
+            13 => Block::Copy(counter),
+            14 => Block::Apart(counter),
+            15 => Block::LessOther,
+            16 | 17 => Block::NotOther,
+            18 => Block::Charge(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -101,6 +120,13 @@ fn ptx(graph: &Graph) -> String {
             Block::Less(counter, value) => compare("lt", counter, value),
             Block::Greater(counter, value) => compare("gt", counter, value),
             Block::Not(counter, value) => compare("ne", counter, value),
+            Block::Copy(counter) => format!("\tmov.u32 %r2{counter}, %r2{};\n\tbra $B{one};", 1 - counter),
+            Block::Apart(counter) => format!("\tsub.s32 %r2{counter}, %r2{}, %r2{counter};\n\tbra $B{one};", 1 - counter),
+            Block::LessOther => format!("\tsetp.lt.s32 %p2, %r20, %r21;\n\t@%p2 bra $B{one};\n\tbra $B{two};"),
+            Block::NotOther => format!("\tsetp.ne.s32 %p2, %r20, %r21;\n\t@%p2 bra $B{one};\n\tbra $B{two};"),
+            Block::Charge(counter) => format!(
+                "\tmin.u32 %r15, %r20, %r21;\n\tmax.u32 %r16, %r2{counter}, %r15;\n\tsub.s32 %r2{counter}, %r16, %r15;\n\tbra $B{one};"
+            ),
             Block::Return => "\tret;".to_owned(),
         };
         body.push_str(&text);
@@ -149,6 +175,27 @@ fn is_endless(graph: &Graph) -> bool {
             Block::Less(counter, value) => vec![to(if state.counters[counter] < value { one } else { two })],
             Block::Greater(counter, value) => vec![to(if state.counters[counter] > value { one } else { two })],
             Block::Not(counter, value) => vec![to(if state.counters[counter] == value { two } else { one })],
+            Block::Copy(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = next.counters[1 - counter];
+                vec![next]
+            }
+            Block::Apart(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[1 - counter] - next.counters[counter]).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::LessOther => vec![to(if state.counters[0] < state.counters[1] { one } else { two })],
+            Block::NotOther => vec![to(if state.counters[0] == state.counters[1] { two } else { one })],
+            Block::Charge(counter) => {
+                let mut next = to(one);
+                // As unsigned numbers: what is negative is larger than all that is not.
+                let unsigned = |value: i64| if value < 0 { value + (1 << 32) } else { value };
+                let charge = unsigned(state.counters[0]).min(unsigned(state.counters[1]));
+                let left = unsigned(state.counters[counter]).max(charge) - charge;
+                next.counters[counter] = if left > 1 << 31 { left - (1 << 32) } else { left }.clamp(-FAR, FAR);
+                vec![next]
+            }
             Block::Return => vec![],
         };
         if !state.stopped {
@@ -185,7 +232,7 @@ fn graphs_with_polls_alone_are_judged_exactly() {
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let mut endless = 0;
     for number in 0..how_many() {
-        let graph = graph(&mut chance, false);
+        let graph = graph(&mut chance, false, false);
         let truth = is_endless(&graph);
         assert_eq!(verify_ptx(&ptx(&graph)).holds(), !truth, "graph {number}: {graph:?}");
         endless += usize::from(truth);
@@ -198,7 +245,7 @@ fn no_graph_that_can_go_on_for_ever_is_proved() {
     let mut chance = Chance(0xd134_2543_de82_ef95);
     let (mut proved, mut ends) = (0, 0);
     for number in 0..how_many() {
-        let graph = graph(&mut chance, true);
+        let graph = graph(&mut chance, true, false);
         let (truth, holds) = (is_endless(&graph), verify_ptx(&ptx(&graph)).holds());
         assert!(!(truth && holds), "graph {number}: {graph:?}");
         ends += usize::from(!truth);
@@ -206,4 +253,18 @@ fn no_graph_that_can_go_on_for_ever_is_proved() {
     }
     // Most of those that end are proved.
     assert!(proved * 100 > ends * 90, "{proved} of {ends}");
+}
+
+#[test]
+fn no_graph_of_counters_that_depend_on_each_other_is_proved_if_it_can_go_on_for_ever() {
+    let mut chance = Chance(0x8538_eceb_bd45_6ea3);
+    let (mut proved, mut ends) = (0, 0);
+    for number in 0..how_many() {
+        let graph = graph(&mut chance, true, true);
+        let (truth, holds) = (is_endless(&graph), verify_ptx(&ptx(&graph)).holds());
+        assert!(!(truth && holds), "graph {number}: {graph:?}");
+        ends += usize::from(!truth);
+        proved += usize::from(holds);
+    }
+    assert!(proved * 100 > ends * 80, "{proved} of {ends}");
 }

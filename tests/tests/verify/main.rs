@@ -4,6 +4,7 @@ mod abi;
 mod attack;
 mod graphs;
 mod input;
+mod samples;
 
 use cuinstr::verify::report::Verdict;
 use cuinstr::verify::{Report, verify_ptx};

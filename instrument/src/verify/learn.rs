@@ -1,0 +1,163 @@
+//! What a branch that was taken says of values.
+
+use super::flow::{Pass, State};
+use super::instruction::Operand;
+use super::range::{Order, Range};
+use super::slice::Step;
+use super::value::{Kind, NOBODY, Name, Value, comparison};
+
+/// Deepest chain of predicates, and of values that say something of others.
+const DEEPEST: u32 = 4;
+
+impl Pass<'_, '_> {
+    /// Takes a predicate to hold, or not to. False if it can't.
+    pub(super) fn learn(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
+        let Some(value) = state.get(slot).copied() else { return true };
+        let truth = Range::constant(i128::from(holds), 1);
+        for (_, held) in state.iter_mut() {
+            if held.name == value.name && value.name != NOBODY && held.kind == value.kind {
+                held.range = truth;
+            }
+        }
+        state.set(slot, Value { range: truth, ..value });
+        let Kind::Truth { by, not, a, b, apart } = value.kind else { return true };
+        let Some(step) = self.slice.steps.get(by as usize) else { return true };
+        let holds = holds != not;
+        let find = |state: &State, name: Name| {
+            state.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(slot, held)| (slot, held.range))
+        };
+        if let Some((order, signed, width)) = comparison(step.instruction.opcode) {
+            let order = if holds { order } else { order.not() };
+            let range = |state: &State, nth: usize, name: Name| match step.instruction.rest.get(nth) {
+                Some(Operand::Number(value)) => Some(Range::constant(*value, width)),
+                _ => find(state, name).map(|(_, range)| range),
+            };
+            let (first, second) = (range(state, 0, a), range(state, 1, b));
+            return second.is_none_or(|second| self.restrict(state, a, (order, signed), second, width))
+                && first.is_none_or(|first| self.restrict(state, b, (order.mirrored(), signed), first, width))
+                && self.learn_apart(state, step, apart, (order, signed, width), (first, second));
+        }
+        let both = match step.instruction.opcode {
+            "and.pred" => holds,
+            "or.pred" => !holds,
+            _ => return true,
+        };
+        if both && depth < DEEPEST {
+            // Both sides of `and` hold, neither side of `or` does.
+            for name in [a, b] {
+                if let Some((slot, _)) = find(state, name)
+                    && !self.learn(state, slot, holds, depth + 1)
+                {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes in what a comparison of two registers says of their difference, a sum of that name. If one integer is less than another, the
+    /// difference is not 0 and no more than their ranges allow.
+    fn learn_apart(
+        &self,
+        state: &mut State,
+        step: &Step<'_>,
+        name: Name,
+        (order, signed, width): (Order, bool, u8),
+        (first, second): (Option<Range>, Option<Range>),
+    ) -> bool {
+        let Some(sum) = step.apart.filter(|_| name != NOBODY) else { return true };
+        let terms = &self.slice.sums[sum as usize].terms;
+        let is_first = |slot: u32| terms.iter().any(|(term, times)| *term == slot && *times > 0);
+        let starts_with_first = match step.instruction.rest.first() {
+            Some(Operand::Register(register)) => self.slice.find(*register).is_some_and(is_first),
+            _ => return true,
+        };
+        let whole = |range: Option<Range>| range.unwrap_or(Range::full(width)).as_integers(signed, width);
+        let (a, b) = (whole(first), whole(second));
+        // The larger less the smaller, and whether the larger is the first.
+        let (least, most, first_is_larger) = match order {
+            Order::Eq => (0, 0, true),
+            Order::Ne => return self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width),
+            Order::Lt => (1, b.hi - a.lo, false),
+            Order::Le => (0, b.hi - a.lo, false),
+            Order::Gt => (1, a.hi - b.lo, true),
+            Order::Ge => (0, a.hi - b.lo, true),
+        };
+        if most < least {
+            return false;
+        }
+        let difference = Range::between(least, most, width);
+        let difference = if first_is_larger == starts_with_first { difference } else { difference.times(-1, width) };
+        // A range around 0 that has 0 taken out may be none; that it is not 0 may still be of use.
+        (least == 0 || self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width))
+            && self.narrow(state, name, difference, width, 0)
+    }
+
+    /// Restricts the value of that name by a comparison, and what depends on it.
+    fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Range, width: u8) -> bool {
+        if name == NOBODY {
+            return true;
+        }
+        let mut narrowed = None;
+        for (slot, held) in state.iter_mut() {
+            if held.name == name && self.slice.slots[slot as usize].1 == width {
+                if !held.restrict(order, other, signed, width) {
+                    return false;
+                }
+                narrowed = Some(held.range);
+            }
+        }
+        narrowed.is_none_or(|range| self.narrow(state, name, range, width, 0))
+    }
+
+    /// Takes the value of that name to be in a range, and all values that are it plus something, or its lowest bits, accordingly.
+    fn narrow(&self, state: &mut State, name: Name, range: Range, width: u8, depth: u32) -> bool {
+        // What this value is made from, and what else was learned of that.
+        let mut others: Vec<(Name, Range)> = Vec::new();
+        let mut narrowed = range;
+        let mut sum = None;
+        for (slot, held) in state.iter_mut() {
+            if self.slice.slots[slot as usize].1 != width || held.name != name {
+                continue;
+            }
+            if !held.meet(range, width) {
+                return false;
+            }
+            narrowed = held.range;
+            if let Some(root) = held.form.and_then(|form| form.root(held.range, width)) {
+                others.push(root);
+            }
+            sum = held.form.or(sum);
+            if let Kind::Low { of, bits } = held.kind
+                && let Some(rest) = held.range.value(width)
+            {
+                let step = u64::from(bits) + 1;
+                let most = Range::full(width).hi + 1 - i128::from(step);
+                others.push((of, Range::strided(rest, most + rest, step, width)));
+            }
+        }
+        let bounds = narrowed.unsigned(width);
+        for (slot, held) in state.iter_mut() {
+            held.since = held.since.map(|since| since.narrow(name, bounds));
+            if let Kind::Saturated(since) = held.kind {
+                held.kind = Kind::Saturated(since.narrow(name, bounds));
+            }
+            let same_sum = held.form.zip(sum).and_then(|(form, sum)| form.relative_to(&sum));
+            if let Some((sign, offset)) = same_sum.filter(|_| self.slice.slots[slot as usize].1 == width && held.name != name)
+                && !held.meet(narrowed.times(sign.into(), width).add(Range::constant(offset.into(), width), width), width)
+            {
+                return false;
+            }
+            if let Some(form) = held.form
+                && self.slice.slots[slot as usize].1 == width
+                && form.alone().is_some_and(|(root, _)| root == name)
+                && !held.meet(form.range(narrowed, width), width)
+            {
+                return false;
+            }
+        }
+        others.sort_unstable_by_key(|(name, _)| *name);
+        others.dedup();
+        others.into_iter().all(|(other, range)| depth >= DEEPEST || other == name || self.narrow(state, other, range, width, depth + 1))
+    }
+}

@@ -1,0 +1,175 @@
+//! Values as sums of named values: `2 * a - b + 3`, modulo a power of two.
+
+use super::instruction::{Instruction, Operand, type_of};
+use super::range::Range;
+use super::value::{Kind, NOBODY, Name, Source, Value};
+
+/// Most named values in one sum.
+const MOST: usize = 3;
+/// Offsets beyond this are given up, so that sums of them never overflow.
+const FAR: i64 = 1 << 61;
+
+/// A sum of named values, each times a factor, and something from `lo` to `hi`, modulo 2^width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Linear {
+    /// Sorted by name; those that are not used come last, with [`NOBODY`] as name.
+    terms: [(Name, i32); MOST],
+    pub(super) lo: i64,
+    pub(super) hi: i64,
+}
+
+impl Linear {
+    /// The number itself, as near to zero as the width allows.
+    pub(super) fn constant(value: i128, width: u8) -> Option<Self> {
+        let signed = Range::constant(value, width).signed(width).lo;
+        let value = i64::try_from(signed).ok().filter(|value| value.unsigned_abs() < FAR as u64)?;
+        Some(Self { terms: [(NOBODY, 0); MOST], lo: value, hi: value })
+    }
+
+    /// A named value.
+    pub(super) fn of(name: Name) -> Option<Self> {
+        let mut terms = [(NOBODY, 0); MOST];
+        terms[0] = (name, 1);
+        (name != NOBODY).then_some(Self { terms, lo: 0, hi: 0 })
+    }
+
+    /// The sum with `factor` times another.
+    pub(super) fn plus(self, other: Self, factor: i64) -> Option<Self> {
+        let mut sums: Vec<(Name, i64)> = self.parts().map(|(name, times)| (name, i64::from(times))).collect();
+        for (name, times) in other.parts() {
+            let times = i64::from(times).checked_mul(factor)?;
+            match sums.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += times,
+                None => sums.push((name, times)),
+            }
+        }
+        sums.retain(|(_, times)| *times != 0);
+        sums.sort_unstable();
+        if sums.len() > MOST {
+            return None;
+        }
+        let mut terms = [(NOBODY, 0); MOST];
+        for (at, (name, times)) in sums.into_iter().enumerate() {
+            terms[at] = (name, i32::try_from(times).ok()?);
+        }
+        let (a, b) = (other.lo.checked_mul(factor)?, other.hi.checked_mul(factor)?);
+        Self { terms, lo: self.lo.checked_add(a.min(b))?, hi: self.hi.checked_add(a.max(b))? }.near()
+    }
+
+    /// The sum with something of this range, read as signed.
+    pub(super) fn plus_range(self, lo: i64, hi: i64) -> Option<Self> {
+        Self { lo: self.lo.checked_add(lo)?, hi: self.hi.checked_add(hi)?, ..self }.near()
+    }
+
+    fn near(self) -> Option<Self> {
+        (self.lo > -FAR && self.hi < FAR).then_some(self)
+    }
+
+    /// What holds of both: the same named values, and any of both offsets.
+    pub(super) fn join(self, other: Self) -> Option<Self> {
+        let joined = Self { terms: self.terms, lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) };
+        (self.terms == other.terms).then_some(joined)
+    }
+
+    /// For sums of the same named values, exact ones: `sign` times `other` and a number is this.
+    pub(super) fn relative_to(&self, other: &Self) -> Option<(i64, i64)> {
+        if self.terms[0].0 == NOBODY || self.lo != self.hi || other.lo != other.hi {
+            return None;
+        }
+        let sign = [1, -1].into_iter().find(|sign| self.terms.iter().zip(&other.terms).all(|(a, b)| a.0 == b.0 && a.1 == sign * b.1))?;
+        Some((i64::from(sign), self.lo.checked_sub(i64::from(sign) * other.lo)?))
+    }
+
+    /// The named values with their factors.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (Name, i32)> {
+        self.terms.into_iter().take_while(|(name, _)| *name != NOBODY)
+    }
+
+    /// The one named value, with its factor; none if there are more or fewer.
+    pub(super) fn alone(&self) -> Option<(Name, i32)> {
+        (self.terms[0].0 != NOBODY && self.terms[1].0 == NOBODY).then_some(self.terms[0])
+    }
+
+    /// The number, if there is nothing else.
+    pub(super) fn number(&self) -> Option<i64> {
+        (self.terms[0].0 == NOBODY && self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// What the sum can be if the one named value in it is in this range, or if there is none.
+    pub(super) fn range(&self, root: Range, width: u8) -> Range {
+        let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
+        match self.alone() {
+            Some((_, times)) => root.times(i128::from(times), width).add(offset, width),
+            None if self.terms[0].0 == NOBODY => offset,
+            None => Range::full(width),
+        }
+    }
+
+    /// What the one named value can be if the sum is in this range: only where its factor is 1 or -1.
+    pub(super) fn root(&self, sum: Range, width: u8) -> Option<(Name, Range)> {
+        let (name, times) = self.alone().filter(|(_, times)| times.abs() == 1)?;
+        let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
+        Some((name, sum.sub(offset, width).times(i128::from(times), width)))
+    }
+}
+
+/// An operand's value as a sum; that of a register whose value is a number is the number.
+fn operand(of: Operand<'_>, width: u8, source: &impl Source) -> Option<Linear> {
+    source.value(of, width).linear(width)
+}
+
+/// What the instruction's result is as a sum. Only for instructions with one result.
+pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Linear> {
+    let (head, suffix) = instruction.opcode.split_once('.')?;
+    let (plain, low) = (suffix, suffix.strip_prefix("lo."));
+    let kind = low.unwrap_or(plain);
+    let (of, _) = type_of(kind)?;
+    if of != width || kind.starts_with('f') || instruction.first.len() != 1 || !matches!(width, 16 | 32 | 64) {
+        return None;
+    }
+    let value = |nth: usize| instruction.rest.get(nth).map(|of| source.value(*of, width));
+    let sum = |nth: usize| operand(*instruction.rest.get(nth)?, width, source);
+    let zero = || Linear::constant(0, width);
+    match (head, low.is_some()) {
+        ("mov", false) => sum(0),
+        ("add", false) => sum(0)?.plus(sum(1)?, 1),
+        ("sub", false) => sum(0)?.plus(sum(1)?, -1),
+        ("neg", false) => zero()?.plus(sum(0)?, -1),
+        ("not", false) => Linear::constant(-1, width)?.plus(sum(0)?, -1),
+        ("mul" | "mad", true) => {
+            let (a, b) = (sum(0)?, sum(1)?);
+            let product = match (a.number(), b.number()) {
+                (_, Some(times)) => zero()?.plus(a, times)?,
+                (Some(times), None) => zero()?.plus(b, times)?,
+                _ => return None,
+            };
+            if head == "mul" { Some(product) } else { product.plus(sum(2)?, 1) }
+        }
+        ("shl", false) => {
+            let by = source.value(*instruction.rest.get(1)?, 32).range.value(32).filter(|by| *by < 31)?;
+            zero()?.plus(sum(0)?, 1 << by)
+        }
+        // What a mask of high bits takes away is less than its lowest bit.
+        ("and", false) => {
+            let (a, b) = (value(0)?, value(1)?);
+            let (of, mask) = if a.range.value(width).is_some() { (b, a) } else { (a, b) };
+            let lost = low_bits(mask.range.value(width)?, width)?;
+            of.linear(width)?.plus_range(-lost, 0)
+        }
+        _ => None,
+    }
+}
+
+/// For a mask of all bits but the lowest: those, as a number.
+pub(super) fn low_bits(mask: i128, width: u8) -> Option<i64> {
+    let lost = Range::full(width).hi ^ mask;
+    (lost & (lost + 1) == 0 && lost < 1 << 16).then_some(lost as i64)
+}
+
+/// For `x - (x & (2^n - 1))`: the lowest bits, as a number.
+pub(super) fn cut(a: &Value, b: &Value) -> Option<i64> {
+    match b.kind {
+        Kind::Low { of, bits } if of == a.name && of != NOBODY => Some(i64::from(bits)),
+        _ => None,
+    }
+}

@@ -1,0 +1,270 @@
+//! Sums of registers, such as a bound less a counter, that are followed like registers: what a comparison of two registers says is said of
+//! their difference, and a difference may be known where neither register is.
+
+use super::flow::{Pass, State};
+use super::instruction::{Operand, Register, type_of};
+use super::linear::Linear;
+use super::range::{Order, Range};
+use super::slice::Step;
+use super::value::{FIRST_NAME, Kind, NOBODY, Name, Value, comparison, sum};
+use std::collections::BTreeMap;
+
+/// Most sums of one slice.
+const MOST: usize = 48;
+/// Most registers of one sum.
+const MOST_TERMS: usize = 3;
+/// Stands for no register: the slot is that of a sum.
+pub(super) const NO_REGISTER: Register = u32::MAX;
+
+/// Registers with signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sum {
+    /// Slots, sorted, each added or subtracted. The first is added.
+    pub(super) terms: Vec<(u32, i8)>,
+    pub(super) width: u8,
+}
+
+/// An instruction's result in terms of registers in front of it, plus a constant.
+#[derive(Debug, Clone)]
+struct Expansion {
+    terms: Vec<(u32, i8)>,
+    offset: i128,
+    width: u8,
+}
+
+impl Expansion {
+    fn plus(mut self, other: &Self, sign: i8) -> Option<Self> {
+        for (slot, times) in &other.terms {
+            match self.terms.iter_mut().find(|(known, _)| known == slot) {
+                Some((_, sum)) => *sum += times * sign,
+                None => self.terms.push((*slot, times * sign)),
+            }
+        }
+        self.terms.retain(|(_, times)| *times != 0);
+        self.terms.sort_unstable();
+        self.offset = (self.offset + other.offset * i128::from(sign)) % (1 << 64);
+        (self.terms.len() <= MOST_TERMS && self.terms.iter().all(|(_, times)| times.abs() == 1)).then_some(self)
+    }
+}
+
+/// How a step's result follows from a sum in front of it: `sign` times that and `offset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Derived {
+    /// Number of the sum.
+    pub(super) sum: u32,
+    pub(super) sign: i8,
+    pub(super) offset: i128,
+}
+
+/// Finds the sums in steps, block by block, and notes in each step which one it is about.
+pub(super) fn find(
+    steps: &mut [Step<'_>],
+    blocks: impl Iterator<Item = (u32, u32)>,
+    slot_of: &BTreeMap<Register, u32>,
+    widths: &[(Register, u8)],
+) -> Vec<Sum> {
+    let mut found: Vec<Sum> = Vec::new();
+    let mut place = |terms: Vec<(u32, i8)>, width: u8| {
+        let sign = terms[0].1;
+        let terms = terms.into_iter().map(|(slot, times)| (slot, times * sign)).collect();
+        let sum = Sum { terms, width };
+        let at = found.iter().position(|known| *known == sum).or_else(|| {
+            found.push(sum);
+            (found.len() <= MOST).then_some(found.len() - 1)
+        });
+        found.truncate(MOST);
+        at.map(|at| (at as u32, sign))
+    };
+    for (from, to) in blocks {
+        let mut known: BTreeMap<u32, Expansion> = BTreeMap::new();
+        for step in &mut steps[from as usize..to as usize] {
+            let instruction = &step.instruction;
+            let slot = |of: Option<&Operand<'_>>, width: u8| match of {
+                Some(Operand::Register(register)) => slot_of.get(register).copied().filter(|slot| widths[*slot as usize].1 == width),
+                _ => None,
+            };
+            if let Some((_, _, width)) = comparison(instruction.opcode)
+                && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
+                && a != b
+            {
+                let mut terms = vec![(a, 1), (b, -1)];
+                terms.sort_unstable();
+                step.apart = place(terms, width).map(|(sum, _)| sum);
+                continue;
+            }
+            let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
+            let width = type_of(kind).filter(|_| !kind.starts_with('f')).map_or(0, |(width, _)| width);
+            let operand = |nth: usize| match instruction.rest.get(nth)? {
+                Operand::Number(value) => Some(Expansion { terms: Vec::new(), offset: *value, width }),
+                of => {
+                    let slot = slot(Some(of), width)?;
+                    let plain = || Expansion { terms: vec![(slot, 1)], offset: 0, width };
+                    Some(known.get(&slot).filter(|known| known.width == width).cloned().unwrap_or_else(plain))
+                }
+            };
+            let number = |value: i128| Expansion { terms: Vec::new(), offset: value, width };
+            let expansion = (|| match head {
+                _ if step.is_wild || instruction.guard.is_some() || instruction.first.len() != 1 || !matches!(width, 32 | 64) => None,
+                "mov" => operand(0),
+                "add" => operand(0)?.plus(&operand(1)?, 1),
+                "sub" => operand(0)?.plus(&operand(1)?, -1),
+                "neg" => number(0).plus(&operand(0)?, -1),
+                "not" => number(-1).plus(&operand(0)?, -1),
+                _ => None,
+            })();
+            if let Some(expansion) = &expansion {
+                let (plus, minus) =
+                    (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
+                if plus && minus {
+                    step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
+                }
+            }
+            for &written in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                known.remove(&written);
+                known.retain(|_, expansion| expansion.terms.iter().all(|(slot, _)| *slot != written));
+            }
+            if let (Some(expansion), [written]) = (expansion, &step.writes[..])
+                && *written != u32::MAX
+                && expansion.terms.iter().all(|(slot, _)| slot != written)
+            {
+                known.insert(*written, expansion);
+            }
+        }
+    }
+    found
+}
+
+impl Pass<'_, '_> {
+    /// The name of a sum from a step on that writes one of its registers.
+    fn name_of_sum(&self, step: u32, sum: u32) -> Name {
+        let steps = self.slice.steps.len() as u64;
+        let joins = self.body.graph.blocks.len() as u64 * self.slice.slots.len() as u64;
+        let name = u64::from(FIRST_NAME) + steps * 4 + joins + u64::from(step) * self.slice.sums.len() as u64 + u64::from(sum);
+        Name::try_from(name).unwrap_or(NOBODY)
+    }
+
+    /// What is known of a result by the sums in front of its step.
+    pub(super) fn by_sums(&self, step: &Step<'_>, state: &State, mut value: Value, nth: usize, width: u8) -> Value {
+        let known = |sum: u32| state.get(self.slice.first_sum + sum);
+        if let Some(sum) = step.apart
+            && let Some(apart) = known(sum)
+            && let Kind::Truth { by, not, a, b, .. } = value.kind
+            && let Some((order, _, of)) = comparison(step.instruction.opcode)
+        {
+            value.kind = Kind::Truth { by, not, a, b, apart: apart.name };
+            let zero = Range::constant(0, of);
+            let answer = match order {
+                Order::Eq | Order::Ne => apart.range.compare(order, zero, false, of),
+                _ if apart.range.value(of) == Some(0) => Some(matches!(order, Order::Le | Order::Ge)),
+                _ => None,
+            };
+            if let Some(answer) = answer {
+                value.range = Range::constant(i128::from(answer != not), 1);
+            }
+        }
+        if nth == 0
+            && let Some(derived) = step.derived
+            && let Some(sum) = known(derived.sum)
+            && self.slice.sums[derived.sum as usize].width == width
+        {
+            let range = sum.range.times(i128::from(derived.sign), width).add(Range::constant(derived.offset, width), width);
+            if let Some(both) = value.range.meet(range, width) {
+                value.range = both;
+            }
+            let terms = |form: Option<Linear>| form.map_or(usize::MAX, |form| form.parts().count());
+            let form = sum.linear(width).zip(Linear::constant(derived.offset, width));
+            let form = form.and_then(|(form, offset)| offset.plus(form, i64::from(derived.sign)));
+            if value.name == NOBODY && terms(form) < terms(value.form) && terms(form) > 0 {
+                value.form = form;
+            }
+        }
+        value
+    }
+
+    /// Sees to it that the sums which a step is about are known as well as their registers are.
+    pub(super) fn find_sums(&self, index: u32, step: &Step<'_>, state: &mut State) {
+        for number in step.apart.into_iter().chain(step.derived.map(|derived| derived.sum)) {
+            let slot = self.slice.first_sum + number;
+            if state.get(slot).is_none() {
+                let sum = self.total(number, state);
+                Self::put(slot, self.name_of_sum(index, number), sum, state);
+            }
+        }
+    }
+
+    /// A sum by what is known of its registers.
+    fn total(&self, number: u32, state: &State) -> Value {
+        let of = &self.slice.sums[number as usize];
+        let width = of.width;
+        let mut form = Linear::constant(0, width);
+        let mut range = Range::constant(0, width);
+        for (term, times) in &of.terms {
+            let value = state.get(*term).copied().unwrap_or_else(|| Value::unknown(width));
+            form = form.zip(value.linear(width)).and_then(|(form, more)| form.plus(more, i64::from(*times)));
+            range = range.add(value.range.times(i128::from(*times), width), width);
+        }
+        let root = form.and_then(|form| form.alone()).and_then(|(name, _)| state.named(name, self.slice));
+        if let Some(form) = form
+            && let Some(both) = range.meet(form.range(root.map_or(Range::full(width), |root| root.range), width), width)
+        {
+            range = both;
+        }
+        Value { form: form.filter(|form| form.parts().next().is_some()), ..Value::of(range) }
+    }
+
+    /// For a register that a step copied from another: the sum that has that one in its place.
+    fn copied(&self, step: u32, slot: u32, of: &Sum, state: &State) -> Option<Value> {
+        let instruction = &self.slice.steps[step as usize].instruction;
+        let [Operand::Register(from)] = instruction.rest[..] else { return None };
+        if !instruction.opcode.starts_with("mov.") || instruction.guard.is_some() {
+            return None;
+        }
+        let from = self.slice.find(from)?;
+        let mut terms = of.terms.clone();
+        for (term, _) in terms.iter_mut().filter(|(term, _)| *term == slot) {
+            *term = from;
+        }
+        terms.sort_unstable();
+        let sign = terms[0].1;
+        for (_, times) in &mut terms {
+            *times *= sign;
+        }
+        let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize].terms == terms)?;
+        let value = *state.get(self.slice.first_sum + number)?;
+        if sign == 1 {
+            return Some(value);
+        }
+        let form = value.linear(of.width).zip(Linear::constant(0, of.width)).and_then(|(form, zero)| zero.plus(form, -1));
+        let range = value.range.times(-1, of.width);
+        Some(Value { form: form.filter(|form| form.parts().next().is_some()), ..Value::of(range) })
+    }
+
+    /// What sums are once a step has written a register that they hold, and moved it by so much at least and at most if that is known.
+    pub(super) fn follow_sums(&self, step: u32, slot: u32, moved: Option<(i64, i64)>, state: &mut State) {
+        for &number in self.slice.sums_of(slot) {
+            let sum_slot = self.slice.first_sum + number;
+            let of = &self.slice.sums[number as usize];
+            let width = of.width;
+            let times = of.terms.iter().find(|(term, _)| *term == slot).map_or(1, |(_, times)| *times);
+            if let Some(copy) = self.copied(step, slot, of, state) {
+                Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
+                continue;
+            }
+            let mut new = self.total(number, state);
+            let moved = moved.map(|(lo, hi)| Range::between(lo.into(), hi.into(), width).times(times.into(), width));
+            if let (Some(before), Some(moved)) = (state.get(sum_slot), moved) {
+                let stepped = sum(*before, Value::of(moved), width);
+                new.since = stepped.since;
+                if let Some(both) = new.range.meet(stepped.range, width) {
+                    new.range = both;
+                }
+                if new.form.is_none() {
+                    let moved = moved.signed(width);
+                    let offsets = i64::try_from(moved.lo).ok().zip(i64::try_from(moved.hi).ok());
+                    new.form = before.linear(width).zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
+                }
+            }
+            Self::put(sum_slot, self.name_of_sum(step, number), new, state);
+        }
+    }
+}
