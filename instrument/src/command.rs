@@ -11,20 +11,17 @@
 //!
 //! If several apply, the largest. One input that fails keeps none of the others from being written.
 //!
-//! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `config` (cuinstr.toml, with `glob`) → `input` → `job` (one input)
-//! → `output` → `listing`, `summary` (what is printed). `verify`, with `exceptions` and `sarif`, stands for itself, and so does
-//! `audit`.
+//! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `job` (one input)
+//! → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher; `verify`, with `exceptions` and `sarif`, stands for itself, and so does `audit`.
 
 mod audit;
 mod batch;
 mod cli;
-mod config;
 mod duration;
 mod exceptions;
 mod explain;
-mod glob;
-mod input;
 mod job;
+mod launch;
 mod listing;
 mod output;
 mod report;
@@ -59,12 +56,16 @@ impl From<Status> for ExitCode {
 ///
 /// # Errors
 /// If standard output can't be written, for another reason than that nobody reads it any more.
-pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<Status> {
-    perform(arguments).or_else(|error| {
+pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    let arguments: Vec<OsString> = arguments.collect();
+    if let Some(call) = launch::Call::read(&arguments) {
+        return Ok(call.run());
+    }
+    perform(arguments.into_iter()).map(Status::into).or_else(|error| {
         let usage = error.downcast::<clap::Error>()?;
         // Help and version come this way too, with exit code 0.
         let _ = usage.print();
-        Ok(if usage.exit_code() == 0 { Status::Done } else { Status::Usage })
+        Ok(if usage.exit_code() == 0 { Status::Done } else { Status::Usage }.into())
     })
 }
 

@@ -11,6 +11,8 @@
 mod apply;
 mod asm;
 mod bound;
+#[cfg(feature = "build")]
+pub mod build;
 mod calls;
 mod census;
 mod cost;
@@ -22,6 +24,8 @@ mod function;
 mod hardware;
 mod induction;
 mod invariant;
+#[cfg(feature = "launcher")]
+pub mod launcher;
 mod macros;
 pub mod options;
 mod place;
@@ -29,6 +33,8 @@ mod plan;
 mod poll;
 pub mod position;
 pub mod prelude;
+#[cfg(feature = "project")]
+pub mod project;
 mod read_only;
 pub mod render;
 mod rewrite;

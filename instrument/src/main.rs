@@ -7,12 +7,13 @@ mod command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match command::run(std::env::args_os()) {
-        Ok(status) => status.into(),
-        Err(error) => {
-            // Nobody may be left to read this either; the exit code says it too.
-            let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {error:#}\n"));
-            command::Status::Io.into()
-        }
+    // nvcc, started by this program, may call it in place of the host's compiler.
+    if let Some(code) = cuinstr::launcher::answer() {
+        return code.into();
     }
+    command::run(std::env::args_os()).unwrap_or_else(|error| {
+        // Nobody may be left to read this either; the exit code says it too.
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {error:#}\n"));
+        command::Status::Io.into()
+    })
 }

@@ -1,9 +1,10 @@
 //! What a user can ask of a rewrite.
 
 use crate::diagnostic::Code;
+use serde::{Deserialize, Serialize};
 
 /// Where the polls of a loop stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Polls {
     /// Whenever an allowance of iterations is used up; loops that provably end soon have none.
     #[default]
@@ -16,7 +17,7 @@ pub enum Polls {
 }
 
 /// What a thread does at its kernel's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AtExit {
     /// Asks once.
     #[default]
@@ -26,7 +27,7 @@ pub enum AtExit {
 }
 
 /// Limits compiled in for hosts that arm nothing. Each is absent by default: a host that knows nothing never gets truncated results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// Nanoseconds of `%globaltimer` from the entry of a thread's block.
     pub timeout_ns: Option<u64>,
@@ -48,7 +49,7 @@ impl Limits {
 }
 
 /// What a macro in front of a function's name makes of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Space {
     /// `__global__`.
     Kernel,
@@ -59,7 +60,7 @@ pub enum Space {
 }
 
 /// A macro that stands for function attributes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceMacro {
     /// Its name.
     pub name: String,

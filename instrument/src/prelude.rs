@@ -16,10 +16,22 @@ const PIECE: usize = 1000;
 
 /// The whole prelude.
 pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
+    let mut text = device_side(options, has_barriers(sites));
+    text.push_str(&record(sites));
+    let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
+    text
+}
+
+/// Whether threads check at a barrier of this file if others of their block have left.
+pub(crate) fn has_barriers(sites: &SiteMap) -> bool {
+    sites.sites.iter().any(|site| site.kind == Kind::Barrier)
+}
+
+/// The device side of the ABI, the same for all files of a translation unit.
+pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
-    let has_barriers = sites.sites.iter().any(|site| site.kind == Kind::Barrier);
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
-    let mut text = TEMPLATE
+    TEMPLATE
         .replace("@CONTROL_BLOCK@", control::c_text().trim_end())
         .replace("@TIMEOUT_NS@", &limit(options.limits.timeout_ns))
         .replace("@BUDGET_CYCLES@", &limit(options.limits.budget_cycles))
@@ -29,14 +41,11 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
         .replace("@FIRST_PACE@", &poll::FIRST_PACE.to_string())
         .replace("@MOST_PACE@", &poll::MOST_PACE.to_string())
         .replace("@SHORT@", &poll::SHORT.to_string())
-        .replace("@GAP@", &poll::GAP.to_string());
-    text.push_str(&record(sites));
-    let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
-    text
+        .replace("@GAP@", &poll::GAP.to_string())
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.
-fn record(sites: &SiteMap) -> String {
+pub(crate) fn record(sites: &SiteMap) -> String {
     let json = sites.to_json();
     let bytes = format!("{SITES_MAGIC}{:08x} {json}", json.len());
     let mut text = format!("static __device__ __attribute__((used)) const char __cuinstr_sites_{}[] =", sites.hash);

@@ -2,14 +2,14 @@
 
 use super::Status;
 use super::cli::{AuditArgs, AuditFormat, Format};
-use super::config;
-use super::input::Input;
 use super::output;
 use super::report::{Style, status_of, to_stderr};
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::options::Options;
 use cuinstr::position::LineIndex;
+use cuinstr::project::config;
+use cuinstr::project::input::Input;
 use cuinstr::site::{Form, Kind, Site};
 use cuinstr_clang::{Error, Function, Loop, Place, Unit, parse};
 use serde_json::json;

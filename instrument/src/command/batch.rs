@@ -2,8 +2,6 @@
 
 use super::Status;
 use super::cli::{Format, RewriteArgs, usage_error};
-use super::config::{self, BadConfig, Config};
-use super::input::Input;
 use super::job::{Done, Job};
 use super::output;
 use super::report::{Style, status_of, to_stderr};
@@ -11,6 +9,8 @@ use super::summary::Tally;
 use anyhow::Context;
 use clap::error::ErrorKind;
 use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::project::config::{self, BadConfig, Config};
+use cuinstr::project::input::Input;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
@@ -102,8 +102,8 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     if let Some(path) = args.sites.as_ref().filter(|_| !site_maps.is_empty()) {
         status = status.max(write_site_maps(path, &site_maps, style)?);
     }
-    if !args.quiet && !args.list && !args.diff {
-        to_stderr(&tally.render(args.format, &args.limits()));
+    if !args.how.quiet && !args.list && !args.diff {
+        to_stderr(&tally.render(args.format, &args.how.limits()));
     }
     Ok(status)
 }
@@ -162,7 +162,7 @@ fn place(path: &Path) -> PathBuf {
 }
 
 fn config_path(args: &RewriteArgs, input: &Input) -> Option<PathBuf> {
-    args.config.clone().or_else(|| config::find(&input.folder()?))
+    args.how.config.clone().or_else(|| config::find(&input.folder()?))
 }
 
 /// Files that this run reads and so must not write.
@@ -221,7 +221,7 @@ fn identity(path: &Path) -> Option<Identity> {
 
 /// A bar where someone looks at it, and nothing anywhere else.
 fn progress_bar(args: &RewriteArgs, jobs: usize) -> ProgressBar {
-    if jobs < 2 || args.quiet || args.format == Format::Json || !std::io::stderr().is_terminal() {
+    if jobs < 2 || args.how.quiet || args.format == Format::Json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} files").expect("the template is sound");

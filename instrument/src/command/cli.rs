@@ -4,11 +4,13 @@ use super::duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
-use cuinstr::options::{AtExit, DeviceMacro, Limits, Polls, Space};
+use cuinstr::options::{AtExit, DeviceMacro, Limits, Polls};
+use cuinstr::project::config::{is_identifier, space_of};
 use std::path::PathBuf;
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
+       cuinstr nvcc <ARG>...
        cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
        cuinstr audit [--format <FORMAT>] <FILE> [-- <NVCC FLAGS>...]
        cuinstr explain [CODE]";
@@ -21,6 +23,7 @@ Examples:
   cuinstr kernel.cu --list                           show what is polled, and how
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
+  cuinstr nvcc -c kernel.cu -o kernel.o              compile with nvcc, on rewritten source; options in CUINSTR_FLAGS
   cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
   cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
   cuinstr explain CI012                              what a code means and what to do
@@ -167,6 +170,17 @@ pub(crate) struct RewriteArgs {
     #[arg(long, conflicts_with_all = ["output", "sites"])]
     pub(crate) diff: bool,
 
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+
+    /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
+    #[arg(long, value_enum, default_value_t = Format::Full)]
+    pub(crate) format: Format,
+}
+
+/// How sources are rewritten.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
     /// Stop threads that run longer than this, whoever launches them: a number and ns, us, ms, s or m, such as 2s.
     ///
     /// The time counts for each thread from its own entry, since a host that knows nothing resets no clock: of a launch with more blocks than
@@ -203,13 +217,21 @@ pub(crate) struct RewriteArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
-    #[arg(long, value_enum, default_value_t = Format::Full)]
-    pub(crate) format: Format,
-
     /// Print diagnostics only: no summary, no progress bar.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What `CUINSTR_FLAGS` may hold.
+#[derive(Debug, Parser)]
+#[command(name = "CUINSTR_FLAGS", no_binary_name = true, disable_help_flag = true, override_usage = "CUINSTR_FLAGS=\"[OPTIONS]\"")]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+
+    /// Fail if the proof finds a loop in the compiled PTX that is neither polled nor bounded.
+    #[arg(long)]
+    pub(crate) verify: bool,
 }
 
 /// How diagnostics look.
@@ -262,7 +284,7 @@ pub(crate) fn usage_error(kind: ErrorKind, message: impl std::fmt::Display) -> c
     Cli::command().error(kind, message)
 }
 
-impl RewriteArgs {
+impl HowArgs {
     /// Limits that get compiled in.
     pub(crate) fn limits(&self) -> Limits {
         Limits { timeout_ns: self.timeout, budget_cycles: self.budget_cycles, fuel: self.fuel }
@@ -284,7 +306,9 @@ impl RewriteArgs {
             AtExitArg::Gate => AtExit::Gate,
         }
     }
+}
 
+impl RewriteArgs {
     /// What no attribute above can say.
     fn check(&self) -> Result<(), clap::Error> {
         if !self.list && !self.diff && self.output.is_none() && self.sites.is_none() {
@@ -318,21 +342,6 @@ fn device_macro(text: &str) -> Result<DeviceMacro, String> {
     }
     let space = space_of(space).ok_or_else(|| format!("`{space}` is none of device, kernel, host-device"))?;
     Ok(DeviceMacro { name: name.to_owned(), space })
-}
-
-/// The space that `device`, `kernel` or `host-device` names.
-pub(crate) fn space_of(word: &str) -> Option<Space> {
-    match word {
-        "device" => Some(Space::Device),
-        "kernel" => Some(Space::Kernel),
-        "host-device" => Some(Space::HostDevice),
-        _ => None,
-    }
-}
-
-/// Whether the text could name a macro.
-pub(crate) fn is_identifier(text: &str) -> bool {
-    !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(|c| c == '_' || c == '$' || c.is_alphanumeric())
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::Status;
 use super::cli::{Format, RewriteArgs};
-use super::config::{Config, slashes};
-use super::input::Input;
 use super::report::{Style, status_of};
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::options::Options;
+use cuinstr::project::config::{Config, slashes};
+use cuinstr::project::input::Input;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
 use cuinstr::{Rewrite, rewrite};
@@ -113,7 +113,8 @@ impl Job<'_> {
     pub(crate) fn failed(&self, bytes: &[u8], diagnostics: &[Diagnostic]) -> Done {
         let mut stderr = self.style.render(&self.input.name, bytes, diagnostics);
         // A build that goes on would take the output of an earlier run for this one's.
-        if let Some(old) = self.destination.as_ref().filter(|path| !self.args.quiet && self.style.format != Format::Json && path.is_file())
+        if let Some(old) =
+            self.destination.as_ref().filter(|path| !self.args.how.quiet && self.style.format != Format::Json && path.is_file())
             && diagnostics.iter().all(|diagnostic| diagnostic.code != Code::OutputIsInput)
         {
             let _ = writeln!(stderr, "{} was there before and is unchanged", one_line(&old.to_string_lossy()));
@@ -125,7 +126,7 @@ impl Job<'_> {
     fn copied(&self, bytes: Vec<u8>, config: &Config) -> Done {
         let mut status = Status::Done;
         let mut stderr = String::new();
-        if !self.args.quiet && self.style.format != Format::Json {
+        if !self.args.how.quiet && self.style.format != Format::Json {
             let done = if self.destination.is_some() || self.to_stdout() { "copied unchanged" } else { "left alone" };
             stderr = format!("{}: {done}, because {} excludes it\n", one_line(&self.input.name), one_line(&config.name));
         }
@@ -142,15 +143,15 @@ impl Job<'_> {
     fn options(&self, site_path: String) -> Options {
         let mut options = Options {
             path: self.input.name.clone(),
-            polls: self.args.polls(),
-            at_exit: self.args.at_exit(),
-            limits: self.args.limits(),
-            device_macros: self.args.device_macro.clone(),
-            strict: self.args.strict,
+            polls: self.args.how.polls(),
+            at_exit: self.args.how.at_exit(),
+            limits: self.args.how.limits(),
+            device_macros: self.args.how.device_macro.clone(),
+            strict: self.args.how.strict,
             ..Options::default()
         };
         if let Some(config) = self.config {
-            let own = config.device_macros.iter().filter(|own| self.args.device_macro.iter().all(|other| other.name != own.name));
+            let own = config.device_macros.iter().filter(|own| self.args.how.device_macro.iter().all(|other| other.name != own.name));
             options.device_macros.extend(own.cloned());
             options.loop_macros.clone_from(&config.loop_macros);
             options.leave_alone.clone_from(&config.leave_alone);

@@ -3,12 +3,12 @@
 use super::Status;
 use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
-use super::input::Input;
 use super::output;
 use super::report::{Style, status_of};
 use super::sarif;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::project::input::Input;
 use cuinstr::render::{self, Source, one_line};
 use cuinstr::verify::report::{Loop, Place, Report, Verdict};
 use cuinstr::verify::verify_ptx;

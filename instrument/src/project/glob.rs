@@ -4,7 +4,7 @@
 ///
 /// `?` is one byte and `*` any number of them, both without `/`; `**` is any number of bytes, and `**/` may also be nothing.
 /// A pattern that matches a folder matches all that is in it.
-pub(crate) fn matches(pattern: &str, path: &str) -> bool {
+pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let pattern = pattern.strip_suffix('/').unwrap_or(pattern).as_bytes();
     let path = path.strip_prefix("./").unwrap_or(path).as_bytes();
@@ -44,7 +44,7 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// Whether the pattern can match more than the one path that it spells.
-pub(crate) fn is_pattern(text: &str) -> bool {
+pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 

@@ -1,33 +1,36 @@
 //! Inputs: where they are, what they are called, what they hold.
 
-use cuinstr::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// One source as the user named it.
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub struct Input {
     /// Path as spelled; `-` is standard input.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Path for messages and for `#line`. Bytes that are no UTF-8 are replaced.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 impl Input {
     /// The input that this argument names.
-    pub(crate) fn new(path: &Path) -> Self {
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
         let name = if path.as_os_str() == "-" { "<stdin>".to_owned() } else { path.to_string_lossy().into_owned() };
         Self { path: path.to_owned(), name }
     }
 
     /// Whether it is standard input.
-    pub(crate) fn is_stdin(&self) -> bool {
+    #[must_use]
+    pub fn is_stdin(&self) -> bool {
         self.path.as_os_str() == "-"
     }
 
     /// The folder that it lies in, absolute and without links; the current one for standard input.
-    pub(crate) fn folder(&self) -> Option<PathBuf> {
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
         let folder = match self.path.parent() {
             Some(parent) if !self.is_stdin() && !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -39,7 +42,7 @@ impl Input {
     ///
     /// # Errors
     /// A diagnostic if it can't be read, or is too large to be worth reading.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, Box<Diagnostic>> {
+    pub fn read(&self) -> Result<Vec<u8>, Box<Diagnostic>> {
         // One byte more than offsets of 32 bits can hold: enough for the library to see that it is too much, and `/dev/zero` ends.
         const LIMIT: u64 = 1 << 32;
         let read = |reader: &mut dyn Read| {
@@ -58,7 +61,8 @@ impl Input {
 }
 
 /// The diagnostic for a file that can't be read.
-pub(crate) fn cannot_read(error: &io::Error) -> Box<Diagnostic> {
+#[must_use]
+pub fn cannot_read(error: &io::Error) -> Box<Diagnostic> {
     let (message, help) = match error.kind() {
         io::ErrorKind::NotFound => ("the file does not exist".to_owned(), "check the path"),
         io::ErrorKind::IsADirectory => ("this is a folder, not a file".to_owned(), "name the files in it, for example with `folder/*.cu`"),

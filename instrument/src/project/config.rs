@@ -1,10 +1,9 @@
 //! `cuinstr.toml`: what a project says once instead of on each command line.
 
-use super::cli::{is_identifier, space_of};
 use super::glob;
 use super::input::{Input, cannot_read};
-use cuinstr::diagnostic::{Code, Diagnostic, Severity};
-use cuinstr::options::{DeviceMacro, Waiver};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::options::{DeviceMacro, Space, Waiver};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,34 +14,35 @@ const NAME: &str = "cuinstr.toml";
 
 /// A configuration file that holds.
 #[derive(Debug)]
-pub(crate) struct Config {
+pub struct Config {
     /// Path for messages.
-    pub(crate) name: String,
+    pub name: String,
     /// Folder of the file, absolute and without links: the root of the project.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// Macros that mark device functions.
-    pub(crate) device_macros: Vec<DeviceMacro>,
+    pub device_macros: Vec<DeviceMacro>,
     /// Macros that open a loop.
-    pub(crate) loop_macros: Vec<String>,
+    pub loop_macros: Vec<String>,
     /// Functions that are left as they are.
-    pub(crate) leave_alone: Vec<String>,
+    pub leave_alone: Vec<String>,
     exclude: Vec<String>,
     waivers: Vec<(Option<String>, Waiver)>,
 }
 
 /// A configuration file that does not.
 #[derive(Debug)]
-pub(crate) struct BadConfig {
+pub struct BadConfig {
     /// Path for messages.
-    pub(crate) name: String,
+    pub name: String,
     /// What it holds, as far as it could be read.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// What is wrong with it: at least one error.
-    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// The nearest `cuinstr.toml`, in this folder or above it.
-pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn find(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(crate) fn load(path: &Path) -> Result<Config, BadConfig> {
+pub fn load(path: &Path) -> Result<Config, BadConfig> {
     let name = shown(path);
     let bad = |bytes: &[u8], diagnostics| BadConfig { name: shown(path), bytes: bytes.to_vec(), diagnostics };
     let bytes = std::fs::read(path).map_err(|error| bad(b"", vec![*cannot_read(&error)]))?;
@@ -61,7 +61,8 @@ pub(crate) fn load(path: &Path) -> Result<Config, BadConfig> {
 
 impl Config {
     /// The input's path relative to the project, with forward slashes; as spelled if it is not in the project.
-    pub(crate) fn relative(&self, input: &Input) -> String {
+    #[must_use]
+    pub fn relative(&self, input: &Input) -> String {
         let within = || {
             let path = input.folder()?.join(input.path.file_name()?);
             let relative = path.strip_prefix(&self.folder).ok()?;
@@ -71,20 +72,23 @@ impl Config {
     }
 
     /// Whether the input is to be copied unchanged.
-    pub(crate) fn excludes(&self, site_path: &str) -> bool {
+    #[must_use]
+    pub fn excludes(&self, site_path: &str) -> bool {
         self.exclude.iter().any(|pattern| glob::matches(pattern, site_path))
     }
 
     /// Waivers that hold in this file. One that names this very file is stale if it accepts nothing there; the others speak of further
     /// files.
-    pub(crate) fn waivers(&self, site_path: &str) -> Vec<Waiver> {
+    #[must_use]
+    pub fn waivers(&self, site_path: &str) -> Vec<Waiver> {
         let holds = |path: Option<&str>| path.is_none_or(|path| glob::matches(path, site_path));
         self.waivers.iter().filter(|(path, _)| holds(path.as_deref())).map(|(_, waiver)| waiver.clone()).collect()
     }
 }
 
 /// The path with forward slashes on every system.
-pub(crate) fn slashes(path: &str) -> String {
+#[must_use]
+pub fn slashes(path: &str) -> String {
     if std::path::MAIN_SEPARATOR == '/' { path.to_owned() } else { path.replace(std::path::MAIN_SEPARATOR, "/") }
 }
 
@@ -93,6 +97,23 @@ fn shown(path: &Path) -> String {
     let current = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
     let relative = path.strip_prefix(&current).ok().filter(|path| !current.as_os_str().is_empty() && !path.as_os_str().is_empty());
     relative.unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// The space that `device`, `kernel` or `host-device` names.
+#[must_use]
+pub fn space_of(word: &str) -> Option<Space> {
+    match word {
+        "device" => Some(Space::Device),
+        "kernel" => Some(Space::Kernel),
+        "host-device" => Some(Space::HostDevice),
+        _ => None,
+    }
+}
+
+/// Whether the text could name a macro.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(|c| c == '_' || c == '$' || c.is_alphanumeric())
 }
 
 #[derive(Deserialize)]
@@ -127,7 +148,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
     // A byte-order mark is no part of TOML; a space of the same width in its place keeps the spans true.
     let unmarked = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
     let tables: Tables = toml::from_str(unmarked.as_deref().unwrap_or(text)).map_err(|error| {
-        let message = cuinstr::render::one_line(error.message());
+        let message = crate::render::one_line(error.message());
         let diagnostic = Diagnostic::new(Code::BadConfig, message).help("`cuinstr --help` shows what the file can hold");
         vec![if let Some(span) = error.span() { diagnostic.at(span) } else { diagnostic }]
     })?;
@@ -137,7 +158,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
         list.into_iter()
             .map(|item| {
                 if !sound(item.get_ref()) {
-                    let message = format!("`{}` is no {what}", cuinstr::render::one_line(item.get_ref()));
+                    let message = format!("`{}` is no {what}", crate::render::one_line(item.get_ref()));
                     problems.push(Diagnostic::new(Code::BadConfig, message).at(item.span()));
                 }
                 item.into_inner()
@@ -152,7 +173,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
             problems.push(Diagnostic::new(Code::BadConfig, format!("`{}` is no name of a macro", name.get_ref())).at(name.span()));
         }
         let Some(known) = space_of(space.get_ref()) else {
-            let message = format!("`{}` is no space of a function", cuinstr::render::one_line(space.get_ref()));
+            let message = format!("`{}` is no space of a function", crate::render::one_line(space.get_ref()));
             problems
                 .push(Diagnostic::new(Code::BadConfig, message).at(space.span()).help("write \"device\", \"kernel\" or \"host-device\""));
             return None;
@@ -176,7 +197,7 @@ fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option
     let WaiverTable { code, function, path, reason } = table.into_inner();
     let known = Code::from_id(code.get_ref());
     if known.is_none_or(|known| known.severity() == Severity::Error) {
-        let text = cuinstr::render::one_line(code.get_ref());
+        let text = crate::render::one_line(code.get_ref());
         let message = if known.is_some() { format!("`{text}` is an error and can't be waived") } else { format!("`{text}` is no code") };
         problems.push(Diagnostic::new(Code::UnknownWaiver, message).at(code.span()).help("`cuinstr explain` lists the codes"));
     }
@@ -198,7 +219,6 @@ fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cuinstr::options::Space;
 
     fn read(text: &str) -> Result<Config, Vec<(Code, std::ops::Range<usize>)>> {
         parse(text.as_bytes(), NAME.to_owned(), PathBuf::from("/project"))

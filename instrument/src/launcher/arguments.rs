@@ -1,0 +1,416 @@
+//! nvcc's own command line, as far as it decides what is to be done: whether there may be CUDA source, and which host compiler is named.
+//!
+//! All else goes to nvcc as it is. A wrong guess here can only be one on the safe side: an argument that might name CUDA source counts as such.
+
+use super::Error;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Variables whose words nvcc puts in front of its arguments and behind them.
+pub(super) const VARIABLES: [&str; 2] = ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"];
+
+/// Options that take a value, by their long and short names; `nvcc --help` lists them.
+const WITH_VALUE: &[&str] = &[
+    "--output-file",
+    "-o",
+    "--pre-include",
+    "-include",
+    "--library",
+    "-l",
+    "--define-macro",
+    "-D",
+    "--undefine-macro",
+    "-U",
+    "--include-path",
+    "-I",
+    "--system-include",
+    "-isystem",
+    "--library-path",
+    "-L",
+    "--output-directory",
+    "-odir",
+    "--compiler-bindir",
+    "-ccbin",
+    "--archiver-binary",
+    "-arbin",
+    "--cudart",
+    "-cudart",
+    "--cudadevrt",
+    "-cudadevrt",
+    "--libdevice-directory",
+    "-ldir",
+    "--target-directory",
+    "-target-dir",
+    "--optimization-info",
+    "-opt-info",
+    "--optimize",
+    "-O",
+    "--Ofast-compile",
+    "-Ofc",
+    "--dopt",
+    "-dopt",
+    "--ftemplate-backtrace-limit",
+    "-ftemplate-backtrace-limit",
+    "--ftemplate-depth",
+    "-ftemplate-depth",
+    "--x",
+    "-x",
+    "--std",
+    "-std",
+    "--machine",
+    "-m",
+    "--compiler-options",
+    "-Xcompiler",
+    "--linker-options",
+    "-Xlinker",
+    "--archive-options",
+    "-Xarchive",
+    "--ptxas-options",
+    "-Xptxas",
+    "--nvlink-options",
+    "-Xnvlink",
+    "--static-global-template-stub",
+    "-static-global-template-stub",
+    "--device-entity-has-hidden-visibility",
+    "-device-entity-has-hidden-visibility",
+    "--threads",
+    "-t",
+    "--split-compile",
+    "-split-compile",
+    "--split-compile-extended",
+    "-split-compile-extended",
+    "--fdevice-time-trace",
+    "-fdevice-time-trace",
+    "--keep-dir",
+    "-keep-dir",
+    "--time",
+    "-time",
+    "--run-args",
+    "-run-args",
+    "--input-drive-prefix",
+    "-idp",
+    "--dependency-drive-prefix",
+    "-ddp",
+    "--drive-prefix",
+    "-dp",
+    "--dependency-target-name",
+    "-MT",
+    "--dependency-output",
+    "-MF",
+    "--gpu-architecture",
+    "-arch",
+    "--gpu-code",
+    "-code",
+    "--generate-code",
+    "-gencode",
+    "--relocatable-device-code",
+    "-rdc",
+    "--entries",
+    "-e",
+    "--maxrregcount",
+    "-maxrregcount",
+    "--ftz",
+    "-ftz",
+    "--prec-div",
+    "-prec-div",
+    "--prec-sqrt",
+    "-prec-sqrt",
+    "--fmad",
+    "-fmad",
+    "--default-stream",
+    "-default-stream",
+    "--Werror",
+    "-Werror",
+    "--diag-error",
+    "-diag-error",
+    "--diag-suppress",
+    "-diag-suppress",
+    "--diag-warn",
+    "-diag-warn",
+    "--host-linker-script",
+    "-hls",
+    "--brief-diagnostics",
+    "-brief-diag",
+    "--jump-table-density",
+    "-jtd",
+    "--device-stack-protector",
+    "-device-stack-protector",
+    "--compress-mode",
+    "-compress-mode",
+    "--frandom-seed",
+    "-frandom-seed",
+    "--sanitize",
+    "-sanitize",
+    "--qpp-config",
+    "-qpp-config",
+    "--options-file",
+    "-optf",
+    "-Xfatbin",
+    "-Xcudafe",
+    "-Xcicc",
+    "-Xopencc",
+    "-Xnvvm",
+    "--cicc-options",
+    "--fatbin-options",
+    "--cudafe-options",
+];
+
+/// Options of one letter whose value may stand in the same word, such as `-Iinclude`.
+const JOINED: &[u8] = b"IDULlOtmex";
+
+/// Options that make nvcc answer and compile nothing.
+const ANSWERS: &[&str] =
+    &["--help", "-h", "--list-gpu-code", "-code-ls", "--list-gpu-arch", "-arch-ls", "--dryrun", "-dryrun", "--clean-targets", "-clean"];
+
+/// Options that leave intermediate files behind.
+const KEEPS: &[&str] = &["--keep", "-keep", "--save-temps", "-save-temps"];
+
+/// What the command line says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CommandLine {
+    /// All words in order. Words of options files stand in place of the file's name where one of them matters.
+    pub(super) words: Vec<OsString>,
+    /// Host compilers that are named: index of the word, and where in it the path begins.
+    pub(super) host_compilers: Vec<(usize, usize)>,
+    /// The same for variables: their names and values.
+    pub(super) variables: Vec<(&'static str, OsString)>,
+    /// Host compilers named in variables.
+    pub(super) variable_compilers: Vec<OsString>,
+    /// Whether any word might name CUDA source, or make source CUDA.
+    pub(super) may_hold_cuda: bool,
+    /// Whether an input is CUDA source for sure.
+    pub(super) names_cuda: bool,
+    /// Whether nvcc compiles at all.
+    pub(super) preprocesses: bool,
+    /// `--version`.
+    pub(super) asks_version: bool,
+    /// `--dryrun`, `--verbose`: nvcc prints its commands.
+    pub(super) prints_commands: bool,
+    /// What is made.
+    pub(super) product: Product,
+    /// `-o`.
+    pub(super) output: Option<OsString>,
+    /// `-odir`.
+    pub(super) output_folder: Option<OsString>,
+    /// What is compiled or linked.
+    pub(super) sources: Vec<OsString>,
+    /// `--keep`: intermediate files stay.
+    pub(super) keeps: bool,
+}
+
+/// What nvcc makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Product {
+    /// Text for the GPU.
+    Ptx,
+    /// An object for each source.
+    Object,
+    /// A file for each source with this ending, or one program.
+    Binary(Option<&'static str>),
+    /// No code.
+    #[default]
+    Nothing,
+}
+
+/// One word that was understood.
+enum Meaning<'a> {
+    /// An option without a value, or one that is not known.
+    Flag(&'a [u8]),
+    /// An option, its value, and where the value begins in the word that holds it: this one or the next.
+    Value { name: &'a [u8], value: &'a [u8], at: usize, next: bool },
+    /// Something to compile or to link.
+    Input(&'a [u8]),
+}
+
+impl CommandLine {
+    /// Reads the words and, by `variable`, the environment's share of them.
+    ///
+    /// # Errors
+    /// If an options file can't be read.
+    pub(super) fn read(arguments: &[OsString], variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let mut line = Self { words: arguments.to_vec(), preprocesses: true, ..Self::default() };
+        let expanded = expand(arguments)?;
+        let mut facts = Facts::default();
+        facts.take(&expanded);
+        for name in VARIABLES {
+            let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
+            let words = split(value.as_bytes());
+            let mut own = Facts::default();
+            own.take(&words);
+            line.variable_compilers.extend(own.host_compilers.iter().map(|&(word, at)| from_bytes(&words[word].as_bytes()[at..])));
+            facts.merge(&own);
+            line.variables.push((name, value));
+        }
+        if !facts.host_compilers.is_empty() {
+            line.words = expanded;
+        }
+        line.host_compilers = std::mem::take(&mut facts.host_compilers);
+        line.may_hold_cuda = facts.may_hold_cuda;
+        line.names_cuda = facts.cuda_inputs > 0 || facts.language_is_cuda && facts.inputs > 0;
+        line.preprocesses = !facts.answers;
+        line.asks_version = facts.version;
+        line.prints_commands = facts.prints_commands;
+        line.product = if facts.answers { Product::Nothing } else { facts.product.unwrap_or(Product::Binary(None)) };
+        (line.output, line.output_folder, line.sources, line.keeps) = (facts.output, facts.output_folder, facts.sources, facts.keeps);
+        Ok(line)
+    }
+}
+
+/// What a list of words says.
+#[derive(Default)]
+struct Facts {
+    host_compilers: Vec<(usize, usize)>,
+    may_hold_cuda: bool,
+    language_is_cuda: bool,
+    inputs: usize,
+    cuda_inputs: usize,
+    answers: bool,
+    version: bool,
+    prints_commands: bool,
+    product: Option<Product>,
+    output: Option<OsString>,
+    output_folder: Option<OsString>,
+    sources: Vec<OsString>,
+    keeps: bool,
+}
+
+impl Facts {
+    fn take(&mut self, words: &[OsString]) {
+        let mut at = 0;
+        while at < words.len() {
+            let word = words[at].as_bytes();
+            // Whatever option it may be the value of: a word like this might be an input.
+            self.may_hold_cuda |= word.ends_with(b".cu") || word.ends_with(b".CU") || word.ends_with(b".cup");
+            let meaning = meaning(word, words.get(at + 1).map(|next| next.as_bytes()));
+            match meaning {
+                Meaning::Input(name) => {
+                    self.inputs += 1;
+                    self.sources.push(from_bytes(name));
+                    self.cuda_inputs += usize::from(name.ends_with(b".cu"));
+                }
+                Meaning::Value { name: b"-x" | b"--x", value, .. } => {
+                    self.may_hold_cuda = true;
+                    self.language_is_cuda |= value == b"cu";
+                }
+                Meaning::Value { name: b"-ccbin" | b"--compiler-bindir", at: start, next, .. } => {
+                    self.host_compilers.push((at + usize::from(next), start));
+                }
+                Meaning::Value { name: b"-o" | b"--output-file", value, .. } => self.output = Some(from_bytes(value)),
+                Meaning::Value { name: b"-odir" | b"--output-directory", value, .. } => self.output_folder = Some(from_bytes(value)),
+                Meaning::Value { name: b"-keep-dir" | b"--keep-dir", .. } => self.keeps = true,
+                Meaning::Flag(b"--version" | b"-V") => self.version = true,
+                Meaning::Flag(b"--verbose" | b"-v") => self.prints_commands = true,
+                Meaning::Flag(name) => {
+                    self.product = self.product.or(product(name));
+                    self.keeps |= KEEPS.iter().any(|keep| keep.as_bytes() == name);
+                    self.answers |= ANSWERS.iter().any(|answer| answer.as_bytes() == name);
+                    self.prints_commands |= name == b"--dryrun" || name == b"-dryrun";
+                }
+                Meaning::Value { .. } => {}
+            }
+            at += 1 + usize::from(matches!(meaning, Meaning::Value { next: true, .. }));
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.may_hold_cuda |= other.may_hold_cuda;
+        self.language_is_cuda |= other.language_is_cuda;
+        self.inputs += other.inputs;
+        self.cuda_inputs += other.cuda_inputs;
+        self.answers |= other.answers;
+        self.version |= other.version;
+        self.prints_commands |= other.prints_commands;
+        self.product = self.product.or(other.product);
+        self.keeps |= other.keeps;
+    }
+}
+
+/// What the option makes nvcc make.
+fn product(option: &[u8]) -> Option<Product> {
+    Some(match option {
+        b"-ptx" | b"--ptx" => Product::Ptx,
+        b"-c" | b"--compile" | b"-dc" | b"--device-c" | b"-dw" | b"--device-w" => Product::Object,
+        b"-cubin" | b"--cubin" => Product::Binary(Some("cubin")),
+        b"-fatbin" | b"--fatbin" => Product::Binary(Some("fatbin")),
+        b"-E"
+        | b"--preprocess"
+        | b"-M"
+        | b"--generate-dependencies"
+        | b"-MM"
+        | b"--generate-nonsystem-dependencies"
+        | b"-cuda"
+        | b"--cuda"
+        | b"-fdevice-syntax-only"
+        | b"--fdevice-syntax-only"
+        | b"-optix-ir"
+        | b"--optix-ir"
+        | b"-ltoir"
+        | b"--ltoir" => Product::Nothing,
+        _ => return None,
+    })
+}
+
+fn meaning<'a>(word: &'a [u8], next: Option<&'a [u8]>) -> Meaning<'a> {
+    if word.first() != Some(&b'-') || word.len() < 2 {
+        return Meaning::Input(word);
+    }
+    let takes_value = |name: &[u8]| WITH_VALUE.iter().any(|known| known.as_bytes() == name);
+    if takes_value(word) {
+        return match next {
+            Some(value) => Meaning::Value { name: word, value, at: 0, next: true },
+            None => Meaning::Flag(word),
+        };
+    }
+    if let Some(equals) = word.iter().position(|byte| *byte == b'=')
+        && takes_value(&word[..equals])
+    {
+        return Meaning::Value { name: &word[..equals], value: &word[equals + 1..], at: equals + 1, next: false };
+    }
+    if word[1] != b'-' && JOINED.contains(&word[1]) && takes_value(&word[..2]) {
+        return Meaning::Value { name: &word[..2], value: &word[2..], at: 2, next: false };
+    }
+    Meaning::Flag(word)
+}
+
+/// The words with those of options files in place of the files' names.
+fn expand(arguments: &[OsString]) -> Result<Vec<OsString>, Error> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    while at < arguments.len() {
+        let word = arguments[at].as_bytes();
+        let mut files: Option<&[u8]> = None;
+        if let Meaning::Value { name: b"-optf" | b"--options-file", value, next, .. } =
+            meaning(word, arguments.get(at + 1).map(|next| next.as_bytes()))
+        {
+            files = Some(value);
+            at += usize::from(next);
+        } else if word.len() > 1 && word[0] == b'@' {
+            files = Some(&word[1..]);
+        }
+        match files {
+            Some(names) => {
+                for name in names.split(|byte| *byte == b',') {
+                    let path = from_bytes(name);
+                    let text = std::fs::read(&path).map_err(|error| {
+                        Error::new(format!("the options file `{}` can't be read: {error}", path.display()), "check its path")
+                    })?;
+                    words.extend(split(&text));
+                }
+            }
+            None => words.push(arguments[at].clone()),
+        }
+        at += 1;
+    }
+    Ok(words)
+}
+
+/// Words as a shell splits them. Text that a shell would refuse (a quote without its partner) is split at blanks.
+pub(super) fn split(text: &[u8]) -> Vec<OsString> {
+    let words = shlex::bytes::split(text)
+        .unwrap_or_else(|| text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect());
+    words.into_iter().map(OsString::from_vec).collect()
+}
+
+fn from_bytes(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
+}

@@ -1,0 +1,175 @@
+//! One call of the host's compiler, made by nvcc and answered by this program.
+
+use super::preprocess::Call;
+use super::session::Knowledge;
+use super::translate::Translator;
+use super::view::{Missed, View};
+use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler};
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How often a pass is repeated because it read a file that no directive names. Each time at least one more is known.
+const ROUNDS: usize = 8;
+
+/// Does the work of the host's compiler if nvcc called this program by that name, and gives the exit code.
+///
+/// `None` if this is no such call. A program that launches nvcc (the command, or a build script) asks this before anything else.
+#[must_use]
+pub fn answer() -> Option<u8> {
+    let session = PathBuf::from(env::var_os(SESSION)?);
+    let mut arguments = env::args_os();
+    let program = PathBuf::from(arguments.next()?);
+    let name = program.file_name()?.to_owned();
+    let in_host_folder = program.parent() == Some(&session.join("host"));
+    if !in_host_folder && !session.join("bin").join(&name).is_symlink() {
+        return None;
+    }
+    let work = || -> Result<u8, Error> {
+        let knowledge = Knowledge::read(&session)?;
+        let search_path = without(&session.join("bin"), &env::var_os("PATH").unwrap_or_default());
+        let real = if in_host_folder {
+            knowledge.host_folder.as_ref().map(|folder| Path::new(folder).join(&name))
+        } else {
+            env::split_paths(&search_path).map(|folder| folder.join(&name)).find(|path| compiler::is_program(path))
+        };
+        let real = real.ok_or_else(|| {
+            let help = "install it, or name another host compiler with -ccbin";
+            Error { code: NOT_FOUND, ..Error::new(format!("the host compiler `{}` is not on PATH", name.display()), help) }
+        })?;
+        let compiler = HostCompiler { name: if in_host_folder { real.clone().into() } else { name.clone() }, path: real, search_path };
+        let call = Call::read(arguments.collect())?;
+        match call {
+            Call::Other(arguments) => Err(compiler.replace_this_process(&arguments)),
+            // There is nothing to rewrite; the compiler has the words for it.
+            Call::Cuda(call) if !Path::new(&call.main).is_file() => Err(compiler.replace_this_process(call.words())),
+            Call::Cuda(call) => {
+                // Where this can't be written, the call is in trouble anyway and says so below.
+                let _ = File::create(session.join("reached"));
+                compiler.preprocess(&session, &knowledge, &call)
+            }
+        }
+    };
+    Some(work().unwrap_or_else(|error| {
+        eprintln!("{error}");
+        error.code
+    }))
+}
+
+/// The search path without one folder.
+fn without(folder: &Path, search_path: &OsStr) -> OsString {
+    let kept = env::split_paths(search_path).filter(|entry| entry != folder);
+    env::join_paths(kept).unwrap_or_else(|_| search_path.to_owned())
+}
+
+/// The compiler that nvcc meant.
+struct HostCompiler {
+    path: PathBuf,
+    /// What it is told that it is called.
+    name: OsString,
+    search_path: OsString,
+}
+
+impl HostCompiler {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        // What it starts itself is no business of ours.
+        command.arg0(&self.name).env("PATH", &self.search_path).env_remove(SESSION);
+        command
+    }
+
+    /// Becomes it. Comes back only with the reason why not.
+    fn replace_this_process(&self, arguments: &[OsString]) -> Error {
+        super::cannot_start(&self.path, &self.command().args(arguments).exec())
+    }
+
+    /// Preprocesses rewritten source.
+    fn preprocess(&self, session: &Path, knowledge: &Knowledge, call: &super::preprocess::Cuda) -> Result<u8, Error> {
+        let mut missed: Vec<Missed> = Vec::new();
+        for round in 1.. {
+            let view = View::open(session, knowledge, call, &missed)?;
+            let pass = self.pass(&view, call)?;
+            let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
+            if pass.code == 0 && !new.is_empty() && round < ROUNDS {
+                missed.extend(new);
+                continue;
+            }
+            // What nobody can read any more does not matter.
+            let _ = io::stderr().write_all(&pass.stderr);
+            let refused = view.say(&pass.names, &knowledge.settings, !new.is_empty())?;
+            if refused || pass.code != 0 {
+                if let Some(output) = &call.output {
+                    remove(Path::new(output));
+                }
+                return Ok(pass.code.max(1));
+            }
+            if call.output.is_none() {
+                let path = view.stdout();
+                let mut file = File::open(&path).map_err(|error| Error::io("can't read", &path, &error))?;
+                let _ = io::copy(&mut file, &mut io::stdout());
+            }
+            return Ok(0);
+        }
+        unreachable!("the last round returns")
+    }
+
+    fn pass(&self, view: &View, call: &super::preprocess::Cuda) -> Result<Pass, Error> {
+        let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
+        let failed = |error: &io::Error| Error::io("can't write", &path, error);
+        let mut output = File::create(&path).map_err(|error| failed(&error))?;
+        let mut command = self.command();
+        command.args(call.arguments(view)).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| super::cannot_start(&self.path, &error))?;
+        let translator = view.translator();
+        let stderr = child.stderr.take().map(boxed);
+        let messages = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // Cut short, it is still what there was to read.
+            let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut text));
+            text
+        });
+        let names = match child.stdout.take() {
+            Some(stdout) => copy(stdout, &mut output, &translator),
+            None => Ok(BTreeSet::new()),
+        };
+        let names = names.and_then(|names| output.flush().map(|()| names));
+        if names.is_err() {
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(|error| failed(&error))?;
+        let stderr = messages.join().unwrap_or_default();
+        let names = names.map_err(|error| {
+            remove(&path);
+            failed(&error)
+        })?;
+        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names })
+    }
+}
+
+/// Removes an output that is not to be read. A device or a pipe is no output that could be removed.
+fn remove(path: &Path) {
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// What one run of the preprocessor gave.
+struct Pass {
+    code: u8,
+    stderr: Vec<u8>,
+    /// Files that it read, by the names in its line markers before translation, with whether they are a system's.
+    names: BTreeSet<(Vec<u8>, bool)>,
+}
+
+/// Copies preprocessed text with the user's paths in it, and takes note of the files that it names.
+fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator) -> io::Result<BTreeSet<(Vec<u8>, bool)>> {
+    let mut text = Vec::with_capacity(1 << 21);
+    from.read_to_end(&mut text)?;
+    translator.preprocessed(&text, to)?;
+    Ok(Translator::line_markers(&text))
+}

@@ -1,0 +1,213 @@
+//! One word in front of nvcc: `cuinstr nvcc ARGS…` behaves as that nvcc on rewritten source.
+//!
+//! nvcc has each pass of a CUDA file preprocessed by the host's compiler (`gcc -E -D__CUDACC__ …`). [`run`] starts nvcc with the arguments it was
+//! given, and with links to this very program in place of the host's compiler. Of all its calls, only those of the preprocessor on CUDA source are
+//! answered differently: they read the rewritten text, by way of a *view*, and their output names the user's own files throughout. So all that
+//! follows (messages, `__FILE__`, debug information, dependency files, names of outputs) is what nvcc makes of the user's own files, and nothing has
+//! to be known of nvcc's own options but the few in `arguments`.
+//!
+//! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
+//! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
+//! → `include` (which files a source names) → `view` (the folders that the preprocessor sees) → `unit` (one rewritten file) with `store` (shared
+//! by parallel calls) → `translate` (the user's paths again). `proof` looks at
+//! what nvcc made.
+
+mod arguments;
+mod compiler;
+mod host;
+mod include;
+mod preprocess;
+mod proof;
+mod session;
+mod settings;
+mod signal;
+mod store;
+mod translate;
+mod unit;
+mod view;
+
+#[cfg(feature = "build")]
+pub(crate) use compiler::find;
+pub use compiler::{is_nvcc, other_compiler};
+pub use host::answer;
+pub use settings::Settings;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// The variable that tells the processes below a running call where its session is.
+const SESSION: &str = "CUINSTR_SESSION";
+
+/// Exit code of a compiler that was not found, as in shells.
+const NOT_FOUND: u8 = 127;
+
+/// Why a call could not do its work: one sentence, and what to type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    message: String,
+    help: String,
+    /// The exit code that goes with it.
+    pub code: u8,
+}
+
+impl Error {
+    fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into(), code: 3 }
+    }
+
+    /// What failed in that place, and what helps against it.
+    fn io(what: &str, path: &Path, error: &io::Error) -> Self {
+        let help = match error.kind() {
+            io::ErrorKind::StorageFull => "free some space there, or set TMPDIR to a folder that has some",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "set TMPDIR to a folder that may be written",
+            _ => "set TMPDIR to another folder if this one can't be used",
+        };
+        Self::new(format!("{what} `{}`: {error}", path.display()), help)
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cuinstr: error: {}\n  help: {}", self.message, self.help)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs nvcc on rewritten source and gives its exit code, with what it prints printed.
+///
+/// `named` is how the compiler was named: a path, or a name to look for in `PATH` and then in `CUDA_HOME`. What is no CUDA compilation is left
+/// to nvcc untouched. A call that is ended by a signal ends nvcc by the same one, removes its session and dies of it.
+///
+/// # Errors
+/// If there is no such nvcc, it can't be started, or the session can't be set up. What nvcc itself finds wrong is no error here, but its exit code.
+pub fn run(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<u8, Error> {
+    launch(named, arguments, settings).map(|done| done.code)
+}
+
+/// What came of a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Done {
+    /// nvcc's exit code.
+    pub code: u8,
+    /// Gaps, one line each, also those that [`Settings::quiet`] kept from being printed.
+    pub said: BTreeSet<String>,
+}
+
+/// [`run`], and what was said.
+///
+/// # Errors
+/// As for [`run`].
+pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<Done, Error> {
+    let nvcc = compiler::find(named)?;
+    let line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name))?;
+    if line.asks_version {
+        let code = code_of(start(Command::new(&nvcc).args(arguments), &nvcc)?);
+        println!("{}", settings.version_line());
+        return Ok(Done { code, said: BTreeSet::new() });
+    }
+    // Below a running call the source is rewritten already.
+    if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
+        let error = Command::new(&nvcc).args(arguments).exec();
+        return Err(cannot_start(&nvcc, &error));
+    }
+    let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
+    let session = session::Session::begin(&nvcc, &line, settings)?;
+    let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
+    let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
+    let mut findings = BTreeSet::new();
+    if settings.verify && line.preprocesses && result == Ok(0) {
+        findings = proof::findings(&line, &session)?;
+        for finding in &findings {
+            eprintln!("{finding}");
+        }
+        result = if findings.is_empty() { Ok(0) } else { Ok(1) };
+    }
+    let reached = session.was_reached();
+    let names_cuda = line.names_cuda;
+    let mut said = view::said(session.folder());
+    said.extend(findings);
+    drop(session);
+    let code = result?;
+    watch.end();
+    if code == 0 && names_cuda && line.preprocesses && !reached {
+        return Err(Error::new(
+            "nvcc compiled CUDA source without asking the host compiler that cuinstr put in place, so nothing was rewritten",
+            "name the host compiler with -ccbin on the command line, not in nvcc.profile",
+        ));
+    }
+    Ok(Done { code, said })
+}
+
+/// Runs nvcc in its session and waits for it.
+fn supervise(
+    nvcc: &Path,
+    line: &arguments::CommandLine,
+    further: &[OsString],
+    session: &session::Session,
+    watch: &signal::Watch,
+) -> Result<u8, Error> {
+    let mut command = Command::new(nvcc);
+    command.args(session.arguments(line)).args(further).env(SESSION, session.folder()).env("PATH", session.search_path());
+    for (name, value) in session.variables(line) {
+        command.env(name, value);
+    }
+    if line.prints_commands {
+        command.stderr(Stdio::piped()).stdout(Stdio::piped());
+    }
+    let mut child = command.spawn().map_err(|error| cannot_start(nvcc, &error))?;
+    watch.forward_to(&child);
+    if line.prints_commands {
+        // The commands that nvcc prints hold paths of ours, which are gone afterwards and which build systems read.
+        let readers = [(child.stdout.take().map(boxed), false), (child.stderr.take().map(boxed), true)];
+        std::thread::scope(|scope| {
+            for (reader, to_stderr) in readers {
+                let Some(reader) = reader else { continue };
+                scope.spawn(move || {
+                    let out: &mut dyn Write = if to_stderr { &mut io::stderr() } else { &mut io::stdout() };
+                    copy_lines(reader, out, |text| session.translate_commands(text));
+                });
+            }
+        });
+    }
+    let status = child.wait().map_err(|error| Error::new(format!("nvcc can't be waited for: {error}"), "try again"))?;
+    Ok(code_of(status))
+}
+
+fn boxed(reader: impl io::Read + Send + 'static) -> Box<dyn io::Read + Send> {
+    Box::new(reader)
+}
+
+/// Copies line by line. That nobody reads on is no error of ours.
+fn copy_lines(reader: impl io::Read, out: &mut (impl Write + ?Sized), translate: impl Fn(&[u8]) -> Vec<u8>) {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        let _ = out.write_all(&translate(&line)).and_then(|()| out.flush());
+        line.clear();
+    }
+}
+
+fn start(command: &mut Command, program: &Path) -> Result<ExitStatus, Error> {
+    command.status().map_err(|error| cannot_start(program, &error))
+}
+
+fn cannot_start(program: &Path, error: &io::Error) -> Error {
+    let help = "name nvcc by its path, for example `cuinstr /usr/local/cuda/bin/nvcc …`";
+    Error { code: NOT_FOUND, ..Error::new(format!("`{}` can't be started: {error}", program.display()), help) }
+}
+
+/// The exit code of a process, as shells give it.
+fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// An absolute path of it that need not exist.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,235 @@
+//! The arguments of the host's compiler where it preprocesses CUDA source for nvcc.
+
+use super::Error;
+use super::view::View;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Options whose value is the next word.
+const SEPARATE: &[&str] = &[
+    "-I",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-imacros",
+    "-D",
+    "-U",
+    "-o",
+    "-x",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-L",
+    "-l",
+    "-T",
+    "-u",
+    "-z",
+    "-B",
+    "-A",
+    "-e",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-Xlinker",
+    "-Xclang",
+    "--param",
+    "-isysroot",
+    "--sysroot",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-imultilib",
+    "-cxx-isystem",
+    "-target",
+    "-arch",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-dumpbase-ext",
+];
+
+/// One call.
+pub(super) enum Call {
+    /// A pass over CUDA source.
+    Cuda(Box<Cuda>),
+    /// Anything else, to be done as it is.
+    Other(Vec<OsString>),
+}
+
+/// A pass over CUDA source.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cuda {
+    words: Vec<OsString>,
+    main_word: usize,
+    /// Words that make up `-o FILE`, which this program writes itself.
+    output_words: Vec<usize>,
+    paths: Vec<Place>,
+    /// The source as nvcc names it.
+    pub(super) main: OsString,
+    /// Where the result goes; standard output if absent.
+    pub(super) output: Option<OsString>,
+    /// Folders for `#include "…"` alone, in order.
+    pub(super) quote: Vec<OsString>,
+    /// Folders for both kinds of `#include`, in order; those of `CPATH` behind the others, as the compiler has it.
+    pub(super) include: Vec<OsString>,
+    /// Folders of the system.
+    pub(super) system: Vec<OsString>,
+    /// Files that are included before the source.
+    pub(super) forced: Vec<OsString>,
+    from_environment: usize,
+}
+
+/// A path among the words, that another may take the place of.
+#[derive(Debug, Clone)]
+struct Place {
+    word: usize,
+    at: usize,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Quote(usize),
+    Include(usize),
+    Forced(usize),
+}
+
+impl Call {
+    /// Understands the words.
+    ///
+    /// # Errors
+    /// If a file of further words can't be read.
+    pub(super) fn read(arguments: Vec<OsString>) -> Result<Self, Error> {
+        let is = |option: &str| arguments.iter().any(|word| word == option);
+        if !is("-E") || !arguments.iter().any(|word| word == "-D__CUDACC__" || word == "__CUDACC__") {
+            return Ok(Self::Other(arguments));
+        }
+        let words = expand(arguments)?;
+        let mut call = Cuda::default();
+        let mut at = 0;
+        let mut main = None;
+        while at < words.len() {
+            let word = words[at].as_bytes();
+            if word.first() != Some(&b'-') || word.len() == 1 {
+                main = Some(at);
+                at += 1;
+                continue;
+            }
+            // The longest option wins: `-include` is no `-I`, and `-isystem` no `-i`.
+            let separate = SEPARATE.iter().find(|option| option.as_bytes() == word);
+            let (name, value_word, start) = match separate {
+                Some(option) if at + 1 < words.len() => (option.as_bytes(), at + 1, 0),
+                Some(option) => (option.as_bytes(), at, word.len()),
+                None => {
+                    let joined = ["-isystem", "-iquote", "-idirafter", "-include", "-I", "-o"];
+                    let joined = joined.iter().find(|option| word.starts_with(option.as_bytes()));
+                    joined.map_or((word, at, word.len()), |option| (option.as_bytes(), at, option.len()))
+                }
+            };
+            let value = OsStr::from_bytes(&words[value_word].as_bytes()[start..]).to_owned();
+            let place = |what| Place { word: value_word, at: start, what };
+            match name {
+                b"-I" if value != "-" => {
+                    call.paths.push(place(What::Include(call.include.len())));
+                    call.include.push(value);
+                }
+                b"-iquote" => {
+                    call.paths.push(place(What::Quote(call.quote.len())));
+                    call.quote.push(value);
+                }
+                b"-isystem" | b"-idirafter" | b"-cxx-isystem" => call.system.push(value),
+                b"-include" => {
+                    call.paths.push(place(What::Forced(call.forced.len())));
+                    call.forced.push(value);
+                }
+                b"-o" => {
+                    call.output_words = (at..=value_word).collect();
+                    call.output = Some(value).filter(|value| value != "-");
+                }
+                _ => {}
+            }
+            at = value_word + 1;
+        }
+        let Some(main) = main else { return Ok(Self::Other(words)) };
+        call.main_word = main;
+        call.main.clone_from(&words[main]);
+        call.words = words;
+        if let Some(path) = std::env::var_os("CPATH").filter(|path| !path.is_empty()) {
+            // An empty entry is the current folder.
+            let folders =
+                std::env::split_paths(&path).map(|path| if path.as_os_str().is_empty() { ".".into() } else { path.into_os_string() });
+            call.include.extend(folders);
+            call.from_environment = call.include.len() - call.paths.iter().filter(|path| matches!(path.what, What::Include(_))).count();
+        }
+        Ok(Self::Cuda(Box::new(call)))
+    }
+}
+
+impl Cuda {
+    /// All words, as nvcc gave them.
+    pub(super) fn words(&self) -> &[OsString] {
+        &self.words
+    }
+
+    /// The words of a call that reads the view.
+    pub(super) fn arguments(&self, view: &View) -> Vec<OsString> {
+        let mut words = Vec::with_capacity(self.words.len() + 4);
+        let mut prelude = view.prelude();
+        for (index, word) in self.words.iter().enumerate() {
+            if self.output_words.contains(&index) {
+                continue;
+            }
+            if index == self.main_word {
+                // Without a forced include of nvcc's, the source itself comes first.
+                words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
+                words.push(view.main().into());
+                continue;
+            }
+            let path = self.paths.iter().find(|path| path.word == index);
+            let replacement = path.and_then(|path| match path.what {
+                What::Quote(index) => view.quote(index),
+                What::Include(index) => view.include(index),
+                What::Forced(index) => view.forced(index),
+            });
+            match (path, replacement) {
+                (Some(path), Some(replacement)) => {
+                    let mut bytes = word.as_bytes()[..path.at].to_vec();
+                    bytes.extend_from_slice(replacement.as_os_str().as_bytes());
+                    words.push(OsString::from_vec(bytes));
+                }
+                _ => words.push(word.clone()),
+            }
+            // CUDA's own names come first, then ours, then what the user has included before the source.
+            if path.is_some_and(|path| path.what == What::Forced(0)) && is_runtime_header(&self.forced[0]) {
+                words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
+            }
+        }
+        let first = self.include.len() - self.from_environment;
+        for index in first..self.include.len() {
+            words.push("-I".into());
+            words.push(view.include(index).map_or_else(|| self.include[index].clone(), Into::into));
+        }
+        words
+    }
+}
+
+/// Whether it is the header that nvcc itself puts in front of all CUDA source.
+pub(super) fn is_runtime_header(name: &OsStr) -> bool {
+    Path::new(name) == Path::new("cuda_runtime.h")
+}
+
+/// The words with those of `@FILE` in place of it, as the compiler reads them. What is no such file is a word.
+fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+    let mut words = Vec::with_capacity(arguments.len());
+    for word in arguments {
+        match word.as_bytes().strip_prefix(b"@").map(|name| Path::new(OsStr::from_bytes(name))).filter(|path| path.is_file()) {
+            Some(path) => {
+                let text = std::fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
+                words.extend(super::arguments::split(&text));
+            }
+            None => words.push(word),
+        }
+    }
+    Ok(words)
+}

@@ -1,0 +1,339 @@
+//! The folder of one call of nvcc: links in place of the host's compiler, and the views that its passes read. It is removed when the call ends.
+//!
+//! All sessions of a user lie in one folder, beside the store that they share:
+//!
+//! | path | is |
+//! | --- | --- |
+//! | `cuinstr-UID/lock` | held while sessions are made and removed |
+//! | `cuinstr-UID/store/` | rewritten headers; removed with the last session |
+//! | `cuinstr-UID/s-*/lock` | held by the call and all processes below it, as long as one of them lives |
+//! | `cuinstr-UID/s-*/session.json` | what those processes must know |
+//! | `cuinstr-UID/s-*/bin/`, `host/` | links named as the host's compiler, for the search path and in place of a folder |
+//!
+//! A session whose lock nobody holds is a killed build's: the next call removes it. Locks are `flock`'s, which the system lets go of with the
+//! last process that has the file open, however that ends; so nothing depends on process ids, which come back, or on the time.
+
+use super::arguments::CommandLine;
+use super::compiler::is_program;
+use super::settings::Settings;
+use super::{Error, absolute};
+use rustix::io::{FdFlags, fcntl_setfd};
+use serde::{Deserialize, Serialize};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Names under which nvcc may call a host compiler that it was given as a folder, or as one of these.
+const HOST_NAMES: [&str; 6] = ["gcc", "g++", "cc", "c++", "clang", "clang++"];
+
+/// What the processes below a call must know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Knowledge {
+    /// How to rewrite.
+    pub(super) settings: Settings,
+    /// The nvcc that runs.
+    pub(super) nvcc: OsString,
+    /// Folder of the host compilers that are linked in `host/`.
+    pub(super) host_folder: Option<OsString>,
+    /// The search path as it was.
+    pub(super) search_path: OsString,
+    /// Where rewritten headers are shared.
+    pub(super) store: OsString,
+}
+
+/// A session that this process began, and ends.
+#[derive(Debug)]
+pub(super) struct Session {
+    base: PathBuf,
+    folder: PathBuf,
+    knowledge: Knowledge,
+    /// Kept open: it says that the session is in use.
+    _lock: File,
+}
+
+impl Session {
+    /// Makes the folder, and removes what killed calls left.
+    ///
+    /// # Errors
+    /// If that fails, or a host compiler is named that can't be stood in for.
+    pub(super) fn begin(nvcc: &Path, line: &CommandLine, settings: &Settings) -> Result<Self, Error> {
+        let base = base()?;
+        let (guard, base) = lock_base(base)?;
+        sweep(&base);
+        let made = Self::make(base.clone(), nvcc, line, settings);
+        if made.is_err() {
+            sweep(&base);
+            remove_if_unused(&base);
+        }
+        drop(guard);
+        made
+    }
+
+    fn make(base: PathBuf, nvcc: &Path, line: &CommandLine, settings: &Settings) -> Result<Self, Error> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error: io::Error| Error::io("can't write", &path, &error)
+        };
+        let folder = tempfile::Builder::new().prefix("s-").tempdir_in(&base).map_err(failed(&base))?.keep();
+        let lock = File::create(folder.join("lock")).map_err(failed(&folder))?;
+        lock.lock_shared().map_err(failed(&folder))?;
+        // The processes below inherit it, and with it the lock.
+        fcntl_setfd(&lock, FdFlags::empty()).map_err(|error| failed(&folder)(error.into()))?;
+
+        let mut names = vec![OsString::from("gcc"), OsString::from("g++")];
+        let mut host_folder = None;
+        for (_, value) in named_compilers(line) {
+            let path = PathBuf::from(value);
+            if path.is_dir() || path.components().count() > 1 {
+                let in_folder = if path.is_dir() { path } else { path.parent().map_or_else(PathBuf::new, Path::to_owned) };
+                host_folder = Some(absolute(&in_folder).into_os_string());
+            } else {
+                names.push(path.into_os_string());
+            }
+        }
+        let store = base.join("store");
+        let knowledge = Knowledge {
+            settings: settings.clone(),
+            nvcc: absolute(nvcc).into_os_string(),
+            host_folder,
+            search_path: env::var_os("PATH").unwrap_or_default(),
+            store: store.clone().into_os_string(),
+        };
+        fill(&folder, &knowledge, &names, line).map_err(failed(&folder))?;
+        make_private(&store).map_err(failed(&store))?;
+        // Not before all of it is there: what ends a session waits for the lock that the caller holds.
+        Ok(Self { base, folder, knowledge, _lock: lock })
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// nvcc's search path: our links first.
+    pub(super) fn search_path(&self) -> OsString {
+        let mut path = self.folder.join("bin").into_os_string();
+        path.push(":");
+        path.push(&self.knowledge.search_path);
+        path
+    }
+
+    /// nvcc's arguments, with our links in place of host compilers that are named by their paths.
+    pub(super) fn arguments(&self, line: &CommandLine) -> Vec<OsString> {
+        let mut words = line.words.clone();
+        for &(word, at) in &line.host_compilers {
+            let bytes = words[word].as_bytes();
+            if let Some(stand_in) = self.stand_in(OsStr::from_bytes(&bytes[at..])) {
+                let mut changed = bytes[..at].to_vec();
+                changed.extend_from_slice(stand_in.as_os_str().as_bytes());
+                words[word] = OsString::from_vec(changed);
+            }
+        }
+        words
+    }
+
+    /// Variables that nvcc reads, with our links in them.
+    pub(super) fn variables(&self, line: &CommandLine) -> Vec<(&'static str, OsString)> {
+        let mut changed = Vec::new();
+        for (name, value) in &line.variables {
+            let mut value = value.as_bytes().to_vec();
+            for compiler in &line.variable_compilers {
+                if let Some(stand_in) = self.stand_in(compiler)
+                    && let Some(at) = memchr::memmem::find(&value, compiler.as_bytes())
+                {
+                    value.splice(at..at + compiler.len(), stand_in.as_os_str().as_bytes().iter().copied());
+                }
+            }
+            changed.push((*name, OsString::from_vec(value)));
+        }
+        if let Some(value) = host_variable()
+            && let Some(stand_in) = self.stand_in(&value)
+        {
+            changed.push((HOST_VARIABLE, stand_in.into_os_string()));
+        }
+        changed
+    }
+
+    /// The link that stands in for a host compiler; none where the search path does.
+    fn stand_in(&self, value: &OsStr) -> Option<PathBuf> {
+        let path = Path::new(value);
+        let links = self.folder.join("host");
+        if path.is_dir() {
+            return Some(links);
+        }
+        path.file_name().filter(|_| path.components().count() > 1).map(|name| links.join(name))
+    }
+
+    /// What nvcc prints of its commands, as it would print it without us.
+    pub(super) fn translate_commands(&self, text: &[u8]) -> Vec<u8> {
+        let mut text = text.to_vec();
+        let mut first = self.folder.join("bin").into_os_string().into_vec();
+        first.push(b':');
+        replace(&mut text, &first, b"");
+        if let Some(host) = &self.knowledge.host_folder {
+            replace(&mut text, self.folder.join("host").as_os_str().as_bytes(), host.as_bytes());
+        }
+        text
+    }
+
+    /// Whether a pass over CUDA source came by.
+    pub(super) fn was_reached(&self) -> bool {
+        self.folder.join("reached").exists()
+    }
+}
+
+/// Writes links and knowledge.
+fn fill(folder: &Path, knowledge: &Knowledge, names: &[OsString], line: &CommandLine) -> io::Result<()> {
+    let own = env::current_exe()?;
+    let bin = folder.join("bin");
+    fs::create_dir(&bin)?;
+    for name in names {
+        let place = bin.join(name);
+        if !place.is_symlink() {
+            symlink(&own, place)?;
+        }
+    }
+    if let Some(host) = &knowledge.host_folder {
+        let links = folder.join("host");
+        fs::create_dir(&links)?;
+        let given = named_compilers(line).filter_map(|(_, value)| Path::new(&value).file_name().map(OsStr::to_owned));
+        for name in HOST_NAMES.iter().map(OsString::from).chain(given) {
+            let place = links.join(&name);
+            if is_program(&Path::new(host).join(&name)) && !place.is_symlink() {
+                symlink(&own, place)?;
+            }
+        }
+    }
+    fs::write(folder.join("session.json"), serde_json::to_vec(knowledge)?)
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Ok((guard, base)) = lock_base(self.base.clone()) else { return };
+        // A process that is still writing there loses its place; nothing reads it any more.
+        for _ in 0..3 {
+            if fs::remove_dir_all(&self.folder).is_ok() {
+                break;
+            }
+        }
+        remove_if_unused(&base);
+        drop(guard);
+    }
+}
+
+impl Knowledge {
+    /// What the call that this process runs below wrote.
+    pub(super) fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("session.json");
+        let bytes = fs::read(&path).map_err(|error| Error::io("can't read", &path, &error))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::io("can't read", &path, &error.into()))
+    }
+}
+
+/// The variable that names a host compiler for nvcc.
+const HOST_VARIABLE: &str = "NVCC_CCBIN";
+
+fn host_variable() -> Option<OsString> {
+    env::var_os(HOST_VARIABLE).filter(|value| !value.is_empty())
+}
+
+/// All host compilers that are named, the word that names each first where there is one.
+fn named_compilers(line: &CommandLine) -> impl Iterator<Item = (Option<usize>, OsString)> + '_ {
+    let words =
+        line.host_compilers.iter().map(|&(word, at)| (Some(word), OsStr::from_bytes(&line.words[word].as_bytes()[at..]).to_owned()));
+    words.chain(line.variable_compilers.iter().map(|value| (None, value.clone()))).chain(host_variable().map(|value| (None, value)))
+}
+
+fn replace(text: &mut Vec<u8>, from: &[u8], to: &[u8]) {
+    let mut at = 0;
+    while let Some(found) = memchr::memmem::find(&text[at..], from) {
+        text.splice(at + found..at + found + from.len(), to.iter().copied());
+        at += found + to.len();
+    }
+}
+
+/// The folder of all of this user's sessions. One that somebody else made there, or that others may write to, is not used.
+fn base() -> Result<PathBuf, Error> {
+    let user = rustix::process::geteuid().as_raw();
+    let temporary = absolute(&env::temp_dir());
+    let shared = temporary.join(format!("cuinstr-{user}"));
+    let is_ours = |path: &Path| {
+        path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user && metadata.mode().trailing_zeros() >= 6)
+    };
+    match make_private(&shared) {
+        Ok(()) if is_ours(&shared) => Ok(shared),
+        Ok(()) => {
+            let own = tempfile::Builder::new().prefix(&format!("cuinstr-{user}-")).tempdir_in(&temporary);
+            own.map(tempfile::TempDir::keep).map_err(|error| Error::io("can't make a folder in", &temporary, &error))
+        }
+        Err(error) => Err(Error::io("can't make the folder", &shared, &error)),
+    }
+}
+
+/// Makes a folder that nobody else can look into; one that is there already is fine.
+fn make_private(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// Waits until no other call makes or removes a session here.
+fn lock_base(base: PathBuf) -> Result<(File, PathBuf), Error> {
+    let failed = |error: &io::Error| Error::io("can't lock", &base, error);
+    loop {
+        match make_private(&base).and_then(|()| File::create(base.join("lock"))) {
+            Ok(lock) => {
+                lock.lock().map_err(|error| failed(&error))?;
+                // The last session may have removed the folder while this one waited.
+                let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+                if let (Ok(held), Ok(there)) = (lock.metadata(), fs::metadata(base.join("lock")))
+                    && inode(held) == inode(there)
+                {
+                    return Ok((lock, base));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// Sessions in the folder.
+fn sessions(base: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(base).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"s-")).map(|entry| entry.path())
+}
+
+/// Removes sessions whose lock nobody holds.
+fn sweep(base: &Path) {
+    for session in sessions(base) {
+        let is_live = File::open(session.join("lock")).is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)));
+        if !is_live {
+            let _ = fs::remove_dir_all(session);
+        }
+    }
+}
+
+/// Removes the folder if no session is left in it.
+fn remove_if_unused(base: &Path) {
+    if sessions(base).next().is_none() {
+        let _ = fs::remove_dir_all(base);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_replaced_everywhere() {
+        let mut text = b"a/x:b a/x:c".to_vec();
+        replace(&mut text, b"a/x:", b"");
+        assert_eq!(text, b"b c");
+    }
+}

@@ -1,0 +1,68 @@
+//! What holds for all files of a project's build.
+
+use crate::options::{AtExit, DeviceMacro, Limits, Options, Polls};
+use crate::prelude;
+use cuinstr_abi::sites::hash;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How source is rewritten, beside what `cuinstr.toml` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Settings {
+    /// Where polls stand.
+    pub polls: Polls,
+    /// What a thread does at its end.
+    pub at_exit: AtExit,
+    /// Limits compiled in.
+    pub limits: Limits,
+    /// Macros that mark device functions.
+    pub device_macros: Vec<DeviceMacro>,
+    /// The configuration file; absent: the `cuinstr.toml` found upward from each file.
+    pub config: Option<PathBuf>,
+    /// Whether a gap fails the compilation.
+    pub strict: bool,
+    /// Whether a loop fails the compilation of which it is not proved, on the PTX, that it can be stopped or ends.
+    pub verify: bool,
+    /// Whether gaps go unsaid.
+    pub quiet: bool,
+}
+
+impl Settings {
+    /// A number for all that decides what becomes of a source: the settings, this version, and how it rewrites.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let sample = b"__global__ void f(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = 0; while (*p) { __syncthreads(); } }\n";
+        let options = self.options();
+        let rewrite = crate::rewrite(sample, &options);
+        let config = self.config.as_ref().and_then(|path| std::fs::read(path).ok());
+        let found = std::env::current_dir().ok().and_then(|folder| crate::project::config::find(&folder));
+        let config = config.or_else(|| std::fs::read(found?).ok()).unwrap_or_default();
+        let device_side = prelude::device_side(&options, true);
+        let parts: [&[u8]; 5] = [
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &rewrite.output.unwrap_or_default(),
+            device_side.as_bytes(),
+            &serde_json::to_vec(self).unwrap_or_default(),
+            &config,
+        ];
+        parts.iter().fold(0, |sum, part| hash(sum, part))
+    }
+
+    /// The line behind nvcc's own version: caches that ask for it tell our objects from plain ones, and from those of other settings.
+    #[must_use]
+    pub fn version_line(&self) -> String {
+        format!("cuinstr {}, options {:016x}", env!("CARGO_PKG_VERSION"), self.digest())
+    }
+
+    /// The library's options, without a path.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            polls: self.polls,
+            at_exit: self.at_exit,
+            limits: self.limits,
+            device_macros: self.device_macros.clone(),
+            strict: self.strict,
+            ..Options::default()
+        }
+    }
+}

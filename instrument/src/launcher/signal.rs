@@ -1,0 +1,75 @@
+//! Signals that end a call: they go on to nvcc, and this process lives until nvcc is gone and the session removed.
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
+use std::io;
+use std::process::Child;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Watches from [`Watch::begin`] on.
+pub(super) struct Watch {
+    state: Arc<State>,
+    handle: Handle,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last signal that came, or 0.
+    came: AtomicI32,
+    /// Whom to tell.
+    child: Mutex<Option<Pid>>,
+}
+
+impl Watch {
+    /// From now on no signal ends this process before [`Watch::end`].
+    ///
+    /// # Errors
+    /// If the system lets nobody watch.
+    pub(super) fn begin() -> io::Result<Self> {
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        let state = Arc::new(State::default());
+        let handle = signals.handle();
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let child = shared.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                shared.came.store(signal, Ordering::SeqCst);
+                send(signal, *child);
+            }
+        });
+        Ok(Self { state, handle })
+    }
+
+    /// The child gets what comes, and what came before it was there.
+    pub(super) fn forward_to(&self, child: &Child) {
+        let mut place = self.state.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *place = Some(Pid::from_child(child));
+        send(self.state.came.load(Ordering::SeqCst), *place);
+    }
+
+    /// Dies of the signal that came, if one did.
+    pub(super) fn end(self) {
+        self.handle.close();
+        let came = self.state.came.load(Ordering::SeqCst);
+        if came != 0 {
+            // It does not come back, unless the signal is blocked; then nvcc's exit code stands.
+            let _ = emulate_default_handler(came);
+        }
+    }
+}
+
+/// Sends it on. That the child is gone already is what was wanted.
+fn send(signal: i32, child: Option<Pid>) {
+    let signal = match signal {
+        SIGHUP => Signal::HUP,
+        SIGINT => Signal::INT,
+        SIGTERM => Signal::TERM,
+        _ => return,
+    };
+    if let Some(child) = child {
+        let _ = kill_process(child, signal);
+    }
+}

@@ -1,0 +1,235 @@
+//! One file of the user's, rewritten or left as it is.
+
+use super::settings::Settings;
+use super::store::Store;
+use super::{Error, absolute};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::options::Options;
+use crate::project::config::{self, Config, slashes};
+use crate::project::input::Input;
+use crate::render::{self, Source};
+use crate::{Rewrite, prelude, rewrite};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Unit {
+    /// What is known beside its text.
+    pub(super) facts: Facts,
+    /// Its text, if that is not the user's own.
+    pub(super) text: Option<Vec<u8>>,
+}
+
+/// What is known of a file beside its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Facts {
+    /// The site map as a record, if there are sites.
+    pub(super) record: Option<String>,
+    /// Whether it has barriers after which threads check.
+    pub(super) barriers: bool,
+    /// Gaps and refusals, one line each.
+    pub(super) said: String,
+    /// Whether a compilation that reads it must fail.
+    pub(super) refused: bool,
+    /// Whether its text is rewritten.
+    pub(super) rewritten: bool,
+}
+
+/// Makes units of a translation unit's files.
+pub(super) struct Maker<'a> {
+    settings: &'a Settings,
+    store: Store,
+    configs: BTreeMap<PathBuf, Config>,
+}
+
+impl<'a> Maker<'a> {
+    /// For these settings; what is shared lies in the store.
+    pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
+        Self { settings, store, configs: BTreeMap::new() }
+    }
+
+    /// The unit of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
+    ///
+    /// # Errors
+    /// If the configuration that holds for the file can't be used, or the store can't be written.
+    pub(super) fn make(&mut self, path: &Path, bytes: &[u8], edits: &[(Range<usize>, Vec<u8>)], shared: bool) -> Result<Unit, Error> {
+        let input = Input::new(path);
+        let settings = self.settings;
+        let config = holding(&mut self.configs, settings, &input)?;
+        let site_path = config.map_or_else(|| without_detours(&slashes(&input.name)), |config| config.relative(&input));
+        let mut options = Options { path: input.name.clone(), ..settings.options() };
+        if let Some(config) = config {
+            if config.excludes(&site_path) {
+                return Ok(Unit { text: edited(bytes, &[], edits), facts: Facts::default() });
+            }
+            let own = config.device_macros.iter().filter(|own| settings.device_macros.iter().all(|other| other.name != own.name));
+            options.device_macros.extend(own.cloned());
+            options.loop_macros.clone_from(&config.loop_macros);
+            options.leave_alone.clone_from(&config.leave_alone);
+            options.waivers = config.waivers(&site_path);
+        }
+        options.site_path = site_path;
+        if !shared || !edits.is_empty() {
+            return Ok(unit(&input.name, bytes, &options, edits));
+        }
+        let key = format!("{} {options:?}", env!("CARGO_PKG_VERSION"));
+        if let Some(unit) = self.store.get(&key, bytes) {
+            return Ok(unit);
+        }
+        let unit = unit(&input.name, bytes, &options, edits);
+        self.store.put(&key, bytes, &unit)?;
+        Ok(unit)
+    }
+}
+
+/// The configuration that holds for the file.
+fn holding<'a>(configs: &'a mut BTreeMap<PathBuf, Config>, settings: &Settings, input: &Input) -> Result<Option<&'a Config>, Error> {
+    let path = settings.config.as_ref().map(|path| absolute(path)).or_else(|| config::find(&input.folder()?));
+    let Some(path) = path else { return Ok(None) };
+    if !configs.contains_key(&path) {
+        let config = config::load(&path).map_err(|bad| {
+            let source = Source::new(&bad.name, &bad.bytes);
+            let said: String = bad.diagnostics.iter().map(|diagnostic| render::short(&source, diagnostic)).collect();
+            Error::new(said.trim_end(), "mend the configuration: `cuinstr --help` shows what it can hold")
+        })?;
+        configs.insert(path.clone(), config);
+    }
+    Ok(configs.get(&path))
+}
+
+/// The path without `x/..`, so that a header has one name for its sites, whichever way a source goes to it.
+fn without_detours(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for (index, part) in path.split('/').enumerate() {
+        match (part, parts.last()) {
+            ("..", Some(last)) if !["", ".", ".."].contains(last) => drop(parts.pop()),
+            ("." | "", Some(_)) if index > 0 => {}
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> Unit {
+    let Rewrite { output, mut inserted, sites, mut diagnostics, .. } = rewrite(bytes, options);
+    let Some(mut output) = output else {
+        let refused = !left_as_it_is(bytes, &mut diagnostics);
+        let facts = Facts { said: said(name, bytes, &diagnostics), refused, ..Facts::default() };
+        return Unit { text: edited(bytes, &[], edits), facts };
+    };
+    // All files of a translation unit share one prelude, which stands in front of the first.
+    let first = inserted.remove(0);
+    output.drain(first.clone());
+    for range in &mut inserted {
+        *range = range.start - first.len()..range.end - first.len();
+    }
+    let facts = Facts {
+        record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
+        barriers: prelude::has_barriers(&sites),
+        said: said(name, bytes, &diagnostics),
+        refused: false,
+        rewritten: !inserted.is_empty(),
+    };
+    let text = edited(&output, &inserted, edits).or(facts.rewritten.then_some(output));
+    Unit { facts, text }
+}
+
+/// Whether a file that can't be rewritten may be compiled as it is; what is said is then no more than a warning.
+///
+/// A build must not fail over a header that only an older compiler's eyes can read; but source that has names of ours might interfere, and what the
+/// user asked for (`--strict`, waivers that hold) is not let go.
+fn left_as_it_is(bytes: &[u8], diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let may_pass = |code| matches!(code, Code::NotUtf8 | Code::Empty | Code::Unbalanced | Code::NotCuda | Code::TooLarge);
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error && !may_pass(diagnostic.code)) {
+        return false;
+    }
+    let has = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
+    let may_be_device_code = has(b"__global__") || has(b"__device__");
+    diagnostics.retain(|diagnostic| may_be_device_code && !matches!(diagnostic.code, Code::Empty | Code::NotCuda));
+    for diagnostic in diagnostics.iter_mut() {
+        diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+        diagnostic.message.push_str("; the file is compiled as it is");
+    }
+    true
+}
+
+/// Gaps and errors, one line each.
+fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
+    if diagnostics.iter().all(|diagnostic| diagnostic.severity < Severity::Warning) {
+        return String::new();
+    }
+    let source = Source::new(name, bytes);
+    diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity >= Severity::Warning)
+        .map(|diagnostic| render::short(&source, diagnostic))
+        .collect()
+}
+
+/// The text with other names of included files, if there are any. Edits count in the text as it was before `inserted` was put in.
+fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
+    if edits.is_empty() {
+        return None;
+    }
+    let mut changed = text.to_vec();
+    let mut edits: Vec<_> = edits.iter().collect();
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    for (range, name) in edits {
+        let mut start = range.start;
+        for insertion in inserted {
+            if insertion.start > start {
+                break;
+            }
+            start += insertion.len();
+        }
+        changed.splice(start..start + range.len(), name.iter().copied());
+    }
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(source: &str, settings: &Settings) -> Unit {
+        unit("a.cu", source.as_bytes(), &settings.options(), &[])
+    }
+
+    #[test]
+    fn what_can_not_be_rewritten_is_compiled_as_it_is_unless_it_might_interfere() {
+        let settings = Settings::default();
+        assert_eq!(made("int f();\n", &settings), Unit::default());
+        assert_eq!(made("", &settings), Unit::default());
+        assert_eq!(made("namespace a {\n", &settings), Unit::default());
+        let open = made("namespace a {\n__device__ void f() { while (1) {} }\n", &settings).facts;
+        assert!(!open.refused && open.said.contains("a.cu:1:13: warning[CI005]"), "{open:?}");
+        let ours = made("__device__ int __cuinstr_x;\n", &settings).facts;
+        assert!(ours.refused && ours.said.contains("error[CI004]"), "{ours:?}");
+        let gap = "__global__ void f() { asm(\"L: bra L;\"); }\n";
+        assert!(!made(gap, &settings).facts.refused && made(gap, &settings).facts.said.contains("warning[CI013]"));
+        assert!(made(gap, &Settings { strict: true, ..settings }).facts.refused);
+    }
+
+    #[test]
+    fn a_header_has_one_name() {
+        for (path, name) in
+            [("a/../b.h", "b.h"), ("/p/src/../../q/x.h", "/q/x.h"), ("../x/../y.h", "../y.h"), ("./a/./b.h", "./a/b.h"), ("a//b", "a/b")]
+        {
+            assert_eq!(without_detours(path), name);
+        }
+    }
+
+    #[test]
+    fn names_of_included_files_change_where_they_stand() {
+        let source = b"#include \"/a.h\"\n__device__ void f(int* p) { while (*p) {} }\n#include \"/b.h\"\n";
+        let at = |name: &[u8]| memchr::memmem::find(source, name).map(|at| at..at + name.len()).expect("it is there");
+        let edits = [(at(b"/a.h"), b"/view/r1/a.h".to_vec()), (at(b"/b.h"), b"b".to_vec())];
+        let text = unit("a.cu", source, &Options::default(), &edits).text.expect("it is rewritten");
+        let text = String::from_utf8(text).expect("it is text");
+        assert!(text.starts_with("#include \"/view/r1/a.h\"\n__device__ void f(int* p) {") && text.ends_with("#include \"b\"\n"), "{text}");
+        assert!(text.contains("__cuinstr_") && text.lines().count() == 3);
+    }
+}

@@ -1,0 +1,579 @@
+//! What the preprocessor sees of the user's folders: the same files at the same places relative to each other, those with device code rewritten.
+//!
+//! | path | is |
+//! | --- | --- |
+//! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them its files, rewritten or copied, and links to all others |
+//! | `v-*/rN` | a link to the N-th folder that a path of the command line names, in `tree` |
+//! | `v-*/prelude.cuh` | the device side of the ABI and all site maps |
+//!
+//! A file can only be reached through the tree, whatever path leads there, so `#pragma once`, include guards and `#include_next` work as in the
+//! user's own folders. What is in the tree is decided by the names in the sources (`include`), not by the preprocessor's own list: `-M` first would double
+//! the time of each pass, and differs between the passes for the host and for each architecture. If the preprocessor's output then
+//! names a file that no source names by its text (a macro made the name, or a system's header asked for it), the pass is done again with that one known.
+
+use super::Error;
+use super::include::{self, Reference};
+use super::preprocess::{Cuda, is_runtime_header};
+use super::session::Knowledge;
+use super::settings::Settings;
+use super::store::Store;
+use super::translate::Translator;
+use super::unit::{Facts, Maker};
+use crate::prelude;
+use cuinstr_abi::sites::hash;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+/// Folders that compilers search by themselves; naming them again changes nothing.
+const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
+
+/// What files of a view are called that hold what was said.
+const SAID: &str = "said-";
+
+/// A file that only the preprocessor's output shows: the folder that a path of the command line names, as spelled, and the rest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Missed {
+    root: OsString,
+    rest: OsString,
+}
+
+/// A finished view; get one with [`View::open`].
+#[derive(Debug)]
+pub(super) struct View {
+    folder: PathBuf,
+    plan: Plan,
+    /// Places in the plan's files, by path.
+    places: BTreeMap<OsString, usize>,
+}
+
+/// What all processes that read the view must know.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Plan {
+    /// Roots by number: as the user spelled them, and without links.
+    roots: Vec<(OsString, OsString)>,
+    main: (usize, OsString),
+    quote: Vec<Option<usize>>,
+    include: Vec<Option<usize>>,
+    forced: Vec<Option<(usize, OsString)>>,
+    /// Folders whose headers are the toolkit's or the system's.
+    system: Vec<OsString>,
+    /// Files of the tree, without links, and what is known of them.
+    files: Vec<(OsString, Facts)>,
+    has_prelude: bool,
+}
+
+impl View {
+    /// The view for one source and its folders. The first pass that asks makes it; the others wait.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub(super) fn open(session: &Path, knowledge: &Knowledge, call: &Cuda, missed: &[Missed]) -> Result<Self, Error> {
+        let key = format!("{:?} {missed:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced));
+        let folder = session.join(format!("v-{:016x}", hash(0, key.as_bytes())));
+        let failed = |error: io::Error| Error::io("can't write", &folder, &error);
+        let lock = File::create(folder.with_extension("lock")).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let plan_path = folder.join("plan.json");
+        if let Ok(bytes) = fs::read(&plan_path) {
+            let plan = serde_json::from_slice(&bytes).map_err(|error| Error::io("can't read", &plan_path, &error.into()))?;
+            return Ok(Self::new(folder, plan));
+        }
+        // What an attempt that failed left would be in the way.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).map_err(failed)?;
+        let plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        fs::write(&plan_path, serde_json::to_vec(&plan).map_err(|error| failed(error.into()))?).map_err(failed)?;
+        Ok(Self::new(folder, plan))
+    }
+
+    fn new(folder: PathBuf, plan: Plan) -> Self {
+        let places = plan.files.iter().enumerate().map(|(place, (path, _))| (path.clone(), place)).collect();
+        Self { folder, plan, places }
+    }
+
+    fn root(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("r{number}"))
+    }
+
+    /// The source.
+    pub(super) fn main(&self) -> PathBuf {
+        self.root(self.plan.main.0).join(&self.plan.main.1)
+    }
+
+    /// What takes the place of that folder of `-iquote`; `None`: itself.
+    pub(super) fn quote(&self, index: usize) -> Option<PathBuf> {
+        self.plan.quote[index].map(|root| self.root(root))
+    }
+
+    /// What takes the place of that folder of `-I`; `None`: itself.
+    pub(super) fn include(&self, index: usize) -> Option<PathBuf> {
+        self.plan.include[index].map(|root| self.root(root))
+    }
+
+    /// What takes the place of that forced include; `None`: itself.
+    pub(super) fn forced(&self, index: usize) -> Option<PathBuf> {
+        self.plan.forced[index].as_ref().map(|(root, rest)| self.root(*root).join(rest))
+    }
+
+    /// The prelude, unless nothing is rewritten.
+    pub(super) fn prelude(&self) -> Option<PathBuf> {
+        self.plan.has_prelude.then(|| self.folder.join("prelude.cuh"))
+    }
+
+    /// Where a pass for standard output is kept until it is known to be the last.
+    pub(super) fn stdout(&self) -> PathBuf {
+        self.folder.join(format!("stdout-{}", std::process::id()))
+    }
+
+    /// Back to the user's paths.
+    pub(super) fn translator(&self) -> Translator {
+        let spelled = |root: &OsString| {
+            let mut spelled = root.as_bytes().to_vec();
+            if !spelled.is_empty() && spelled.last() != Some(&b'/') {
+                spelled.push(b'/');
+            }
+            spelled
+        };
+        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.roots.iter().map(|(root, _)| spelled(root)).collect())
+    }
+
+    /// Where a name of the preprocessor's lies below a root of the view.
+    fn inside(&self, name: &[u8]) -> Option<(usize, PathBuf)> {
+        let rest = Path::new(OsStr::from_bytes(name)).strip_prefix(&self.folder).ok()?;
+        let mut parts = rest.components();
+        if let Ok(path) = rest.strip_prefix("tree") {
+            // The preprocessor has followed links. Some folder leads there, and which one does not matter for what is known of the file.
+            return Some((0, Path::new("/").join(path)));
+        }
+        let number = parts.next()?.as_os_str().to_str()?.strip_prefix('r')?.parse::<usize>().ok()?;
+        (number < self.plan.roots.len()).then(|| (number, parts.as_path().to_owned()))
+    }
+
+    fn facts(&self, root: usize, rest: &Path) -> Option<&Facts> {
+        let file = Path::new(&self.plan.roots[root].1).join(rest).canonicalize().ok()?;
+        self.places.get(file.as_os_str()).map(|place| &self.plan.files[*place].1)
+    }
+
+    /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through a view.
+    pub(super) fn missed(&self, names: &BTreeSet<(Vec<u8>, bool)>, call: &Cuda) -> Vec<Missed> {
+        let mut missed = Vec::new();
+        for (name, _) in names {
+            if let Some((root, rest)) = self.inside(name) {
+                if self.facts(root, &rest).is_none() && Path::new(&self.plan.roots[root].1).join(&rest).is_file() {
+                    missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
+                }
+            } else if !self.is_system(name) {
+                // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
+                let name = Path::new(OsStr::from_bytes(name));
+                let folders = call.quote.iter().chain(&call.include);
+                let found =
+                    folders.filter_map(|folder| Some((folder, name.strip_prefix(folder).ok()?))).max_by_key(|(folder, _)| folder.len());
+                missed.extend(found.map(|(root, rest)| Missed { root: root.clone(), rest: rest.as_os_str().to_owned() }));
+            }
+        }
+        missed
+    }
+
+    fn is_system(&self, name: &[u8]) -> bool {
+        // The prelude is ours.
+        let is_ours = Path::new(OsStr::from_bytes(name)).starts_with(&self.folder);
+        let Ok(file) = Path::new(OsStr::from_bytes(name)).canonicalize() else { return true };
+        is_ours || !file.is_file() || self.plan.system.iter().any(|folder| file.starts_with(folder))
+    }
+
+    /// Says what there is to say about the files that were read, each once a session, and whether one of them must not be compiled.
+    ///
+    /// # Errors
+    /// If a file that lies outside the view can't be judged.
+    pub(super) fn say(&self, names: &BTreeSet<(Vec<u8>, bool)>, settings: &Settings, gave_up: bool) -> Result<bool, Error> {
+        let mut refused = false;
+        let mut said = BTreeSet::new();
+        for (name, is_system) in names {
+            if let Some((root, rest)) = self.inside(name) {
+                let Some(facts) = self.facts(root, &rest) else { continue };
+                refused |= facts.refused;
+                said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
+            } else if !is_system && !self.is_system(name) {
+                let path = Path::new(OsStr::from_bytes(name));
+                let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
+                // It has been read from its own place, so nothing in it is stopped: that is worth a word if there is something to stop.
+                let unit = Maker::new(settings, Store::new(&self.folder)).make(path, &bytes, &[], false)?;
+                if unit.facts.refused {
+                    said.insert(unit.facts.said);
+                    refused = true;
+                } else if unit.facts.rewritten {
+                    refused |= settings.strict;
+                    let what = if settings.strict { "error" } else { "warning" };
+                    said.insert(format!(
+                        "{}: {what}: cuinstr did not rewrite this file: a macro makes its absolute path\n",
+                        path.display()
+                    ));
+                }
+            }
+        }
+        if gave_up {
+            said.insert("warning: cuinstr stopped looking for further files that macros name: some are not rewritten\n".to_owned());
+        }
+        for text in said {
+            let mark = self.folder.join(format!("{SAID}{:016x}", hash(0, text.as_bytes())));
+            let is_new = File::create_new(mark).and_then(|mut file| file.write_all(text.as_bytes())).is_ok();
+            if refused || is_new && !settings.quiet {
+                eprint!("{text}");
+            }
+        }
+        Ok(refused)
+    }
+}
+
+/// All that was said in the session, in no order that matters.
+pub(super) fn said(session: &Path) -> BTreeSet<String> {
+    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let views = files(session).filter(|path| path.is_dir());
+    let marks = views
+        .flat_map(|view| files(&view))
+        .filter(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(SAID.as_bytes())));
+    marks.filter_map(|mark| fs::read_to_string(mark).ok()).flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// A file that is on its way into the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    root: usize,
+    rest: PathBuf,
+}
+
+/// A folder of the search order.
+#[derive(Debug, Clone, Copy)]
+enum Searched {
+    Root(usize),
+    /// Not looked into: what is found here is none of ours.
+    System(usize),
+}
+
+struct Builder<'a> {
+    folder: &'a Path,
+    knowledge: &'a Knowledge,
+    plan: Plan,
+    quote: Vec<Searched>,
+    include: Vec<Searched>,
+    system_folders: Vec<PathBuf>,
+    /// Files by their paths without links in folders, and those that they are without any links.
+    files: BTreeMap<PathBuf, PathBuf>,
+    /// Texts of the latter.
+    texts: BTreeMap<PathBuf, Vec<u8>>,
+    /// Folders to make, and links between them.
+    folders: BTreeSet<PathBuf>,
+    links: BTreeMap<PathBuf, PathBuf>,
+    queue: Vec<Place>,
+    angled: BTreeMap<Vec<u8>, Option<Place>>,
+    prelude_parts: BTreeSet<String>,
+    has_barriers: bool,
+    /// Whether a source may name files that are not known from its text.
+    has_others: bool,
+}
+
+impl<'a> Builder<'a> {
+    fn new(folder: &'a Path, knowledge: &'a Knowledge, call: &Cuda) -> Self {
+        let mut builder = Self {
+            folder,
+            knowledge,
+            plan: Plan::default(),
+            quote: Vec::new(),
+            include: Vec::new(),
+            system_folders: Vec::new(),
+            files: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            folders: BTreeSet::new(),
+            links: BTreeMap::new(),
+            queue: Vec::new(),
+            angled: BTreeMap::new(),
+            prelude_parts: BTreeSet::new(),
+            has_barriers: false,
+            has_others: false,
+        };
+        let system = builder.system(call);
+        builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
+        builder.quote = call.quote.iter().map(|folder| builder.searched(folder, &system)).collect();
+        builder.include = call.include.iter().map(|folder| builder.searched(folder, &system)).collect();
+        builder
+    }
+
+    /// Folders of the system and of the toolkit: that of the nvcc that runs, and the one whose `cuda_runtime.h` this compilation reads.
+    fn system(&self, call: &Cuda) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = BUILT_IN.iter().map(PathBuf::from).collect();
+        if let Some(toolkit) =
+            Path::new(&self.knowledge.nvcc).canonicalize().ok().and_then(|nvcc| Some(nvcc.parent()?.parent()?.to_owned()))
+        {
+            folders.extend(["include", "nvvm/include"].map(|name| toolkit.join(name)));
+            let targets = fs::read_dir(toolkit.join("targets")).into_iter().flatten().flatten();
+            folders.extend(targets.map(|target| target.path().join("include")));
+        }
+        let runtime = call.include.iter().find(|folder| Path::new(folder).join("cuda_runtime.h").is_file());
+        folders.extend(runtime.map(PathBuf::from).filter(|folder| folder.join("crt/host_config.h").is_file()));
+        folders.extend(call.system.iter().map(PathBuf::from));
+        folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
+    }
+
+    fn searched(&mut self, spelled: &OsStr, system: &[PathBuf]) -> Searched {
+        match Path::new(spelled).canonicalize() {
+            Ok(real) if real.is_dir() && !system.iter().any(|folder| real.starts_with(folder)) => {
+                Searched::Root(self.root_of(spelled, real))
+            }
+            other => {
+                self.system_folders.push(other.unwrap_or_else(|_| PathBuf::from(spelled)));
+                Searched::System(self.system_folders.len() - 1)
+            }
+        }
+    }
+
+    /// The number of the folder, which a path spells like this.
+    fn root_of(&mut self, spelled: &OsStr, real: PathBuf) -> usize {
+        let known = self.plan.roots.iter().position(|(root, _)| root == spelled);
+        known.unwrap_or_else(|| {
+            self.plan.roots.push((spelled.to_owned(), real.into_os_string()));
+            self.plan.roots.len() - 1
+        })
+    }
+
+    /// A file by its path on the command line.
+    fn named(&mut self, path: &OsStr) -> Option<Place> {
+        let path = Path::new(path);
+        let folder = path.parent()?;
+        let real = if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.canonicalize().ok()?;
+        let root = self.root_of(folder.as_os_str(), real);
+        Some(Place { root, rest: PathBuf::from(path.file_name()?) })
+    }
+
+    fn root(&self, number: usize) -> &Path {
+        Path::new(&self.plan.roots[number].1)
+    }
+
+    fn searched_root(&self, folder: &Searched) -> Option<PathBuf> {
+        if let Searched::Root(root) = *folder { Some(self.root(root).to_owned()) } else { None }
+    }
+
+    fn build(mut self, call: &Cuda, missed: &[Missed]) -> Result<Plan, Error> {
+        let failed = |error: io::Error| Error::io("can't write", self.folder, &error);
+        let main = self.named(&call.main);
+        let Some(main) = main.filter(|place| self.root(place.root).join(&place.rest).is_file()) else {
+            return Err(Error { code: 1, ..Error::new(format!("`{}` can't be read", Path::new(&call.main).display()), "check its path") });
+        };
+        self.plan.main = (main.root, main.rest.clone().into_os_string());
+        let mut maker = Maker::new(&self.knowledge.settings, Store::new(Path::new(&self.knowledge.store)));
+        self.read(&main, &mut maker, false)?;
+        for name in &call.forced {
+            let place = if is_runtime_header(name) { None } else { self.forced(name) };
+            self.queue.extend(place.clone());
+            self.plan.forced.push(place.map(|place| (place.root, place.rest.into_os_string())));
+        }
+        for file in missed {
+            if let Ok(real) = Path::new(if file.root.is_empty() { OsStr::new(".") } else { &file.root }).canonicalize() {
+                let root = self.root_of(&file.root, real);
+                self.queue.push(Place { root, rest: PathBuf::from(&file.rest) });
+            }
+        }
+        while let Some(place) = self.queue.pop() {
+            self.read(&place, &mut maker, true)?;
+        }
+        self.finish().map_err(failed)
+    }
+
+    /// Takes a file into the tree, with all that it names.
+    fn read(&mut self, place: &Place, maker: &mut Maker, shared: bool) -> Result<(), Error> {
+        let Some(file) = self.enter(place) else { return Ok(()) };
+        if self.files.contains_key(&file) {
+            return Ok(());
+        }
+        let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return Ok(()) };
+        // Its reader will say that it can't be read, if it has one.
+        let Ok(bytes) = fs::read(&target) else { return Ok(()) };
+        let mut edits = Vec::new();
+        let names = include::names(&bytes);
+        self.has_others |= names.others;
+        for reference in names.references {
+            if let Some(found) = self.find(place, &bytes[reference.name.clone()], &reference) {
+                if bytes[reference.name.start] == b'/' {
+                    let name = self.folder.join(format!("r{}", found.root)).join(&found.rest);
+                    edits.push((reference.name.clone(), name.into_os_string().into_vec()));
+                }
+                self.queue.push(found);
+            }
+        }
+        self.files.insert(file, target.clone());
+        // The same file by another name is the same text.
+        if self.texts.contains_key(&target) {
+            return Ok(());
+        }
+        let is_system = self.plan.system.iter().any(|folder| target.starts_with(folder));
+        let spelled = Path::new(&self.plan.roots[place.root].0).join(&place.rest);
+        let unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        self.has_barriers |= unit.facts.barriers;
+        self.plan.has_prelude |= unit.facts.rewritten;
+        self.prelude_parts.extend(unit.facts.record.clone());
+        self.plan.files.push((target.clone().into_os_string(), unit.facts));
+        self.texts.insert(target, unit.text.unwrap_or(bytes));
+        Ok(())
+    }
+
+    /// Makes the folders on the way to the file, links as links, and gives its path without them.
+    fn enter(&mut self, place: &Place) -> Option<PathBuf> {
+        let mut folder = self.root(place.root).to_owned();
+        self.folders.insert(folder.clone());
+        let mut parts = place.rest.components().peekable();
+        while let Some(part) = parts.next() {
+            match part {
+                Component::Normal(name) if parts.peek().is_none() => return Some(folder.join(name)),
+                Component::Normal(name) => {
+                    let next = folder.join(name);
+                    let target = next.canonicalize().ok().filter(|target| target.is_dir())?;
+                    if next.is_symlink() {
+                        self.links.insert(next, target.clone());
+                    }
+                    folder = target;
+                }
+                Component::ParentDir => folder = folder.parent()?.to_owned(),
+                _ => {}
+            }
+            self.folders.insert(folder.clone());
+        }
+        None
+    }
+
+    /// The file that a name in another file leads to, in the order of the preprocessor's own search.
+    fn find(&mut self, from: &Place, name: &[u8], reference: &Reference) -> Option<Place> {
+        let path = Path::new(OsStr::from_bytes(name));
+        if path.is_absolute() {
+            // One that the system's compilers find as well needs no view.
+            return self.named(path.as_os_str()).filter(|place| self.exists(place) && !self.is_system(place));
+        }
+        if reference.next {
+            // Where the file itself was found is not known for sure, so every folder that has the name counts.
+            let folders: Vec<_> = self.quote.iter().chain(&self.include).copied().collect();
+            let roots = folders.into_iter().filter_map(|folder| if let Searched::Root(root) = folder { Some(root) } else { None });
+            let places: Vec<_> = roots.map(|root| Place { root, rest: path.to_owned() }).filter(|place| self.exists(place)).collect();
+            self.queue.extend(places);
+            return None;
+        }
+        if reference.quoted {
+            let own = Place { root: from.root, rest: from.rest.parent().unwrap_or(Path::new("")).join(path) };
+            if self.exists(&own) {
+                return Some(own);
+            }
+            let quote = self.quote.clone();
+            match self.search(&quote, path) {
+                Found::Here(place) => return Some(place),
+                Found::InSystem => return None,
+                Found::Nowhere => {}
+            }
+        }
+        if let Some(known) = self.angled.get(name) {
+            return known.clone();
+        }
+        let include = self.include.clone();
+        let found = match self.search(&include, path) {
+            Found::Here(place) => Some(place),
+            Found::InSystem | Found::Nowhere => None,
+        };
+        self.angled.insert(name.to_vec(), found.clone());
+        found
+    }
+
+    fn search(&self, folders: &[Searched], path: &Path) -> Found {
+        for folder in folders {
+            match *folder {
+                Searched::Root(root) => {
+                    let place = Place { root, rest: path.to_owned() };
+                    if self.exists(&place) {
+                        return Found::Here(place);
+                    }
+                }
+                Searched::System(index) if self.system_folders[index].join(path).is_file() => return Found::InSystem,
+                Searched::System(_) => {}
+            }
+        }
+        Found::Nowhere
+    }
+
+    /// A forced include: the current folder comes first, then the search as for a quoted name.
+    fn forced(&mut self, name: &OsStr) -> Option<Place> {
+        if Path::new(name).is_file() {
+            // As the preprocessor itself spells what it finds in the current folder.
+            let path = if Path::new(name).is_absolute() { PathBuf::from(name) } else { Path::new(".").join(name) };
+            return self.named(path.as_os_str()).filter(|place| !self.is_system(place));
+        }
+        let folders: Vec<_> = self.quote.iter().chain(&self.include).copied().collect();
+        if let Found::Here(place) = self.search(&folders, Path::new(name)) { Some(place) } else { None }
+    }
+
+    fn exists(&self, place: &Place) -> bool {
+        self.root(place.root).join(&place.rest).is_file()
+    }
+
+    fn is_system(&self, place: &Place) -> bool {
+        let file = self.root(place.root).join(&place.rest).canonicalize().unwrap_or_default();
+        self.plan.system.iter().any(|folder| file.starts_with(folder))
+    }
+
+    /// Makes folders, links and the prelude.
+    fn finish(mut self) -> io::Result<Plan> {
+        let tree = self.folder.join("tree");
+        let within = |path: &Path| tree.join(path.strip_prefix("/").unwrap_or(path));
+        for folder in &self.folders {
+            fs::create_dir_all(within(folder))?;
+        }
+        for (from, to) in &self.links {
+            symlink(within(to), within(from))?;
+        }
+        for (path, target) in &self.files {
+            // No links: for a system's headers the preprocessor takes the shorter of a path and where it leads. The time is part of what
+            // `#pragma once` goes by, and of `__TIMESTAMP__`.
+            let mut file = File::create(within(path))?;
+            file.write_all(&self.texts[target])?;
+            file.set_modified(fs::metadata(target)?.modified()?)?;
+        }
+        // The neighbours: what no source names by its text may still be asked for, by a system's header where folders are searched for it, and
+        // anywhere by a source that has a macro make the name.
+        let searched: Vec<PathBuf> = self.quote.iter().chain(&self.include).filter_map(|folder| self.searched_root(folder)).collect();
+        let needs_all = |folder: &Path| self.has_others || searched.iter().any(|root| folder.starts_with(root));
+        for folder in self.folders.iter().filter(|folder| needs_all(folder)) {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match symlink(&path, within(&path)) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        for (number, (_, real)) in self.plan.roots.iter().enumerate() {
+            let in_tree = within(Path::new(real));
+            let target = if in_tree.is_dir() { in_tree } else { PathBuf::from(real) };
+            symlink(target, self.folder.join(format!("r{number}")))?;
+        }
+        let replaced = |folder: &Searched| match *folder {
+            // A folder that nothing leads to stays itself.
+            Searched::Root(root) => self.folders.contains(Path::new(&self.plan.roots[root].1)).then_some(root),
+            Searched::System(_) => None,
+        };
+        let (quote, include) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
+        if self.plan.has_prelude {
+            let mut text = prelude::device_side(&self.knowledge.settings.options(), self.has_barriers);
+            text.extend(self.prelude_parts.iter().map(String::as_str));
+            fs::write(self.folder.join("prelude.cuh"), text)?;
+        }
+        (self.plan.quote, self.plan.include) = (quote, include);
+        Ok(self.plan)
+    }
+}
+
+/// Where a search ended.
+enum Found {
+    Here(Place),
+    InSystem,
+    Nowhere,
+}

@@ -1,0 +1,61 @@
+//! The example crate, built by Cargo as its users would build it.
+
+use crate::project::{Project, text};
+use crate::toolkit::nvcc;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A copy of the example, so that the test can change it, with the workspace's own choice of versions.
+fn example(project: &Project) {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace");
+    let source = workspace.join("examples/cargo");
+    for name in ["build.rs", "src/main.rs", "cuda/steps.cu", "cuda/halve.cu", "cuda/include/collatz.cuh"] {
+        project.write(name, &fs::read_to_string(source.join(name)).expect("a file of the example"));
+    }
+    let manifest = fs::read_to_string(source.join("Cargo.toml")).expect("a manifest");
+    project.write("Cargo.toml", &manifest.replace("../../instrument", env!("CARGO_MANIFEST_DIR")));
+    project.write("Cargo.lock", &fs::read_to_string(workspace.join("Cargo.lock")).expect("a lock file"));
+}
+
+/// `cargo WORDS…` in the copy. What it needs was fetched when this test was built.
+fn cargo(project: &Project, nvcc: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(project.path()).args(words).args(["--offline", "--color", "never"]);
+    command
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("example"))
+        .env("NVCC", nvcc)
+        .env("TMPDIR", project.temporary());
+    for name in ["CUINSTR_FLAGS", "CUINSTR_SESSION", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
+        command.env_remove(name);
+    }
+    command.output().expect("Cargo starts")
+}
+
+#[test]
+fn a_crate_with_a_build_script_is_built_and_verified() {
+    let Some(nvcc) = nvcc() else { return };
+    let project = Project::new(&[]);
+    example(&project);
+    let output = cargo(&project, &nvcc, &["run"]);
+    assert_eq!(text(&output.stdout), "27 takes 111 steps\nkernel `halve` in some kilobytes of PTX\n", "{}", text(&output.stderr));
+
+    // A header that changes is compiled again, and one that does not is not.
+    assert!(!text(&cargo(&project, &nvcc, &["build"]).stderr).contains("Compiling"));
+    let header = fs::read_to_string(project.path().join("cuda/include/collatz.cuh")).expect("a header");
+    project.write("cuda/include/collatz.cuh", &header.replace("steps = 0", "steps = 1"));
+    assert!(text(&cargo(&project, &nvcc, &["run"]).stdout).starts_with("27 takes 112 steps"));
+
+    // A gap is a warning of Cargo's, and the proof does not hold for it.
+    let gap = "__global__ void wait() {\n  asm volatile(\"L: bra L;\");\n}\n";
+    project.write("cuda/halve.cu", &format!("{}{gap}", fs::read_to_string(project.path().join("cuda/halve.cu")).expect("a source")));
+    let output = cargo(&project, &nvcc, &["build"]);
+    let message = text(&output.stderr);
+    assert!(!output.status.success() && message.contains("cuda/halve.cu:7:3: warning[CI013]"), "{message}");
+    assert!(message.contains("it is not proved that every loop can be stopped"), "{message}");
+
+    let output = cargo(&project, Path::new("/nowhere/nvcc"), &["build"]);
+    let message = text(&output.stderr);
+    assert!(!output.status.success() && message.contains("cuinstr: error: there is no program `/nowhere/nvcc`"), "{message}");
+    assert_eq!(project.left_behind(), Vec::<std::path::PathBuf>::new());
+}

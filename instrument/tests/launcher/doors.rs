@@ -1,0 +1,93 @@
+//! Build systems as they are: `CMake` and make, with one word more on their command line.
+
+use crate::project::{BINARY, Project, expect, text};
+use crate::toolkit::{nvcc, required};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const HEADER: &str = "#pragma once\ninline const char* place() { return __FILE__; }\n__host__ __device__ inline int work(int n) {\n    int s = 0;\n    while (n > 1) n = n % 2 ? 3 * n + 1 : n / 2, ++s;\n    return s;\n}\n";
+const PART: &str = "#include \"work.cuh\"\n__device__ int part(int n) { while (n > 0) n -= work(n) + 1; return n; }\n";
+const MAIN: &str = "#include \"work.cuh\"\n#include <cstdio>\n__device__ int part(int n);\nint host();\n\
+                    __global__ void kernel(int* p) { while (*p) *p = part(*p); }\nint main() { std::printf(\"%s %d\\n\", place(), host()); }\n";
+
+fn project(files: &[(&str, &str)]) -> Project {
+    let project =
+        Project::new(&[("include/work.cuh", HEADER), ("part.cu", PART), ("main.cu", MAIN), ("host.cpp", "int host() { return 3; }\n")]);
+    for (path, text) in files {
+        project.write(path, text);
+    }
+    project
+}
+
+/// A tool of the search path, or of `.cmake`. Without it the test is skipped, unless `CUINSTR_REQUIRE` names it.
+fn tool(name: &str, requirement: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cmake/bin");
+    let found = std::env::split_paths(&path).chain([fetched]).map(|folder| folder.join(name)).find(|path| path.is_file());
+    if found.is_none() {
+        assert!(!required(requirement), "CUINSTR_REQUIRE names {requirement}, and there is no {name}");
+        eprintln!("skipped: there is no {name}");
+    }
+    found
+}
+
+/// The program says what it would say without us, has our control block in it, and every object's PTX is proved.
+fn check(project: &Project, program: &str, objects: &[&str], place: &str) {
+    let path = project.path().join(program);
+    assert_eq!(text(&expect(&mut Command::new(&path), 0).stdout), format!("{place} 3\n"));
+    for object in objects {
+        let proof = project.command(BINARY).args(["verify", "--format", "json", object]).output().expect("it starts");
+        let report: serde_json::Value =
+            serde_json::from_slice(proof.stdout.split(|byte| *byte == b'\n').next().unwrap_or_default()).expect("JSON");
+        let loops = report["report"]["loops"].as_array().expect("loops");
+        assert!(!loops.is_empty(), "{object}");
+        let not_polled = loops.iter().filter(|found| found["verdict"].to_string().contains("not-polled")).count();
+        assert_eq!(not_polled, 0, "{object}: {}{}", text(&proof.stdout), text(&proof.stderr));
+    }
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_cmake_project_is_built_with_one_variable() {
+    let (Some(nvcc), Some(cmake), Some(ninja)) = (nvcc(), tool("cmake", "cmake"), tool("ninja", "cmake")) else { return };
+    let project = project(&[(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.24)\nproject(door LANGUAGES CXX CUDA)\nadd_library(part STATIC part.cu)\n\
+         target_include_directories(part PUBLIC include)\nadd_executable(program main.cu host.cpp)\ntarget_link_libraries(program part)\n\
+         set_target_properties(part program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)\n",
+    )]);
+    let define = |name: &str, value: &Path| format!("-D{name}={}", value.display());
+    let mut configure = project.command(&cmake);
+    configure.args(["-S", ".", "-B", "build", "-G", "Ninja", "-DCMAKE_CUDA_ARCHITECTURES=90"]);
+    configure.args([define("CMAKE_CUDA_COMPILER", &nvcc), define("CMAKE_MAKE_PROGRAM", &ninja)]);
+    configure.arg(define("CMAKE_CUDA_COMPILER_LAUNCHER", Path::new(BINARY)));
+    expect(&mut configure, 0);
+    let build = || text(&expect(project.command(&cmake).args(["--build", "build", "--parallel", "2"]), 0).stdout);
+    build();
+    let place = project.path().canonicalize().expect("it is there").join("include/work.cuh");
+    let objects = ["build/CMakeFiles/part.dir/part.cu.o", "build/CMakeFiles/program.dir/main.cu.o"];
+    check(&project, "build/program", &objects, &place.to_string_lossy());
+    // The dependencies are the user's own files: nothing is built twice, and a header that changes is.
+    assert!(build().contains("no work to do"));
+    project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
+    assert_eq!(build().matches("Building CUDA object").count(), 2);
+}
+
+#[test]
+fn a_makefile_is_built_with_one_variable() {
+    let (Some(nvcc), Some(make)) = (nvcc(), tool("make", "make")) else { return };
+    let project = project(&[(
+        "Makefile",
+        "NVCC = nvcc\nFLAGS = -Iinclude -gencode arch=compute_90,code=compute_90 -rdc=true\nprogram: part.o main.o host.o\n\t$(NVCC) $(FLAGS) $^ -o $@\n\
+         %.o: %.cu\n\t$(NVCC) $(FLAGS) -MMD -c $< -o $@\n%.o: %.cpp\n\t$(CXX) -c $< -o $@\n-include part.d main.d\n",
+    )]);
+    let build = || {
+        let launcher = format!("NVCC={BINARY} {}", nvcc.display());
+        text(&expect(project.command(&make).args(["-j2", &launcher]), 0).stdout)
+    };
+    build();
+    check(&project, "program", &["part.o", "main.o"], "include/work.cuh");
+    assert!(build().contains("up to date"));
+    project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
+    assert_eq!(build().matches(" -c ").count(), 2);
+}

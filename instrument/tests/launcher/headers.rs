@@ -1,0 +1,176 @@
+//! Headers: which are rewritten, and that the preprocessor finds each where it would without us.
+
+use crate::project::{Project, expect, text};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A device function with a loop that needs a poll, and a host function that says where it stands.
+fn header(name: &str, before: &str) -> String {
+    format!(
+        "{before}\ninline const char* where_{name}() {{ return __FILE__; }}\n__device__ void {name}(volatile int* p) {{ while (*p) {{ }} }}\n"
+    )
+}
+
+/// The project preprocessed plainly and by the launcher: our text away, both must be the same, and these functions have polls.
+fn same_but_for_polls(project: &Project, options: &str, source: &str, polled: &[&str]) {
+    let mut plain = Command::new("gcc");
+    plain.current_dir(project.path()).args(["-E", "-x", "c++", "-D__CUDACC__"]).args(options.split_whitespace()).arg(source);
+    let plain = text(&expect(&mut plain, 0).stdout);
+    let output = expect(project.launch(&["-c", source]).env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options), 0);
+    assert_eq!(text(&output.stderr), "");
+    let ours = project.preprocessed(source.rsplit('/').next().expect("a name"));
+    for name in polled {
+        let line = ours.lines().find(|line| line.contains(&format!("void {name}("))).unwrap_or_else(|| panic!("{name} is gone"));
+        assert!(line.contains("__cuinstr_"), "{name} is not polled: {line}");
+    }
+    let names = |text: &str| {
+        // The prelude, from its beginning to where the preprocessor is back at its command line.
+        let (before, after) = text
+            .split_once("# 1 \"<cuinstr>\" 1")
+            .map_or((text, ""), |(before, rest)| (before, rest.split_once("\"<command-line>\" 2\n").expect("the prelude ends").1));
+        let lines = before.lines().chain(after.lines());
+        lines.filter(|line| line.starts_with("# ") || line.contains("where_")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&ours), names(&plain));
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn each_way_to_name_a_header_leads_to_its_rewritten_text() {
+    let project = Project::new(&[
+        (
+            "src/a.cu",
+            "#include \"own.cuh\"\n#include \"../include/up.cuh\"\n#include <deep/angled.cuh>\n#include COMPUTED\n#include <wrapped.cuh>\n\
+             #include \"rows.inc\"\n#define ROW int second;\n#include \"rows.inc\"\n#if __has_include(<never.cuh>) || !__has_include(\"own.cuh\")\n#error\n#endif\n\
+             const char* where_a() { return __FILE__; }\n",
+        ),
+        ("src/own.cuh", &header("own", "#pragma once\n#include \"../include/up.cuh\"")),
+        ("src/rows.inc", "#ifndef ROW\n#define ROW int first;\n#endif\nROW\n#undef ROW\n"),
+        ("include/up.cuh", &header("up", "#pragma once\n#include \"deep/../deep/angled.cuh\"")),
+        ("include/deep/angled.cuh", &header("angled", "#ifndef ANGLED\n#define ANGLED").replace("} }\n", "} }\n#endif\n")),
+        ("include/computed.cuh", &header("computed", "#pragma once\n#include \"deep/angled.cuh\"\n#include \"next_to_computed.cuh\"")),
+        ("include/next_to_computed.cuh", &header("next_to_computed", "#pragma once")),
+        ("wrap1/wrapped.cuh", &header("wrapped", "#ifndef WRAPPED\n#define WRAPPED\n#include_next <wrapped.cuh>\n#endif")),
+        ("wrap2/wrapped.cuh", &header("inner", "#ifndef INNER\n#define INNER\n#endif")),
+        ("forced.cuh", &header("forced", "#pragma once\n#include \"include/up.cuh\"")),
+    ]);
+    // The folder of every header is found by a link, too.
+    symlink(project.path().join("include"), project.path().join("linked")).expect("a link");
+    let polled = ["own", "up", "angled", "computed", "next_to_computed", "wrapped", "inner"];
+    same_but_for_polls(&project, "-Iinclude -I wrap1 -Iwrap2 -DCOMPUTED=<computed.cuh>", "src/a.cu", &polled);
+    same_but_for_polls(&project, "-Ilinked -iquote wrap2 -I./wrap1 -DCOMPUTED=\"../linked/computed.cuh\" -Iwrap2", "src/a.cu", &polled);
+    let forced = [&polled[..], &["forced"]].concat();
+    same_but_for_polls(&project, "-include forced.cuh -Iinclude -Iwrap1 -Iwrap2 -DCOMPUTED=<computed.cuh>", "src/a.cu", &forced);
+}
+
+#[test]
+fn absolute_paths_are_followed() {
+    let project = Project::new(&[
+        ("lib/far.cuh", &header("far", "#pragma once\n#include \"near.cuh\"")),
+        ("lib/near.cuh", &header("near", "#pragma once")),
+    ]);
+    let folder = project.path().display();
+    project.write("unity.cu", &format!("#include \"{folder}/lib/far.cuh\"\n#include \"lib/near.cuh\"\n#include \"{folder}/part.cu\"\n"));
+    project.write("part.cu", &header("part", "#include <lib/near.cuh>"));
+    same_but_for_polls(&project, &format!("-I{folder}"), "unity.cu", &["far", "near", "part"]);
+    same_but_for_polls(&project, &format!("-I{folder}"), &format!("{folder}/unity.cu"), &["far", "near", "part"]);
+}
+
+#[test]
+fn a_header_that_a_system_header_asks_for_is_rewritten_too() {
+    let project = Project::new(&[
+        ("a.cu", "#include <system.h>\n"),
+        ("system/system.h", "#include <config/user.cuh>\n__device__ inline void theirs(volatile int* p) { while (*p) { } }\n"),
+        ("mine/config/user.cuh", &header("user", "#pragma once\n#include \"beside.cuh\"")),
+        ("mine/config/beside.cuh", &header("beside", "#pragma once")),
+    ]);
+    same_but_for_polls(&project, "-Imine -isystem system", "a.cu", &["user", "beside"]);
+    let ours = project.preprocessed("a.cu");
+    let theirs = ours.lines().find(|line| line.contains("void theirs(")).expect("it is there");
+    assert!(!theirs.contains("__cuinstr_"), "a system's header is not ours to change: {theirs}");
+}
+
+#[test]
+fn names_may_hold_blanks_quotes_and_any_letters() {
+    for name in ["with blank", "qu\"ote's", "größe-日本", "back\\slash", "$HOME;&"] {
+        let project = Project::new(&[]);
+        project.write(&format!("{name}/x y.cuh"), &header("odd", "#pragma once"));
+        project.write("plain.cu", "#include <x y.cuh>\nconst char* where_main() { return __FILE__; }\n");
+        // The shim's words are split at blanks, so the folder comes by a variable here.
+        let command = |program: &mut Command| {
+            program.current_dir(project.path()).env("CPATH", project.path().join(name));
+            text(&expect(program, 0).stdout)
+        };
+        let plain = command(Command::new("gcc").args(["-E", "-x", "c++", "-D__CUDACC__", "plain.cu"]));
+        command(project.launch(&["-c", "plain.cu"]).env("SHIM_SOURCES", "plain.cu"));
+        let ours = project.preprocessed("plain.cu");
+        let names = |text: &str| {
+            text.lines()
+                .filter(|line| line.contains("where_") || line.starts_with("# ") && line.contains("x y.cuh"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&ours), names(&plain), "{name}");
+        assert!(ours.contains("__cuinstr_") && names(&plain).len() >= 3, "{name}");
+    }
+}
+
+#[test]
+fn a_read_only_source_tree_is_enough() {
+    let project = Project::new(&[("src/a.cu", "#include \"b.cuh\"\n"), ("src/b.cuh", &header("b", "#pragma once"))]);
+    let folder = project.path().join("src");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).expect("it is ours");
+    same_but_for_polls(&project, "", "src/a.cu", &["b"]);
+    assert_eq!(fs::read_dir(&folder).expect("readable").count(), 2);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+#[test]
+fn a_header_that_changes_between_two_passes_stays_what_it_was_at_the_first() {
+    let project = Project::new(&[("a.cu", "#include \"b.cuh\"\n"), ("b.cuh", &header("before", "#pragma once"))]);
+    project.write("after.cuh", &header("after", "#pragma once"));
+    // Host and device passes of one compilation must see the same text.
+    let shim = fs::read_to_string(project.shim())
+        .expect("readable")
+        .replace("|| exit", "|| exit; cp after.cuh b.cuh; cp \"$here/a.cu.ii\" \"$here/last.ii\"");
+    fs::write(project.shim(), shim).expect("writable");
+    expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu a.cu"), 0);
+    let last = fs::read_to_string(project.path().join("toolkit/bin/last.ii")).expect("readable");
+    assert!(last.contains("where_before") && !last.contains("where_after"));
+    expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 0);
+    assert!(project.preprocessed("a.cu").contains("where_after"));
+}
+
+#[test]
+fn builds_at_once_share_their_headers_and_leave_nothing() {
+    let project = Project::new(&[("shared.cuh", &header("shared", "#pragma once"))]);
+    let sources: Vec<String> = (0..12).map(|number| format!("s{number}.cu")).collect();
+    for source in &sources {
+        project.write(source, "#include \"shared.cuh\"\n");
+    }
+    let children: Vec<_> =
+        sources.iter().map(|source| project.launch(&["-c", source]).env("SHIM_SOURCES", source).spawn().expect("it starts")).collect();
+    for (mut child, source) in children.into_iter().zip(&sources) {
+        assert!(child.wait().expect("it ends").success(), "{source}");
+        assert!(project.preprocessed(source).contains("__cuinstr_"), "{source}");
+    }
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_preprocessor_that_fails_names_the_users_files() {
+    let project = Project::new(&[
+        ("src/a.cu", "#include \"b.cuh\"\n"),
+        ("src/b.cuh", "#include \"nowhere.h\"\n__device__ void f(int* p) { while (*p) { } }\n"),
+    ]);
+    let plain = Command::new("gcc")
+        .current_dir(project.path())
+        .args(["-E", "-x", "c++", "-D__CUDACC__", "src/a.cu"])
+        .output()
+        .expect("gcc is there");
+    let output = expect(project.launch(&["-c", "src/a.cu"]).env("SHIM_SOURCES", "src/a.cu"), 1);
+    assert_eq!(text(&output.stderr), text(&plain.stderr));
+    assert!(!project.path().join("toolkit/bin/a.cu.ii").exists());
+}
