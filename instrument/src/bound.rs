@@ -54,7 +54,9 @@ fn shrinking(context: &Context, induction: &Induction, type_: WideInteger, divis
         Relation::Not => bound.value == 0 && !type_.signed,
         Relation::Below | Relation::AtMost => false,
     };
-    if divisor < 2 || !ends || (type_.signed && bound.unsigned) {
+    // What compilers make of a signed division no proof follows; known trips are unrolled before that.
+    let is_followed = !type_.signed || matches!(induction.step, Step::Right(_)) || literal(context, &induction.start).is_some();
+    if divisor < 2 || !ends || !is_followed || (type_.signed && bound.unsigned) {
         return None;
     }
     let Some(mut value) = most(context, &induction.start) else { return Some(type_.bits) };
@@ -228,6 +230,7 @@ impl Arithmetic<'_> {
             return None;
         }
         if self.takes(b'-') {
+            self.depth += 1;
             let Integer { value, unsigned } = self.factor()?;
             return small(-value, unsigned);
         }

@@ -321,13 +321,13 @@ impl Planner<'_> {
                 self.jump_of_macro(known, &owners, body, at);
             }
         }
+        let polls = allowance.contains(&true);
         for (index, scope) in body.scopes.iter().enumerate() {
             let is_function = functions.contains_key(&scope.open);
             let has_brace = index > 0 || fragment.of_macro.is_none() || is_function;
             if !has_brace {
                 continue;
             }
-            let polls = allowance.contains(&true);
             let counts = Counts { allowance: allowance[index], turns: turns[index], polls };
             self.opening(known, &owners[index], scope.open, is_function, counts);
             if !is_function && index > 0 && owners[index].untouched.is_none() {

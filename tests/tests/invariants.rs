@@ -76,8 +76,9 @@ fn check_rules(source: &[u8], options: &Options) -> Rewrite {
             // Words of the language, and what the header of the loop, on whose line they stand, names itself.
             let is_ours = name.starts_with("__cuinstr_")
                 || matches!(name.as_str(), "unsigned" | "int" | "true" | "for" | "void" | "bool" | "auto" | "decltype");
-            let is_theirs = source.windows(name.len()).any(|word| word == name.as_bytes());
-            assert!(is_ours || (is_theirs && text.windows(7).any(|word| word == b") for (")), "inserted text names {name}");
+            let is_theirs =
+                || text.windows(7).any(|word| word == b") for (") && source.windows(name.len()).any(|word| word == name.as_bytes());
+            assert!(is_ours || is_theirs(), "inserted text names {name}");
         }
     }
     let again = rewrite(output, options);

@@ -76,7 +76,8 @@ pub fn on_host(prelude: &str) -> Result<String, String> {
     }
     for (index, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
-        if code.contains("asm(") || code.contains("asm volatile") {
+        // Empty assembly, which hides a value from the optimiser, does the same on any machine.
+        if (code.contains("asm(") && !code.contains("asm(\"\" :")) || code.contains("asm volatile") {
             return Err(format!("line {} of the prelude holds assembly that nothing replaces on the host: {line}", index + 1));
         }
     }
