@@ -6,6 +6,7 @@
 //@ arg: u8[1081344] rand 36
 //@ arg: i32[1056] zero
 //@ arg: i32 1024
+//@ long: grid 528
 //@ long: arg 1 u8[2112000000] zero
 //@ long: arg 3 i32 2000000
 

@@ -7,6 +7,7 @@
 //@ arg: i32 512
 //@ arg: i32 512
 //@ arg: i32 256
+//@ long: grid 8 64
 //@ long: arg 0 f32[2097152000] zero
 //@ long: arg 1 f32[2097152000] zero
 //@ long: arg 4 i32 8000
