@@ -31,17 +31,25 @@ pub(crate) fn has_barriers(sites: &SiteMap) -> bool {
 pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
-    TEMPLATE
-        .replace("@CONTROL_BLOCK@", control::c_text().trim_end())
-        .replace("@TIMEOUT_NS@", &limit(options.limits.timeout_ns))
-        .replace("@BUDGET_CYCLES@", &limit(options.limits.budget_cycles))
-        .replace("@FUEL@", &limit(options.limits.fuel))
-        .replace("@GATE@", gate)
-        .replace("@BARRIERS@", if has_barriers { "1" } else { "0" })
-        .replace("@FIRST_PACE@", &poll::FIRST_PACE.to_string())
-        .replace("@MOST_PACE@", &poll::MOST_PACE.to_string())
-        .replace("@SHORT@", &poll::SHORT.to_string())
-        .replace("@GAP@", &poll::GAP.to_string())
+    let values = [
+        ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
+        ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
+        ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),
+        ("FUEL", limit(options.limits.fuel)),
+        ("GATE", gate.to_owned()),
+        ("BARRIERS", if has_barriers { "1" } else { "0" }.to_owned()),
+        ("FIRST_PACE", poll::FIRST_PACE.to_string()),
+        ("MOST_PACE", poll::MOST_PACE.to_string()),
+        ("SHORT", poll::SHORT.to_string()),
+        ("GAP", poll::GAP.to_string()),
+    ];
+    // Text and names in turn: the template holds no other `@`.
+    let mut text = String::with_capacity(2 * TEMPLATE.len());
+    for (index, piece) in TEMPLATE.split('@').enumerate() {
+        let value = if index % 2 == 1 { values.iter().find(|(name, _)| *name == piece) } else { None };
+        text.push_str(value.map_or(piece, |(_, value)| value));
+    }
+    text
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.
