@@ -18,7 +18,7 @@ const MOST_THREADS: i64 = 1024;
 
 /// How often the loop's body runs at most, if that is a small constant.
 pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
-    let induction = induction::read(context, loop_)?;
+    let induction = induction::read(context, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
     let type_ = wide_integer(context, &induction.type_)?;
     let trips = match &induction.step {
         Step::Up => steady(context, &induction, type_, 1),

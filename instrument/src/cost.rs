@@ -1,5 +1,6 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
+use crate::declaration::is_declared;
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
@@ -16,6 +17,10 @@ const LEFT_ALONE: u64 = 8192;
 /// Most loops directly inside another whose costs are told from one another.
 const MOST_INNER: usize = 256;
 
+/// Tokens that a subscript costs where it may go to memory that the whole device shares, and where the array is the block's or the thread's own.
+const GLOBAL: u64 = 24;
+const OWN: u64 = 3;
+
 /// Tokens that a call costs whose function may run for long.
 const CALL: u64 = 1024;
 
@@ -30,7 +35,7 @@ pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&
             let text = fragment.text(source, at);
             cost += match fragment.tokens[at].kind {
                 Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm => CALL,
-                Kind::Punct(b'[') => 24,
+                Kind::Punct(b'[') => GLOBAL,
                 Kind::Ident if names.contains(text) || macros.is_defined(text) || waits(text) => CALL,
                 _ => 1,
             };
@@ -57,27 +62,38 @@ impl Cost {
     }
 }
 
-/// What each loop of a body costs, in the same order.
-pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec<Cost> {
+/// What each loop of a body costs, in the same order; of some the compiler may know the trips.
+pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool]) -> Vec<Cost> {
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
+    let arrays = own_arrays(context, body);
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
         let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
         let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(MOST_INNER).collect();
         let mut tokens = 0_u64;
+        let mut folds = false;
         let mut at = loop_.keyword;
         while at <= end {
             if let Some(&nested) = inner.iter().find(|nested| body.loops[**nested].keyword == at)
                 && let Some(nested_end) = body.loops[nested].end
             {
-                tokens += costs[nested].left_alone.map_or(16, |trips| trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE));
+                tokens += match costs[nested].left_alone {
+                    Some(trips) => trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE),
+                    // What is counted with its nest is added where the weight is spelled.
+                    None if may_be_known[nested] => {
+                        folds = true;
+                        1
+                    }
+                    None => 16,
+                };
                 at = nested_end.max(at) + 1;
                 continue;
             }
             tokens += match fragment.tokens[at].kind {
-                Kind::Punct(b'[') => 24,
+                Kind::Punct(b'[') if arrays.contains(fragment.text(source, base(fragment, at))) => OWN,
+                Kind::Punct(b'[') => GLOBAL,
                 Kind::Ident
                     if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
                 {
@@ -85,12 +101,14 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec
                 }
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
                 Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
+                Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
                 _ => 1,
             };
             at += 1;
         }
         costs[index].tokens = tokens;
         if leave
+            && !folds
             && inner.len() < MOST_INNER
             && let Some(trips) = bound::trips(context, loop_)
         {
@@ -99,6 +117,28 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body) -> Vec
         }
     }
     costs
+}
+
+/// Names of the arrays that the body declares: in shared memory, in registers or in the thread's own.
+fn own_arrays<'a>(context: &Context<'a>, body: &Body) -> BTreeSet<&'a [u8]> {
+    let (source, fragment) = (context.source, context.fragment);
+    let Some(scope) = body.scopes.first() else { return BTreeSet::new() };
+    let end = fragment.mate(scope.open).unwrap_or(fragment.len());
+    (scope.open..end)
+        .filter(|at| fragment.is(at + 1, b'[') && fragment.kind(*at) == Some(Kind::Ident) && is_declared(source, fragment, *at))
+        .map(|at| fragment.text(source, at))
+        .collect()
+}
+
+/// The token in front of a subscript's first bracket: `a` for each bracket of `a[i][j]`.
+fn base(fragment: &Fragment, mut at: usize) -> usize {
+    while let Some(before) = at.checked_sub(1) {
+        match fragment.mate(before).filter(|open| *open < before && fragment.is(before, b']')) {
+            Some(open) => at = open,
+            None => return before,
+        }
+    }
+    at
 }
 
 /// Functions of CUDA's own that take about a microsecond, or wait for other threads.

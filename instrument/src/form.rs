@@ -1,14 +1,14 @@
 //! The form of each loop's poll: left alone, strip-mined, chunked or counted down, and why not a better one.
 
-use crate::cost::Cost;
+use crate::cost::{self, Cost};
 use crate::invariant::Home;
 use crate::options::{Options, Polls};
-use crate::read_only;
+use crate::read_only::{self, Context};
 use crate::statement::{Loop, LoopKind};
 use crate::strip::{self, Strip};
 use crate::token::Kind;
 use crate::unroll::{self, Unroll};
-use crate::{induction, place};
+use crate::{induction, nest, place};
 use std::ops::Range;
 
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
@@ -24,8 +24,29 @@ pub(crate) enum Shape {
     Strip(Strip, Unroll),
     /// Chunks of a constant number of iterations, the user's condition asked before each, with the same.
     Chunk(Chunk, Unroll),
+    /// Each iteration is counted from where the loop's nest is entered, and pays only when many have run.
+    Foldable(Nest),
     /// The allowance is counted down in each iteration.
     CountDown,
+}
+
+/// The nest of a loop that the compiler may know the trips of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nest {
+    /// Which of its activation's nests it counts in.
+    pub(crate) index: usize,
+    /// Where a statement can say that the count begins with this loop; nowhere if nothing can stand between it and the loop around it, in
+    /// whose count it then is.
+    pub(crate) begins: Option<usize>,
+}
+
+/// What is decided about a loop.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    pub(crate) cost: Cost,
+    pub(crate) shape: Shape,
+    /// What an iteration takes from the allowance, as text.
+    pub(crate) weight: String,
 }
 
 /// A chunk of iterations.
@@ -37,35 +58,74 @@ pub(crate) struct Chunk {
     pub(crate) has_condition: bool,
 }
 
-/// Decides the form of a loop.
-pub(crate) fn of_loop(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Shape {
-    better(options, home, loop_, cost).unwrap_or(Shape::CountDown)
+/// Decides the forms of a body's loops, each with the home of its scope.
+pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> Vec<Decision> {
+    let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
+    let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| nest::may_be_known(&homes[loop_.scope], loop_)).collect();
+    let costs = cost::of_loops(context, options, body, &may_be_known);
+    let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
+    let mut nests = vec![0; body.scopes.len()];
+    for (index, loop_) in body.loops.iter().enumerate() {
+        let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
+        let nest = match (nest::entry(&homes[loop_.scope], loop_), around.map(|outer| &shapes[outer])) {
+            (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins) }),
+            (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, ..*nest }),
+            (None, _) => None,
+        };
+        let known = Known { cost: costs[index], may_be_known: may_be_known[index], nest };
+        let shape = better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown);
+        if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
+            && costs[index].left_alone.is_none()
+        {
+            nests[loop_.scope] += 1;
+        }
+        shapes.push(shape);
+    }
+    let nest_of = |index: usize| match &shapes[index] {
+        Shape::Foldable(nest) if costs[index].left_alone.is_none() => Some(*nest),
+        _ => None,
+    };
+    let weights: Vec<String> =
+        body.loops.iter().enumerate().map(|(index, loop_)| nest::weight(&homes[loop_.scope], index, &costs, &nest_of)).collect();
+    shapes.into_iter().zip(costs).zip(weights).map(|((shape, cost), weight)| Decision { cost, shape, weight }).collect()
+}
+
+/// What is known of a loop before its form is decided.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    cost: Cost,
+    /// Whether the compiler may know its trips.
+    may_be_known: bool,
+    /// The nest that it would belong to, if it can.
+    nest: Option<Nest>,
 }
 
 /// The best form, or why there is none but counting down.
-fn better(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Result<Shape, &'static str> {
-    let context = home.context;
+fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<Shape, &'static str> {
+    let (context, cost) = (home.context, known.cost);
     if options.polls != Polls::Strips {
         return Err("nobody asked for more");
     }
     if options.limits.fuel.is_some() {
         return Err("each iteration costs fuel");
     }
-    if home.host_too {
-        return Err("the host runs it too");
-    }
     if context.fragment.of_macro.is_some() {
         return Err("it stands in a macro");
     }
-    let unroll = unroll::of_loop(context, home.body, loop_);
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
-    if unroll == Unroll::Whole {
-        return Err("it may be unrolled as a whole");
+    if known.may_be_known {
+        return known.nest.map(Shape::Foldable).ok_or("nothing can stand in front of it");
+    }
+    if home.host_too {
+        return Err("the host runs it too");
+    }
+    let unroll = unroll::of_loop(context, home.body, loop_);
+    if unroll == Unroll::Unknown {
+        return Err("what stands in front of it may be meant for the user's own loop");
     }
     let why = match strip::of_loop(home, loop_) {
         Ok(strip) if !jumps(home, loop_) => return Ok(Shape::Strip(strip, unroll)),
         Ok(_) => "a jump leads into it or out of it",
-        Err(strip::MAY_BE_KNOWN) => return Err(strip::MAY_BE_KNOWN),
         Err(why) => why,
     };
     if cost.weight() > HEAVY {
@@ -103,10 +163,7 @@ fn is_chunkable(home: &Home, loop_: &Loop, condition: &Range<usize>) -> bool {
     if condition.is_empty() || (condition.len() == 1 && is_constant(condition.start)) {
         return true;
     }
-    match induction::read(context, loop_) {
-        Some(induction) => [induction.start, induction.bound].into_iter().any(|range| home.is_of_run_time(range, loop_)),
-        None => home.is_of_run_time(condition.clone(), loop_),
-    }
+    true
 }
 
 /// Whether a jump, or what may hide one, leads out of the loop or into it.

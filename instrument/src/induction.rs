@@ -1,4 +1,4 @@
-//! The counter of a `for`: its start, the relation that its condition is, and its step, as ranges of tokens. Nothing is judged here.
+//! The counter of a loop: its start, the relation that its condition begins with, and its step, as ranges of tokens. Nothing is judged here.
 
 use crate::fragment::Fragment;
 use crate::read_only::Context;
@@ -47,20 +47,60 @@ pub(crate) struct Induction<'a> {
     pub(crate) start: Range<usize>,
     pub(crate) relation: Relation,
     pub(crate) bound: Range<usize>,
+    /// What else has to hold, from its `&&` on; empty if nothing.
+    pub(crate) rest: Range<usize>,
     pub(crate) step: Step,
+    /// The step where it stands in the body of a `while`; empty if in the header.
+    pub(crate) in_body: Range<usize>,
 }
 
-/// Reads the header of a `for` that has one counter, one relation and one step.
+/// Reads the header of a `for` that has one counter, one relation and one step, or a `while` with such a header but for the step, which
+/// stands once in its body.
 pub(crate) fn read<'a>(context: &Context<'a>, loop_: &Loop) -> Option<Induction<'a>> {
     let (open, close) = loop_.header?;
-    if loop_.kind != LoopKind::For {
-        return None;
+    match loop_.kind {
+        LoopKind::For => {
+            let (first, second) = semicolons(context.fragment, open, close)?;
+            let Condition { counter, relation, bound, rest } = condition(context, first + 1, second)?;
+            let step = step(context, counter, second + 1..close)?;
+            let (type_, start) = start(context, counter, open + 1..first)?;
+            Some(Induction { counter, type_, start, relation, bound, rest, step, in_body: 0..0 })
+        }
+        LoopKind::While => {
+            let Condition { counter, relation, bound, rest } = condition(context, open + 1, close)?;
+            let in_body = step_in_body(context, counter, loop_)?;
+            let step = step(context, counter, in_body.clone())?;
+            Some(Induction { counter, type_: 0..0, start: 0..0, relation, bound, rest, step, in_body })
+        }
+        LoopKind::RangeFor | LoopKind::Do => None,
     }
-    let (first, second) = semicolons(context.fragment, open, close)?;
-    let (counter, relation, bound) = condition(context, first + 1, second)?;
-    let step = step(context, counter, second + 1..close)?;
-    let (type_, start) = start(context, counter, open + 1..first)?;
-    Some(Induction { counter, type_, start, relation, bound, step })
+}
+
+/// The one statement of the body that changes the counter, if it is no part of a loop inside.
+fn step_in_body(context: &Context, counter: &[u8], loop_: &Loop) -> Option<Range<usize>> {
+    let (fragment, source) = (context.fragment, context.source);
+    let is_step = |at: usize| matches!(fragment.kind(at), Some(Kind::Step));
+    let mut found = None;
+    let mut at = loop_.body;
+    while at <= loop_.body_end? {
+        if fragment.kind(at) == Some(Kind::Ident) && fragment.text(source, at) == counter {
+            let first = if is_step(at - 1) { at - 1 } else { at };
+            let changes = first < at || is_step(at + 1) || matches!(fragment.kind(at + 1), Some(Kind::OpAssign | Kind::Assign));
+            if changes {
+                let end = (at..=loop_.body_end?).find(|end| fragment.is(*end, b';'))?;
+                found = Some((found.is_none().then_some(first..end))?);
+            }
+        }
+        at += 1;
+    }
+    let found = found?;
+    // A loop or a lambda around it would run it more than once.
+    let repeats = (loop_.body..found.start).any(|at| {
+        matches!(fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do))
+            || (fragment.is(at, b']') && (fragment.is(at + 1, b'(') || fragment.is(at + 1, b'{')))
+    });
+    let begins = matches!(fragment.kind(found.start - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b')') | Kind::Else));
+    (begins && !repeats).then_some(found)
 }
 
 /// The two semicolons of a `for` header.
@@ -83,11 +123,21 @@ pub(crate) fn semicolons(fragment: &Fragment, open: usize, close: usize) -> Opti
     }
 }
 
-/// `i < bound`, or `bound > i`. The bound holds no operator that binds less than the relation, and no second relation.
-fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<(&'a [u8], Relation, Range<usize>)> {
+/// What a condition says of a counter.
+struct Condition<'a> {
+    counter: &'a [u8],
+    relation: Relation,
+    bound: Range<usize>,
+    rest: Range<usize>,
+}
+
+/// `i < bound`, or `bound > i`, and perhaps more behind a `&&`. The bound holds no operator that binds less than the relation, and no
+/// second relation.
+fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<Condition<'a>> {
     let (fragment, source) = (context.fragment, context.source);
     let mut at = from;
     let mut found = None;
+    let (mut to, end) = (to, to);
     while at < to {
         match fragment.tokens[at].kind {
             Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
@@ -97,7 +147,11 @@ fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<(&'a [
             }
             Kind::Punct(b'<' | b'>') => found = Some((found.is_none().then_some(at))?),
             Kind::Op if matches!(fragment.text(source, at), b"<=" | b">=" | b"!=") => found = Some((found.is_none().then_some(at))?),
-            Kind::Op if matches!(fragment.text(source, at), b"==" | b"&&" | b"||") => return None,
+            Kind::Op if fragment.text(source, at) == b"&&" => {
+                to = at;
+                continue;
+            }
+            Kind::Op if matches!(fragment.text(source, at), b"==" | b"||") => return None,
             Kind::Punct(b'&' | b'|' | b'^' | b'?' | b',' | b':') | Kind::Assign | Kind::OpAssign | Kind::Step => return None,
             _ => {}
         }
@@ -111,13 +165,24 @@ fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<(&'a [
         b">=" => Relation::AtLeast,
         _ => Relation::Not,
     };
+    let rest = to..end;
+    let mut at = rest.start;
+    while at < rest.end {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at)?,
+            Kind::Op if fragment.text(source, at) == b"||" => return None,
+            Kind::Punct(b'?' | b',' | b':') | Kind::Assign | Kind::OpAssign => return None,
+            _ => {}
+        }
+        at += 1;
+    }
     let is_name = |range: &Range<usize>| range.len() == 1 && fragment.kind(range.start) == Some(Kind::Ident);
     let (left, right) = (from..sign, sign + 1..to);
     if left.is_empty() || right.is_empty() {
         return None;
     }
     if is_name(&left) {
-        return Some((fragment.text(source, from), relation, right));
+        return Some(Condition { counter: fragment.text(source, from), relation, bound: right, rest });
     }
     let mirrored = match relation {
         Relation::Below => Relation::Above,
@@ -126,7 +191,7 @@ fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<(&'a [
         Relation::AtLeast => Relation::AtMost,
         Relation::Not => Relation::Not,
     };
-    is_name(&right).then(|| (fragment.text(source, sign + 1), mirrored, left))
+    is_name(&right).then(|| Condition { counter: fragment.text(source, sign + 1), relation: mirrored, bound: left, rest })
 }
 
 /// `int i = 0`, `i = 0`, or nothing.

@@ -35,6 +35,8 @@ pub(crate) struct Invariant {
     pub(crate) text: String,
     /// Variables in it.
     pub(crate) variables: Vec<String>,
+    /// Names in it that no function declares: if the compiler takes them for constants, they keep their values.
+    pub(crate) constants: Vec<String>,
 }
 
 impl Home<'_> {
@@ -76,7 +78,7 @@ impl Home<'_> {
             }
             at = last + 1;
         }
-        (!range.is_empty() && found.variables.len() <= MOST_NAMES).then_some(found)
+        (!range.is_empty() && found.variables.len() + found.constants.len() <= MOST_NAMES).then_some(found)
     }
 
     /// The last token of what the name at `at` begins, if that keeps its value.
@@ -100,8 +102,11 @@ impl Home<'_> {
         while last + 2 < end && fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) {
             last += 2;
         }
-        if fragment.is(last + 1, b'(') || !self.keeps(name, loop_) {
+        if fragment.is(last + 1, b'(') {
             return None;
+        }
+        if !self.keeps(name, loop_) {
+            return self.constant(at, end, found);
         }
         let mut variable = String::new();
         for token in at..=last {
@@ -109,6 +114,38 @@ impl Home<'_> {
             if (token - at).is_multiple_of(2) && !found.variables.contains(&variable) {
                 found.variables.push(variable.clone());
             }
+        }
+        Some(last)
+    }
+
+    /// The last token of a name, with the scopes in front of it, that this function does not declare and that may be a constant.
+    fn constant(&self, at: usize, end: usize, found: &mut Invariant) -> Option<usize> {
+        let context = self.context;
+        let (fragment, source) = (context.fragment, context.source);
+        let mut last = at;
+        while last + 2 < end && fragment.kind(last + 1) == Some(Kind::Scope) && fragment.kind(last + 2) == Some(Kind::Ident) {
+            last += 2;
+        }
+        let words = (at..=last).map(|token| fragment.text(source, token));
+        // A name in capitals that this file does not declare may be a macro that does anything.
+        let is_macro = |word: &[u8]| {
+            context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
+        };
+        if words.clone().step_by(2).any(is_macro) || matches!(fragment.kind(last + 1), Some(Kind::Punct(b'(' | b'[' | b'<'))) {
+            return None;
+        }
+        let is_local = self.range.clone().any(|other| {
+            fragment.kind(other) == Some(Kind::Ident)
+                && fragment.text(source, other) == fragment.text(source, at)
+                && is_declared(source, fragment, other)
+        });
+        if is_local {
+            return None;
+        }
+        let name: Vec<&str> = words.map(std::str::from_utf8).collect::<Result<_, _>>().ok()?;
+        let name = name.concat();
+        if !found.constants.contains(&name) {
+            found.constants.push(name);
         }
         Some(last)
     }

@@ -27,6 +27,7 @@ mod invariant;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod macros;
+mod nest;
 pub mod options;
 mod place;
 mod plan;

@@ -65,6 +65,7 @@ pub(crate) fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Ve
         Edit { at: end(before), closes: false, text: header.before },
         Edit { at: start(behind), closes: true, text: header.behind },
     ];
+    edits.extend(header.inside.map(|(at, text)| Edit { at: start(at), closes: true, text }));
     if semicolons.is_some() {
         edits.push(Edit { at: end(behind), closes: false, text: step });
     }

@@ -2,10 +2,10 @@
 
 use crate::apply::Edit;
 use crate::calls::{self, CallGraph};
-use crate::cost::{self, Cost};
+use crate::cost;
 use crate::declaration::Declarations;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::form::Shape;
+use crate::form::{Decision, Shape};
 use crate::fragment::Fragment;
 use crate::function::{self, Function};
 use crate::invariant::Home;
@@ -90,6 +90,7 @@ struct Known<'a> {
 struct Counts {
     allowance: bool,
     turns: usize,
+    nests: usize,
     /// Whether anything in the function polls, lambdas and classes in it included.
     polls: bool,
 }
@@ -231,6 +232,7 @@ impl Planner<'_> {
     /// Plans one body with everything nested in it.
     fn body(&mut self, known: &Known, functions: &BTreeMap<usize, Function>, body: &Body, range: (usize, usize)) {
         let fragment = known.fragment;
+        let first_edit = self.plan.edits.len();
         let owners = self.owners(known, body);
         let mut allowance = vec![false; body.scopes.len()];
         let context = Context {
@@ -242,7 +244,6 @@ impl Planner<'_> {
             functions: &known.names,
             call_costs: &known.call_costs,
         };
-        let costs = cost::of_loops(&context, self.input.options, body);
         let homes: Vec<Home> = (0..body.scopes.len())
             .map(|scope| {
                 let open = body.scopes[scope].open;
@@ -252,20 +253,18 @@ impl Planner<'_> {
                 Home { context: &context, body, range, open, host_too: owners[scope].spelling.host_too }
             })
             .collect();
-        let shapes: Vec<Shape> = body
-            .loops
-            .iter()
-            .zip(&costs)
-            .map(|(loop_, cost)| form::of_loop(self.input.options, &homes[loop_.scope], loop_, *cost))
-            .collect();
+        let decisions = form::of_loops(self.input.options, &context, &homes);
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
         }
-        let mut turns = vec![0; body.scopes.len()];
-        for (index, loop_) in body.loops.iter().enumerate() {
+        let (mut turns, mut nests) = (vec![0; body.scopes.len()], vec![0; body.scopes.len()]);
+        for (loop_, decision) in body.loops.iter().zip(&decisions) {
             let scope = loop_.scope;
+            if let (Shape::Foldable(nest), None) = (&decision.shape, decision.cost.left_alone) {
+                nests[scope] = nests[scope].max(nest.index + 1);
+            }
             let mut activation = Activation { allowance: &mut allowance[scope], turns: &mut turns[scope] };
-            self.repeat(known, &owners[scope], body, loop_, (costs[index], &shapes[index]), &mut activation);
+            self.repeat(known, &owners[scope], body, loop_, decision, &mut activation);
         }
         for lost in census::lost(fragment, body, range) {
             let owner = &owners[innermost_scope(fragment, body, lost)];
@@ -322,13 +321,14 @@ impl Planner<'_> {
             }
         }
         let polls = allowance.contains(&true);
+        let first_opening = self.plan.edits.len();
         for (index, scope) in body.scopes.iter().enumerate() {
             let is_function = functions.contains_key(&scope.open);
             let has_brace = index > 0 || fragment.of_macro.is_none() || is_function;
             if !has_brace {
                 continue;
             }
-            let counts = Counts { allowance: allowance[index], turns: turns[index], polls };
+            let counts = Counts { allowance: allowance[index], turns: turns[index], nests: nests[index], polls };
             self.opening(known, &owners[index], scope.open, is_function, counts);
             if !is_function && index > 0 && owners[index].untouched.is_none() {
                 self.lambda(known, &owners[index], body, index);
@@ -342,6 +342,8 @@ impl Planner<'_> {
                 }
             }
         }
+        // What opens a body stands in front of whatever else its brace is followed by.
+        self.plan.edits[first_edit..].rotate_left(first_opening - first_edit);
     }
 
     /// What follows the brace that opens a function or lambda.
@@ -358,7 +360,7 @@ impl Planner<'_> {
         }
         let at = known.fragment.tokens[open].end as usize;
         let allowance = counts.allowance && self.input.options.polls != Polls::Each;
-        let mut opening = Opening { allowance, turns: counts.turns, ..Opening::default() };
+        let mut opening = Opening { allowance, turns: counts.turns, nests: counts.nests, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
             let name_at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].start as usize;
             if known.functions[index].spaces.global {
@@ -435,7 +437,7 @@ impl Planner<'_> {
         owner: &Owner,
         body: &Body,
         loop_: &Loop,
-        (cost, shape): (Cost, &Shape),
+        Decision { cost, shape, weight }: &Decision,
         activation: &mut Activation,
     ) {
         let fragment = known.fragment;
@@ -464,13 +466,20 @@ impl Planner<'_> {
         };
         let site = self.site(kind, at, owner, owner.spelling.form_of(shape), None);
         self.plan.summary.polled += 1;
+        let poll = if let Shape::Foldable(nest) = shape {
+            if let Some(at) = nest.begins {
+                self.insert(at, false, poll::nest_begins(nest.index));
+            }
+            owner.spelling.in_nest(nest.index, site, weight)
+        } else {
+            owner.spelling.repeat(site, weight)
+        };
         *activation.allowance = true;
-        if let Some(header) = poll::header(shape, loop_, cost.weight(), *activation.turns, site) {
+        if let Some(header) = poll::header(shape, loop_, weight, *activation.turns, site) {
             *activation.turns += usize::from(header.counts);
             self.plan.edits.extend(place::in_header(fragment, loop_, header));
             return;
         }
-        let poll = owner.spelling.repeat(site, cost.weight());
         match place {
             Place::Step { at, empty } => self.insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
             Place::Brace { at } => self.insert(at, false, format!(" {poll};")),
@@ -498,7 +507,7 @@ impl Planner<'_> {
         let site = self.site(SiteKind::Goto, at, owner, owner.spelling.form(), None);
         *allowance = true;
         self.plan.summary.polled += 1;
-        self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, 1)));
+        self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, "1u")));
         self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
     }
 
@@ -577,7 +586,7 @@ impl Planner<'_> {
         };
         let site = self.site(SiteKind::MacroLoop, at, owner, owner.spelling.form(), None);
         *allowance = true;
-        let poll = owner.spelling.repeat(site, 1);
+        let poll = owner.spelling.repeat(site, "1u");
         match place {
             Place::Wrap { open, close } => {
                 self.insert(open, false, format!(" {{ {poll};"));

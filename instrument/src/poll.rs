@@ -17,6 +17,9 @@ pub(crate) const FIRST_PACE: u32 = 10;
 /// inside it, so a nest of four may run four times as many.
 pub(crate) const MOST_PACE: u32 = 14;
 
+/// Iterations, by weight, that a nest of loops runs before it pays, if the compiler may know its trips.
+pub(crate) const NEST: u32 = 1024;
+
 /// Iterations, by weight, that are not worth cutting.
 pub(crate) const SHORT: u32 = 256;
 
@@ -37,11 +40,16 @@ impl Spelling {
     }
 
     /// The poll of a loop, an expression of type `void`.
-    pub(crate) fn repeat(self, site: u64, weight: u32) -> String {
+    pub(crate) fn repeat(self, site: u64, weight: &str) -> String {
         match self.polls {
             Polls::Each => format!("__cuinstr_poll{}({site:#x}ull)", self.suffix()),
-            Polls::Amortised | Polls::Strips => format!("__cuinstr_tick{}(__cuinstr_left, {weight}u, {site:#x}ull)", self.suffix()),
+            Polls::Amortised | Polls::Strips => format!("__cuinstr_tick{}(__cuinstr_left, {weight}, {site:#x}ull)", self.suffix()),
         }
+    }
+
+    /// The poll of a loop in the activation's nest of that index.
+    pub(crate) fn in_nest(self, index: usize, site: u64, weight: &str) -> String {
+        format!("__cuinstr_tick_nest{}({}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix(), nest(index))
     }
 
     /// How a loop's poll appears in the site map.
@@ -57,6 +65,7 @@ impl Spelling {
         match shape {
             Shape::Strip(..) => Form::Strip,
             Shape::Chunk(..) => Form::Chunk,
+            Shape::Foldable(_) => Form::Foldable,
             Shape::CountDown => self.form(),
         }
     }
@@ -85,6 +94,9 @@ impl Spelling {
                 " __cuinstr_allowance __cuinstr_left;"
             });
         }
+        for index in 0..opening.nests {
+            let _ = write!(text, " unsigned int {} = 0u;", nest(index));
+        }
         for index in 0..opening.turns {
             let _ = write!(text, " unsigned int {} = 0u;", turns(index));
         }
@@ -105,6 +117,18 @@ pub(crate) struct Opening {
     pub(crate) allowance: bool,
     /// How many loops count their chunks.
     pub(crate) turns: usize,
+    /// How many nests of loops count what they have run.
+    pub(crate) nests: usize,
+}
+
+/// The statement in front of a nest.
+pub(crate) fn nest_begins(index: usize) -> String {
+    format!(" {} = 0u;", nest(index))
+}
+
+/// The variable that counts what a nest has run.
+fn nest(index: usize) -> String {
+    format!("__cuinstr_nest_{index}")
 }
 
 /// The variable that counts a loop's chunks down.
@@ -119,6 +143,8 @@ pub(crate) struct Header {
     pub(crate) keyword: String,
     /// In front of the condition.
     pub(crate) before: String,
+    /// In front of a `&&` inside it.
+    pub(crate) inside: Option<(usize, String)>,
     /// Behind it.
     pub(crate) behind: String,
     /// In front of the step of a `for`.
@@ -128,11 +154,11 @@ pub(crate) struct Header {
 }
 
 /// The header of a loop that is not just counted down; `index` is a free variable of its activation.
-pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: u32, index: usize, site: u64) -> Option<Header> {
+pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: &str, index: usize, site: u64) -> Option<Header> {
     match shape {
-        Shape::Strip(form, unroll) => Some(strip(form, unroll, weight, index, site)),
+        Shape::Strip(form, unroll) => Some(strip(form, loop_, unroll, weight, index, site)),
         Shape::Chunk(chunk, unroll) => Some(chunked(*chunk, loop_, unroll, weight, index, site)),
-        Shape::CountDown => None,
+        Shape::Foldable(_) | Shape::CountDown => None,
     }
 }
 
@@ -140,57 +166,109 @@ pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: u32, index: usize, sit
 fn pragmas(unroll: &Unroll) -> (String, String) {
     match unroll {
         Unroll::Pragma(text) => ("__cuinstr_rolled ".to_owned(), format!("__cuinstr_pragma({text}) ")),
-        Unroll::Unasked | Unroll::Whole => (String::new(), String::new()),
+        Unroll::Unasked | Unroll::Unknown => (String::new(), String::new()),
     }
 }
 
-/// The header of a strip-mined `for`: `for (I; i < n` `; look) for (strip; goes on` `;` `count,` `S)`.
-fn strip(strip: &Strip, unroll: &Unroll, weight: u32, index: usize, site: u64) -> Header {
-    let shift = weight.max(1).ilog2() + u32::from(!weight.is_power_of_two());
-    let way = if strip.up { "up" } else { "down" };
-    let name = match strip.relation {
-        Relation::Below => "below".to_owned(),
-        Relation::AtMost => "at_most".to_owned(),
-        Relation::Above => "above".to_owned(),
-        Relation::AtLeast => "at_least".to_owned(),
-        Relation::Not => format!("not_{way}"),
-    };
+/// The weight as a power of two, as text.
+fn shift(weight: &str) -> String {
+    match weight.strip_suffix('u').and_then(|number| number.parse::<u32>().ok()) {
+        Some(weight) => format!("{}u", weight.max(1).ilog2() + u32::from(!weight.is_power_of_two())),
+        None => format!("__cuinstr_shift({weight})"),
+    }
+}
+
+/// The header of a strip-mined loop: `for (I; i < n` `; look) for (strip; goes on` `&& more; ` `count,` `S)`, or `while (look &&` `i < n`
+/// `) for (strip; goes on` `&& more` `; count` `)`. Unless the loop ends at its bound and nowhere else, the strip's count says how it ended:
+/// what is left of it is zero where the strip was run to its end.
+fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usize, site: u64) -> Header {
+    let (shift, name) = (shift(weight), strip_of(strip));
     let Strip { counter, bound, amount, .. } = strip;
     let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));
-    let turns_now = format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}u, {counter}, ({bound}), ({amount}))");
+    let three = format!("{counter}, ({bound}), ({amount})");
     let (keyword, inner) = pragmas(unroll);
-    let pass = format!("; __cuinstr_pass(__cuinstr_left, {site:#x}ull)) {inner}for (");
-    let mut header = Header { keyword, before: String::new(), behind: String::new(), step: String::new(), counts: strip.breaks };
-    if strip.breaks {
-        let turns = turns(index);
-        header.before = format!(" __cuinstr_unbroken({turns}) &&");
-        header.behind = format!("{pass}{turns} = {turns_now}; {turns} != 0u");
-        header.step = format!(" (void)--{turns}");
-    } else if strip.constant {
-        let sign = if strip.up { "" } else { "-" };
-        let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
-        header.behind = format!("{pass}auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
-        " __cuinstr_strip.step()".clone_into(&mut header.step);
+    let pass = format!("__cuinstr_pass(__cuinstr_left, {site:#x}ull)");
+    let is_for = loop_.kind == LoopKind::For;
+    let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
+    if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
+        let turns_now = format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})");
+        if strip.constant {
+            let sign = if strip.up { "" } else { "-" };
+            let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+            header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
+            " __cuinstr_strip.step()".clone_into(&mut header.step);
+        } else {
+            header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
+            " (void)--__cuinstr_strip".clone_into(&mut header.step);
+        }
+        return header;
+    }
+    let turns = turns(index);
+    let inside = if strip.constants.is_empty() {
+        format!("for ({turns} = __cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three}); {turns} != 0u")
     } else {
-        header.behind = format!("{pass}unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
-        " (void)--__cuinstr_strip".clone_into(&mut header.step);
+        // Where a name turns out to be no constant, the condition is asked in each iteration.
+        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__builtin_constant_p({name})")).collect();
+        let known = format!("<{values}, {}>", constants.join(" && "));
+        let sign = sign_of(strip.relation);
+        format!(
+            "for ({turns} = __cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three}); {turns} != 0u && \
+             (__cuinstr_sure{known}({three}) || {counter} {sign} ({bound}))"
+        )
+    };
+    let count = format!(" (void)--{turns}");
+    header.counts = true;
+    header.before = format!(" __cuinstr_unbroken({turns}) && ");
+    let inside = if is_for { format!("; {pass}) {inner}{inside}") } else { format!(") {inner}{inside}") };
+    let behind = if is_for { String::new() } else { format!(";{count}") };
+    if is_for {
+        header.step = count;
+    } else {
+        header.before = format!(" __cuinstr_unbroken({turns}) && ({pass}, true) && ");
+    }
+    match strip.rest {
+        Some(at) => (header.inside, header.behind) = (Some((at, inside + " ")), behind),
+        None => header.behind = inside + &behind,
     }
     header
 }
 
+/// Which of the prelude's functions tells a strip's length.
+fn strip_of(strip: &Strip) -> &'static str {
+    match strip.relation {
+        Relation::Below => "below",
+        Relation::AtMost => "at_most",
+        Relation::Above => "above",
+        Relation::AtLeast => "at_least",
+        Relation::Not if strip.up => "not_up",
+        Relation::Not => "not_down",
+    }
+}
+
+fn sign_of(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Below => "<",
+        Relation::AtMost => "<=",
+        Relation::Above => ">",
+        Relation::AtLeast => ">=",
+        Relation::Not => "!=",
+    }
+}
+
 /// The header of a `for` or `while` in chunks of a constant number of iterations.
-fn chunked(chunk: Chunk, loop_: &Loop, unroll: &Unroll, weight: u32, index: usize, site: u64) -> Header {
+fn chunked(chunk: Chunk, loop_: &Loop, unroll: &Unroll, weight: &str, index: usize, site: u64) -> Header {
     let turns = turns(index);
     let (is_for, Chunk { turns: chunk, has_condition }) = (loop_.kind == LoopKind::For, chunk);
     let (keyword, inner) = pragmas(unroll);
     let semicolon = if is_for { ";" } else { "" };
-    let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, {}u, {site:#x}ull){semicolon}", chunk * weight);
+    let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, {chunk}u * {weight}, {site:#x}ull){semicolon}");
     let again = format!("{again}) {inner}for (; {turns} != 0u");
     let step = format!(" (void)--{turns}");
     Header {
         keyword,
         before: if has_condition { format!("{again} && (bool)(") } else { again },
+        inside: None,
         behind: format!("{}{}", if has_condition { ")" } else { "" }, if is_for { String::new() } else { format!(";{step}") }),
         step,
         counts: true,

@@ -35,10 +35,12 @@ extern "C++" {
 #ifdef __CUDACC_DEBUG__
 #define __cuinstr_first_pace 0u
 #define __cuinstr_most_pace 0u
+#define __cuinstr_nest 0u
 #define __cuinstr_short 1u
 #else
 #define __cuinstr_first_pace @FIRST_PACE@u
 #define __cuinstr_most_pace @MOST_PACE@u
+#define __cuinstr_nest @NEST@u
 #define __cuinstr_short @SHORT@u
 #endif
 #define __cuinstr_chunk (1u << __cuinstr_first_pace)
@@ -391,6 +393,12 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
   turns = 0u;
   return unbroken;
 }
+// In a nest of loops whose trips the compiler may know. `run` starts from zero where the nest is entered and rises by constants, so that the
+// compiler knows the most that it can be, and with it that the poll is dead; beyond a nest's length each iteration is paid for as any other.
+__cuinstr_device void __cuinstr_tick_nest(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+  run += weight;
+  if (run > __cuinstr_nest) __cuinstr_tick(allowance, weight, site);
+}
 // Behind each strip.
 __cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned long long site) {
   if (allowance.left == 0u) {
@@ -399,10 +407,13 @@ __cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned lo
   }
 }
 // Types whose values step as numbers do: integers and pointers, but no references to what others may change, no booleans, no classes.
+// Enumerators count as numbers where they turn into such by themselves.
 template <class __cuinstr_t>
 struct __cuinstr_steps {
-  static constexpr bool value = false;
-  static constexpr bool number = false;
+  static char converts(long long);
+  static long converts(...);
+  static constexpr bool number = __is_enum(__cuinstr_t) && sizeof(converts(__cuinstr_t())) == 1;
+  static constexpr bool value = number;
   static constexpr bool narrow = true;
 };
 template <>
@@ -458,6 +469,33 @@ template <class __cuinstr_t, class... __cuinstr_more>
 struct __cuinstr_values<const volatile __cuinstr_t, __cuinstr_more...> {
   static constexpr bool all = false;
 };
+// How often a loop runs from `start` to `bound`, for the weight of the loop around it: at most as often as a nest runs for nothing, which
+// also stands for what is no number.
+template <bool, class __cuinstr_t>
+struct __cuinstr_if {};
+template <class __cuinstr_t>
+struct __cuinstr_if<true, __cuinstr_t> {
+  typedef __cuinstr_t type;
+};
+template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+struct __cuinstr_counts {
+  static constexpr bool value =
+      __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
+};
+__cuinstr_everywhere unsigned long long __cuinstr_counted(long long trips) {
+  return trips < 0 ? 0ull : (unsigned long long)trips < (unsigned long long)__cuinstr_nest ? (unsigned long long)trips : (unsigned long long)__cuinstr_nest;
+}
+template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+__cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step) {
+  return (long long)step == 0 ? (unsigned long long)__cuinstr_nest : __cuinstr_counted(((long long)bound - (long long)start) / (long long)step + 1);
+}
+template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) {
+  return (unsigned long long)__cuinstr_nest;
+}
+// A sum of weights, and the power of two that is not below one.
+__cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return weight < (unsigned long long)__cuinstr_nest ? (unsigned int)weight : __cuinstr_nest; }
+__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) { return weight <= 1u ? 0u : 32u - (unsigned int)__clz((int)(weight - 1u)); }
 template <bool>
 struct __cuinstr_unsigned {
   typedef unsigned int type;
@@ -475,8 +513,8 @@ __cuinstr_device unsigned int __cuinstr_turns(__cuinstr_allowance& allowance, un
   if (turns < few) turns = few;
   if (trips < turns) turns = (unsigned int)trips;
 #ifdef __CUDA_ARCH__
-  // What the optimiser would make of the minimum no proof could follow.
-  asm("" : "+r"(turns));
+  // Said again where the optimiser can't mix it with the rest: what it makes of minima, and a division, no proof could follow.
+  asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
 #endif
   const unsigned int charge = turns << shift;
   allowance.left = allowance.left > charge ? allowance.left - charge : 0u;
@@ -557,6 +595,31 @@ struct __cuinstr_known {
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip
+// The same where a name may be a constant or not: if not, a strip is a chunk of a constant number of iterations, before each of which the
+// user's condition is asked. All values, so that no constant's address is asked for.
+template <bool __cuinstr_types, bool __cuinstr_constants>
+struct __cuinstr_maybe : __cuinstr_strips<__cuinstr_types> {};
+template <>
+struct __cuinstr_maybe<true, false> {
+#define __cuinstr_count(__cuinstr_name)                                                                                                           \
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i, __cuinstr_n, __cuinstr_s) { \
+    return __cuinstr_turns(allowance, shift, 64u);                                                                                                \
+  }
+  __cuinstr_count(below) __cuinstr_count(above) __cuinstr_count(at_most) __cuinstr_count(at_least) __cuinstr_count(not_up) __cuinstr_count(not_down)
+#undef __cuinstr_count
+};
+#define __cuinstr_strip(__cuinstr_name)                                                                                                           \
+  template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
+  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants>::__cuinstr_name(allowance, shift, from, to, step); \
+  }
+__cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
+#undef __cuinstr_strip
+template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+__cuinstr_device bool __cuinstr_sure(__cuinstr_i, __cuinstr_n, __cuinstr_s) {
+  return __cuinstr_constants || !__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value;
+}
 // The inner loop of a strip. With a constant step it ends where the counter arrives, so that the loop needs no second counter: within a
 // strip the counter's bits do not come by that value before, whatever wraps. Else it is counted down.
 template <bool __cuinstr_known, class __cuinstr_i>
@@ -642,6 +705,16 @@ __cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_allowance& allowance, unsi
   if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(allowance, weight, site);
 #else
   (void)allowance, (void)weight, (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, unsigned int weight, unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) {
+    run += weight;
+    if (run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
+  }
+#else
+  (void)run, (void)left, (void)weight, (void)site;
 #endif
 }
 __cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {

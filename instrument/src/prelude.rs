@@ -40,6 +40,7 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
         ("BARRIERS", if has_barriers { "1" } else { "0" }.to_owned()),
         ("FIRST_PACE", poll::FIRST_PACE.to_string()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),
+        ("NEST", poll::NEST.to_string()),
         ("SHORT", poll::SHORT.to_string()),
         ("GAP", poll::GAP.to_string()),
     ];

@@ -3,6 +3,7 @@
 
 use crate::declaration::{Declarations, is_builtin, is_integer};
 use crate::fragment::Fragment;
+use crate::induction;
 use crate::macros::Macros;
 use crate::statement::Loop;
 use crate::token::{Kind, Lexed, Line, is_name_byte, splice};
@@ -50,9 +51,17 @@ const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs lla
     make_float2 make_float3 make_float4 make_double2 make_double3 make_double4 make_longlong2 make_ulonglong2 make_half2 dim3 int2 int3 \
     int4 uint2 uint3 uint4 float2 float3 float4 double2";
 
+/// The same that write through pointers which they are given, and so no variable whose address nobody takes.
+const BY_POINTER: &str = "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof";
+
 /// Whether nothing in the loop's body can change the variable, and nothing in its header but the counter's own step does.
 pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> bool {
     let (fragment, source) = (context.fragment, context.source);
+    let induction = induction::read(context, loop_);
+    let (rest, in_body) = induction.map_or((0..0, 0..0), |induction| {
+        // Only the counter has a step.
+        (induction.rest, if induction.counter == counter { induction.in_body } else { 0..0 })
+    });
     let (Some((_, header_end)), Some(end)) = (loop_.header, loop_.body_end) else { return false };
     if end >= fragment.len() || context.declarations.has_writing_operator() || !is_spelled_plainly(context, loop_.keyword, end) {
         return false;
@@ -72,7 +81,8 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
         if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
             return false;
         }
-        at <= header_end || if text == counter { is_read(context, at) } else { is_harmless(context, at) }
+        let is_checked = (at > header_end || rest.contains(&at)) && !in_body.contains(&at);
+        !is_checked || if text == counter { is_read(context, at) } else { is_harmless(context, at) }
     })
 }
 
@@ -194,6 +204,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || context.functions.contains(name)
             || context.declarations.is_type(name)
             || is_by_value(context, at)
+            || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
             || is_integer(name);
     }
@@ -242,11 +253,17 @@ pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
 
 /// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
 pub(crate) fn is_by_value(context: &Context, at: usize) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
-    let name = fragment.text(source, at);
-    // `std::min` hands on a reference to what it was given.
-    let own = !matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope));
-    own && is_of_cuda(name) && !context.declarations.declares(name) && !context.functions.contains(name) && !context.macros.is_defined(name)
+    is_own(context, at) && is_of_cuda(context.fragment.text(context.source, at))
+}
+
+/// Whether the function's name at `at` is no member's and none of this file's. `std::min` hands on a reference to what it was given.
+fn is_own(context: &Context, at: usize) -> bool {
+    let fragment = context.fragment;
+    let name = fragment.text(context.source, at);
+    !matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope))
+        && !context.declarations.declares(name)
+        && !context.functions.contains(name)
+        && !context.macros.is_defined(name)
 }
 
 fn is_of_cuda(name: &[u8]) -> bool {

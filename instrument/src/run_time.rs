@@ -56,6 +56,15 @@ impl Home<'_> {
         terms
     }
 
+    /// The tokens of the value that a local variable is declared with, in front of the loop.
+    pub(crate) fn first_value_before(&self, name: &[u8], loop_: &Loop) -> Option<Range<usize>> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
+        let at = (self.open..loop_.keyword).rev().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at))?;
+        let end = (at..loop_.keyword).find(|index| fragment.is(*index, b';') || fragment.is(*index, b','))?;
+        (fragment.kind(at + 1) == Some(Kind::Assign)).then_some(at + 2..end)
+    }
+
     /// The tokens of a local variable's first value, if it has no other.
     fn first_value(&self, name: &[u8]) -> Option<Range<usize>> {
         let (fragment, source) = (self.context.fragment, self.context.source);

@@ -17,9 +17,6 @@ use std::ops::Range;
 /// Largest constant step whose multiple by a whole allowance stays far below 2^32.
 const MOST_STEP: i64 = 1 << 14;
 
-/// Why a loop stays as the user wrote it although it could be cut.
-pub(crate) const MAY_BE_KNOWN: &str = "the compiler may know its trips";
-
 /// What the text of a strip-mined loop is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strip {
@@ -33,8 +30,12 @@ pub(crate) struct Strip {
     pub(crate) constant: bool,
     /// Expressions whose types the compiler has to look at.
     pub(crate) typed: Vec<String>,
+    /// Names that the compiler has to take for constants.
+    pub(crate) constants: Vec<String>,
     /// Whether the body may end the loop by a `break`.
     pub(crate) breaks: bool,
+    /// The token of the `&&` behind the relation, if more has to hold.
+    pub(crate) rest: Option<usize>,
 }
 
 /// How the loop can be strip-mined, or why it can't.
@@ -69,13 +70,9 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     if mentions(&induction.bound) || amount.is_some_and(&mentions) {
         return Err("its bound or step changes with its counter");
     }
-    let ranges = [induction.start.clone(), induction.bound.clone(), amount.cloned().unwrap_or_default()];
-    if !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) || home.differ_by_a_constant(&induction) {
-        return Err(MAY_BE_KNOWN);
-    }
     let bound = home.invariant(&induction.bound, loop_).ok_or("its bound may change")?;
     let (step, constant) = match amount {
-        None => (Invariant { text: "1".to_owned(), variables: Vec::new() }, true),
+        None => (Invariant { text: "1".to_owned(), ..Invariant::default() }, true),
         Some(range) => {
             let literal = bound::literal(context, range);
             if literal.as_ref().is_some_and(|literal| literal.value <= 0) {
@@ -88,14 +85,37 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     if induction.relation == Relation::Not && !constant {
         return Err("its step may skip its bound");
     }
+    let mut constants = bound.constants;
+    constants.extend(step.constants);
+    constants.dedup();
     let mut typed = vec![name.to_owned()];
     for variable in bound.variables.into_iter().chain(step.variables) {
         if !typed.contains(&variable) {
             typed.push(variable);
         }
     }
-    let breaks = (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).any(|at| fragment.kind(at) == Some(Kind::Break));
-    Ok(Strip { counter: name.to_owned(), relation: induction.relation, up, bound: bound.text, amount: step.text, constant, typed, breaks })
+    let rest = Some(induction.rest.start).filter(|_| !induction.rest.is_empty());
+    let body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
+    // What leaves a loop inside does not leave this one.
+    let is_inner = |at: usize| {
+        home.body
+            .loops
+            .iter()
+            .any(|other| body.contains(&other.keyword) && other.end.is_some_and(|end| (other.keyword..=end).contains(&at)))
+    };
+    let breaks = body.clone().any(|at| fragment.kind(at) == Some(Kind::Break) && !is_inner(at));
+    Ok(Strip {
+        counter: name.to_owned(),
+        relation: induction.relation,
+        up,
+        bound: bound.text,
+        amount: step.text,
+        constant,
+        typed,
+        constants,
+        breaks,
+        rest,
+    })
 }
 
 /// Whether the words declare a variable that is the thread's own and no reference, as far as the text tells.

@@ -11,8 +11,8 @@ pub(crate) enum Unroll {
     Unasked,
     /// A pragma of this text, which the loop inside a strip can bear.
     Pragma(String),
-    /// A pragma that unrolls all of the loop, or something that is not known: it belongs to the loop that the user wrote.
-    Whole,
+    /// Something that is not known: it belongs to the loop that the user wrote.
+    Unknown,
 }
 
 /// Reads the pragmas and other words in front of a loop.
@@ -23,7 +23,7 @@ pub(crate) fn of_loop(context: &Context, body: &Body, loop_: &Loop) -> Unroll {
     if let Some((from, to)) = body.prefixes.iter().find(|(_, to)| Some(*to) == before).copied() {
         // `_Pragma("unroll 4") for`. A macro's name tells too little.
         let is_pragma = fragment.kind(from) == Some(Kind::Pragma) && to == from + 3 && fragment.kind(from + 2) == Some(Kind::Str);
-        return if is_pragma { of_text(fragment.text(source, from + 2).trim_ascii().trim_ascii_start()) } else { Unroll::Whole };
+        return if is_pragma { of_text(fragment.text(source, from + 2).trim_ascii().trim_ascii_start()) } else { Unroll::Unknown };
     }
     let behind = before.map_or(0, |index| fragment.tokens[index].end as usize);
     let directives = &lexed.directives;
@@ -47,11 +47,9 @@ fn of_text(text: &[u8]) -> Unroll {
     let text = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text).trim_ascii();
     let plain = text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_ ()*+-".contains(byte));
     match std::str::from_utf8(text) {
-        // With a factor, the strip's inner loop bears it as well.
-        Ok(text) if plain && text.starts_with("unroll") && text.len() > "unroll".len() && text != "unroll_completely" => {
+        Ok(text) if (plain && text.starts_with("unroll") && text != "unroll_completely") || text == "nounroll" => {
             Unroll::Pragma(text.to_owned())
         }
-        Ok("nounroll") => Unroll::Pragma("nounroll".to_owned()),
-        _ => Unroll::Whole,
+        _ => Unroll::Unknown,
     }
 }

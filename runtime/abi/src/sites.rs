@@ -45,6 +45,8 @@ pub enum Form {
     Strip,
     /// Between chunks of a constant number of iterations.
     Chunk,
+    /// When the nest's own allowance is used up, which starts from a constant: the compiler drops the poll where it knows the trips.
+    Foldable,
     /// Asks the flag only.
     Flag,
     /// No poll; `why` says why not.

@@ -1,0 +1,165 @@
+//! Loops whose trips the compiler may know although the text does not tell: up to template parameters, `constexpr` names, members of a class,
+//! or with a pragma that unrolls them.
+//!
+//! Such a loop counts what its nest has run since its outermost loop was entered, and pays only beyond a constant. The count rises by constants
+//! from zero, so where the compiler knows the trips it knows the most that the count can be, and the poll is gone; where it does not, the loop
+//! pays as any other. Nothing is believed of any name, so nothing in the text can make this unsound: in every 2^32 iterations all but the
+//! first few pay.
+
+use crate::cost::Cost;
+use crate::form::Nest;
+use crate::induction::{self, Relation, Step};
+use crate::invariant::Home;
+use crate::poll::NEST;
+use crate::statement::{Loop, LoopKind};
+use crate::token::Kind;
+use crate::{bound, declaration};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Most tokens of a bound, a start or a step that is said again in a weight.
+const MOST_TOKENS: usize = 12;
+
+/// Most characters of a weight.
+const MOST_TEXT: usize = 400;
+
+/// Whether the compiler may know how often the loop runs: nothing in its header is surely known at run time only.
+pub(crate) fn may_be_known(home: &Home, loop_: &Loop) -> bool {
+    let fragment = home.context.fragment;
+    let Some((open, close)) = loop_.header else { return false };
+    if fragment.tokens[open..=close].iter().any(|token| matches!(token.kind, Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)) {
+        return false;
+    }
+    if let Some(induction) = induction::read(home.context, loop_) {
+        let amount = match &induction.step {
+            Step::Up | Step::Down => 0..0,
+            Step::Plus(amount) | Step::Minus(amount) | Step::Times(amount) | Step::Divided(amount) => amount.clone(),
+            Step::Left(amount) | Step::Right(amount) => amount.clone(),
+        };
+        let start =
+            if induction.start.is_empty() { home.first_value_before(induction.counter, loop_) } else { Some(induction.start.clone()) };
+        let Some(start) = start else { return false };
+        let literal = |range: &Range<usize>| bound::literal(home.context, range).map(|literal| literal.value);
+        if let (Some(first), Some(last)) = (literal(&start), literal(&induction.bound)) {
+            let step = if amount.is_empty() { Some(1) } else { literal(&amount) };
+            let is_sum = matches!(induction.step, Step::Up | Step::Down | Step::Plus(_) | Step::Minus(_));
+            // Too many to be unrolled, or to be run for nothing.
+            if is_sum && step.is_some_and(|step| last.abs_diff(first) / step.unsigned_abs().max(1) > u64::from(NEST)) {
+                return false;
+            }
+        }
+        let ranges = [start, induction.bound.clone(), amount];
+        return !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) || home.differ_by_a_constant(&induction);
+    }
+    let condition = match loop_.kind {
+        // What it runs over is an array more often than not.
+        LoopKind::RangeFor => return true,
+        LoopKind::For => match induction::semicolons(fragment, open, close) {
+            Some((first, second)) => first + 1..second,
+            None => return false,
+        },
+        LoopKind::While | LoopKind::Do => open + 1..close,
+    };
+    // `for (;;)` and `while (true)` run until something in them ends them.
+    let is_constant = |at: usize| fragment.kind(at) == Some(Kind::Number) || fragment.text(home.context.source, at) == b"true";
+    let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
+    !is_endless && !home.is_of_run_time(condition, loop_)
+}
+
+/// The offset where a statement can stand in front of the loop, whatever is in front of it: behind the end of the statement before.
+pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
+    let fragment = home.context.fragment;
+    let mut first = loop_.keyword;
+    while let Some((from, _)) = home.body.prefixes.iter().find(|(_, to)| to + 1 == first) {
+        first = *from;
+    }
+    let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
+    // The semicolon of a header or the brace of an initialiser ends no statement.
+    (before >= home.open && home.body.scopes.iter().all(|scope| scope.open != first)).then(|| fragment.tokens[before].end as usize)
+}
+
+/// What an iteration of a loop takes from the allowance, as text: its own weight and that of the nests inside it, which pay nothing.
+pub(crate) fn weight(home: &Home, index: usize, costs: &[Cost], nest_of: &dyn Fn(usize) -> Option<Nest>) -> String {
+    let own = costs[index].weight();
+    let mut more = String::new();
+    // What is in the same count has counted itself.
+    let counted = nest_of(index).map(|nest| Nest { begins: None, ..nest });
+    inner(home, index, costs, &|nested| nest_of(nested).filter(|nest| Some(*nest) != counted).is_some(), &mut more, index);
+    if more.is_empty() {
+        format!("{own}u")
+    } else if more.len() > MOST_TEXT {
+        "__cuinstr_nest".to_owned()
+    } else {
+        format!("__cuinstr_weigh({own}u{more})")
+    }
+}
+
+/// Adds what the nests inside a loop weigh; the names in it are to mean in the header of the loop `outermost` what they mean where they stand.
+fn inner(home: &Home, index: usize, costs: &[Cost], is_foldable: &dyn Fn(usize) -> bool, text: &mut String, outermost: usize) {
+    let loops = &home.body.loops;
+    let of_this = (index + 1..loops.len()).take_while(|at| loops[*at].keyword <= loops[index].end.unwrap_or(usize::MAX));
+    for nested in of_this.filter(|at| loops[*at].outer == Some(index) && is_foldable(*at)) {
+        if text.len() > MOST_TEXT {
+            return;
+        }
+        let Some(trips) = trips(home, &loops[nested], &loops[outermost]) else {
+            text.push_str(" + __cuinstr_nest");
+            continue;
+        };
+        let _ = write!(text, " + {trips} * (unsigned long long)({}u", costs[nested].weight());
+        inner(home, nested, costs, is_foldable, text, outermost);
+        text.push(')');
+    }
+}
+
+/// How often a loop runs, for a weight only: it may be wrong where a name means another thing in the outer loop's header.
+fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
+    let context = home.context;
+    let induction = induction::read(context, loop_)?;
+    let steps = match (&induction.step, induction.relation) {
+        (Step::Up, Relation::Below | Relation::AtMost | Relation::Not) => "1".to_owned(),
+        (Step::Plus(amount), Relation::Below | Relation::AtMost | Relation::Not) => plain(home, amount, outermost)?,
+        (Step::Down, Relation::Above | Relation::AtLeast | Relation::Not) => "-1".to_owned(),
+        (Step::Minus(amount), Relation::Above | Relation::AtLeast | Relation::Not) => format!("-({})", plain(home, amount, outermost)?),
+        _ => return None,
+    };
+    let (start, bound) = (plain(home, &induction.start, outermost)?, plain(home, &induction.bound, outermost)?);
+    Some(format!("__cuinstr_trips({start}, {bound}, {steps})"))
+}
+
+/// The text of an expression without side effects, none of whose names is declared inside the outer loop.
+fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> {
+    let context = home.context;
+    let (fragment, source) = (context.fragment, context.source);
+    let inside = outermost.keyword..=outermost.end?;
+    let mut text = String::new();
+    for at in range.clone() {
+        let word = fragment.text(source, at);
+        let is_local =
+            || inside.clone().any(|other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other));
+        match fragment.tokens[at].kind {
+            // Multiplied, not followed as a pointer; and nothing may divide by zero that would not have run.
+            Kind::Punct(b'*')
+                if at == range.start || !matches!(fragment.kind(at - 1), Some(Kind::Ident | Kind::Number | Kind::Punct(b')'))) =>
+            {
+                return None;
+            }
+            Kind::Punct(b'/') if fragment.kind(at + 1) != Some(Kind::Number) => return None,
+            Kind::Number | Kind::Scope | Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'(' | b')') => {}
+            Kind::Ident if bound::literal(context, &(at..at + 1)).is_some() => {
+                let value = bound::literal(context, &(at..at + 1))?.value;
+                let _ = write!(text, " {value}");
+                continue;
+            }
+            // A name in capitals that this file does not declare may be a macro that does anything.
+            Kind::Ident
+                if !fragment.is(at + 1, b'(')
+                    && !context.macros.is_defined(word)
+                    && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
+                    && !is_local() => {}
+            _ => return None,
+        }
+        let _ = write!(text, "{}{}", if text.is_empty() { "" } else { " " }, std::str::from_utf8(word).ok()?);
+    }
+    (!range.is_empty() && range.len() <= MOST_TOKENS).then_some(text)
+}
