@@ -103,7 +103,7 @@ struct Known {
 /// The best form, or why there is none but counting down.
 fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<Shape, &'static str> {
     let (context, cost) = (home.context, known.cost);
-    if options.polls != Polls::Strips {
+    if options.polls != Polls::Amortised {
         return Err("nobody asked for more");
     }
     if options.limits.fuel.is_some() {

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 /// Where the polls of a loop stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Polls {
-    /// Whenever an allowance of iterations is used up; loops that provably end soon have none.
+    /// Whenever an allowance of iterations is used up, in the cheapest form that is sound for each loop: loops whose iterations can be told
+    /// ahead run in strips of them, others in chunks of a constant number; loops that provably end soon have none.
     #[default]
     Amortised,
-    /// The same, but loops whose iterations can be told ahead run in strips of them, and others in chunks of a constant number: most of what
-    /// polls cost is gone, but the proof does not follow all that compilers make of it yet.
-    Strips,
+    /// The same, but each loop counts its allowance down in each iteration.
+    CountDown,
     /// In every iteration of every loop.
     Each,
 }

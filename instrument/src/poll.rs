@@ -43,7 +43,7 @@ impl Spelling {
     pub(crate) fn repeat(self, site: u64, weight: &str) -> String {
         match self.polls {
             Polls::Each => format!("__cuinstr_poll{}({site:#x}ull)", self.suffix()),
-            Polls::Amortised | Polls::Strips => format!("__cuinstr_tick{}(__cuinstr_left, {weight}, {site:#x}ull)", self.suffix()),
+            Polls::Amortised | Polls::CountDown => format!("__cuinstr_tick{}(__cuinstr_left, {weight}, {site:#x}ull)", self.suffix()),
         }
     }
 
@@ -56,7 +56,7 @@ impl Spelling {
     pub(crate) fn form(self) -> Form {
         match self.polls {
             Polls::Each => Form::Each,
-            Polls::Amortised | Polls::Strips => Form::CountDown,
+            Polls::Amortised | Polls::CountDown => Form::CountDown,
         }
     }
 

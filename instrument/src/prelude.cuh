@@ -495,7 +495,11 @@ __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuin
 }
 // A sum of weights, and the power of two that is not below one.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return weight < (unsigned long long)__cuinstr_nest ? (unsigned int)weight : __cuinstr_nest; }
-__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) { return weight <= 1u ? 0u : 32u - (unsigned int)__clz((int)(weight - 1u)); }
+__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) {
+  unsigned int shift = 0u;
+  for (int bit = 0; bit < 10; ++bit) shift += weight > 1u << bit ? 1u : 0u;
+  return shift;
+}
 template <bool>
 struct __cuinstr_unsigned {
   typedef unsigned int type;
@@ -504,6 +508,14 @@ template <>
 struct __cuinstr_unsigned<false> {
   typedef unsigned long long type;
 };
+// What a strip's length is anyway, said again where the optimiser can't mix it with the rest: what it makes of minima, and a division, no
+// proof could follow.
+__cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
+#ifdef __CUDA_ARCH__
+  asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
+#endif
+  return turns;
+}
 // The next strip of a loop: as many iterations as the allowance holds at 2^shift units each, but never fewer than are soon over in any
 // case, and no more than will run for sure.
 template <class __cuinstr_t>
@@ -512,10 +524,7 @@ __cuinstr_device unsigned int __cuinstr_turns(__cuinstr_allowance& allowance, un
   unsigned int turns = allowance.left >> shift;
   if (turns < few) turns = few;
   if (trips < turns) turns = (unsigned int)trips;
-#ifdef __CUDA_ARCH__
-  // Said again where the optimiser can't mix it with the rest: what it makes of minima, and a division, no proof could follow.
-  asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
-#endif
+  turns = __cuinstr_within(turns);
   const unsigned int charge = turns << shift;
   allowance.left = allowance.left > charge ? allowance.left - charge : 0u;
   return turns;
@@ -755,8 +764,9 @@ __cuinstr_device void __cuinstr_begin() {
 #endif
   if (cuinstr_control_v1.timeout_ns != 0ull && __cuinstr_thread() == 0u) __cuinstr_start(__cuinstr_now());
 }
-// What it does last, on every way out, having been asked to stop or not.
-__cuinstr_device void __cuinstr_finish(unsigned long long exit_site, bool asked) {
+// What it does last, on every way out. A few threads ask for their block: if all did, the warps of a short kernel would wait in line for
+// the one word that the flag is.
+__cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 #if __cuinstr_gate
   // A thread that is done sleeps and polls until its whole block is done.
   const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
@@ -779,12 +789,14 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, bool asked)
     atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
   }
 #endif
-  unsigned int why = asked ? 1u : 0u;
 #if __cuinstr_clocks
-  why = __cuinstr_due(asked);
+  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
 #else
-  // Under `leave` a deadline that has passed stops nobody here, and one thread of a block can tell that it has.
-  if (cuinstr_control_v1.timeout_ns != 0ull && (cuinstr_control_v1.action == 0u || __cuinstr_thread() == 0u)) why = __cuinstr_due(asked);
+  if ((threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
+  const bool asked = __cuinstr_asked_near();
+  unsigned int why = asked ? 1u : 0u;
+  // One thread of a block can tell whether a deadline has passed.
+  if (cuinstr_control_v1.timeout_ns != 0ull && threadIdx.x == 0u) why = __cuinstr_due(asked);
 #endif
   if (why == 0u) return;
   if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
@@ -801,13 +813,13 @@ struct __cuinstr_kernel {
     __cuinstr_begin();
     if (__cuinstr_asked_near()) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
-  __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
+  __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }
 };
 // The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
 struct __cuinstr_short_kernel {
   unsigned long long exit_site;
   __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) { __cuinstr_begin(); }
-  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site, __cuinstr_asked_near()); }
+  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site); }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L

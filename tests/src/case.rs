@@ -168,7 +168,7 @@ fn exits(cases: &mut Vec<Case>) {
 fn polls_word(polls: Polls) -> &'static str {
     match polls {
         Polls::Amortised => "default",
-        Polls::Strips => "strips",
+        Polls::CountDown => "count-down",
         Polls::Each => "each",
     }
 }

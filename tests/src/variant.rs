@@ -56,8 +56,8 @@ pub const DEFAULT_STRICT: Variant = rewritten("default-nofma", Polls::Amortised,
 pub const DEFAULT_ALL: Variant = rewritten("default-all", Polls::Amortised, FAR_LIMITS, true);
 /// The same without contraction.
 pub const DEFAULT_ALL_STRICT: Variant = rewritten("default-all-nofma", Polls::Amortised, FAR_LIMITS, false);
-/// Loops in strips and chunks.
-pub const STRIPS: Variant = rewritten("strips", Polls::Strips, NO_LIMITS, true);
+/// A count-down in every loop.
+pub const COUNT_DOWN: Variant = rewritten("count-down", Polls::CountDown, NO_LIMITS, true);
 /// A poll in every iteration.
 pub const EACH: Variant = rewritten("each", Polls::Each, NO_LIMITS, true);
 /// A poll in every iteration, every limit compiled in.
@@ -82,7 +82,7 @@ pub const GATE: Variant = Variant {
 };
 
 /// What the cost of polls is measured on, the plain build first.
-pub const COLUMNS: [Variant; 6] = [PLAIN, DEFAULT, STRIPS, EACH, FUEL, GATE];
+pub const COLUMNS: [Variant; 6] = [PLAIN, DEFAULT, COUNT_DOWN, EACH, FUEL, GATE];
 
 /// The builds of one fixture.
 #[must_use]

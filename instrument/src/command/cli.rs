@@ -248,10 +248,10 @@ pub(crate) enum Format {
 /// `--polls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PollsArg {
-    /// Whenever an allowance of iterations is used up.
+    /// Whenever an allowance of iterations is used up, in the cheapest form that is sound for each loop.
     Amortised,
-    /// The same, with loops cut into strips and chunks where that is sound: faster, but `verify` does not prove all of it yet.
-    Strips,
+    /// The same, counted down in each iteration.
+    CountDown,
     /// In each iteration of every loop.
     Each,
 }
@@ -294,7 +294,7 @@ impl HowArgs {
     pub(crate) fn polls(&self) -> Polls {
         match self.polls {
             PollsArg::Amortised => Polls::Amortised,
-            PollsArg::Strips => Polls::Strips,
+            PollsArg::CountDown => Polls::CountDown,
             PollsArg::Each => Polls::Each,
         }
     }

@@ -42,8 +42,8 @@ fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'st
 #[must_use]
 pub fn rewritten_lanes() -> Vec<Lane> {
     vec![
-        rewritten("default", Polls::Amortised, false, &["-O0"]),
-        rewritten("strips", Polls::Strips, false, &["-O1"]),
+        rewritten("count-down", Polls::CountDown, false, &["-O0"]),
+        rewritten("default", Polls::Amortised, false, &["-O1"]),
         rewritten("default with fuel", Polls::Amortised, true, &["-O0"]),
         rewritten("each with fuel", Polls::Each, true, &["-O0"]),
         rewritten("each", Polls::Each, false, &["-O0"]),
@@ -56,9 +56,9 @@ pub fn rewritten_lanes() -> Vec<Lane> {
 pub fn rare_lanes() -> Vec<Lane> {
     const CHECKED: &[&str] = &["-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"];
     vec![
-        rewritten("strips, sanitized", Polls::Strips, false, CHECKED),
+        rewritten("default, sanitized", Polls::Amortised, false, CHECKED),
         rewritten("default with fuel, sanitized", Polls::Amortised, true, CHECKED),
-        rewritten("strips, optimised", Polls::Strips, false, &["-O3"]),
+        rewritten("default, optimised", Polls::Amortised, false, &["-O3"]),
     ]
 }
 
@@ -68,8 +68,8 @@ pub fn gpu_lanes() -> Vec<Lane> {
     let plain = Lane { name: "plain", counts_edges: false, ..model() };
     let lanes = [
         plain,
+        rewritten("count-down", Polls::CountDown, false, &[]),
         rewritten("default", Polls::Amortised, false, &[]),
-        rewritten("strips", Polls::Strips, false, &[]),
         rewritten("each", Polls::Each, false, &[]),
     ];
     lanes

@@ -69,7 +69,7 @@ impl Page {
         text.push_str(
             "## Time over the plain build's\n\n\
              Rewritten builds run armed with a far deadline and `leave`. Medians of the ratios within each round; quartiles in brackets.\n\n\
-             | kernel | plain, us | default | `--polls strips` | `--polls each` | `--fuel` | `--at-exit gate` | rounds |\n\
+             | kernel | plain, us | default | `--polls count-down` | `--polls each` | `--fuel` | `--at-exit gate` | rounds |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for benchmark in &self.benchmarks {

@@ -50,12 +50,12 @@ fn check(rules: &[Rule]) {
         let line = before.matches('\n').count() as u32 + 1;
         let column = (before.len() - before.rfind('\n').map_or(0, |newline| newline + 1)) as u32 + 1;
         let source = format!("{before}{after}");
-        for polls in [Polls::Strips, Polls::Each] {
+        for polls in [Polls::Amortised, Polls::Each] {
             let rewrite = rewritten_as(&source, &Options { polls, ..Options::default() });
             let loops = |kind| matches!(kind, Kind::For | Kind::RangeFor | Kind::While | Kind::Do);
             let found = rewrite.sites.sites.iter().find(|site| loops(site.kind) && (site.line, site.column) == (line, column));
             match found {
-                Some(site) if polls == Polls::Strips && wanted.accepts(site.form) => {}
+                Some(site) if polls == Polls::Amortised && wanted.accepts(site.form) => {}
                 Some(site) if polls == Polls::Each && site.form == Form::Each => {}
                 Some(site) => {
                     let _ = writeln!(wrong, "{front}\n{text}\n  {:?}, not {wanted:?} ({polls:?}): {:?}", site.form, site.why);
