@@ -14,11 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 8192;
 
+/// Most tokens of a value that are looked at.
+const MOST_VALUE: usize = 64;
+
 /// Most loops directly inside another whose costs are told from one another.
 const MOST_INNER: usize = 256;
 
-/// Tokens that a subscript costs where it may go to memory that the whole device shares, and where the array is the block's or the thread's own.
-const GLOBAL: u64 = 24;
+/// Tokens that a subscript costs: where it may go to memory that the whole device shares, so that a full grid takes a third of a microsecond
+/// for it; where its index comes from such memory itself, which takes microseconds; and where the array is the block's or the thread's own.
+const GLOBAL: u64 = 128;
+const INDIRECT: u64 = 2048;
 const OWN: u64 = 3;
 
 /// Tokens that a call costs whose function may run for long.
@@ -35,7 +40,7 @@ pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&
             let text = fragment.text(source, at);
             cost += match fragment.tokens[at].kind {
                 Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm => CALL,
-                Kind::Punct(b'[') => GLOBAL,
+                Kind::Punct(b'[') => CALL / 8,
                 Kind::Ident if names.contains(text) || macros.is_defined(text) || waits(text) => CALL,
                 _ => 1,
             };
@@ -67,7 +72,7 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
-    let arrays = own_arrays(context, body);
+    let memory = Memory::of(context, body);
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
         let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
@@ -92,8 +97,12 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
                 continue;
             }
             tokens += match fragment.tokens[at].kind {
-                Kind::Punct(b'[') if arrays.contains(fragment.text(source, base(fragment, at))) => OWN,
+                Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
+                Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
+                Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
                 Kind::Punct(b'[') => GLOBAL,
+                Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
+                Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
                 Kind::Ident
                     if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
                 {
@@ -119,17 +128,6 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
     costs
 }
 
-/// Names of the arrays that the body declares: in shared memory, in registers or in the thread's own.
-fn own_arrays<'a>(context: &Context<'a>, body: &Body) -> BTreeSet<&'a [u8]> {
-    let (source, fragment) = (context.source, context.fragment);
-    let Some(scope) = body.scopes.first() else { return BTreeSet::new() };
-    let end = fragment.mate(scope.open).unwrap_or(fragment.len());
-    (scope.open..end)
-        .filter(|at| fragment.is(at + 1, b'[') && fragment.kind(*at) == Some(Kind::Ident) && is_declared(source, fragment, *at))
-        .map(|at| fragment.text(source, at))
-        .collect()
-}
-
 /// The token in front of a subscript's first bracket: `a` for each bracket of `a[i][j]`.
 fn base(fragment: &Fragment, mut at: usize) -> usize {
     while let Some(before) = at.checked_sub(1) {
@@ -139,6 +137,55 @@ fn base(fragment: &Fragment, mut at: usize) -> usize {
         }
     }
     at
+}
+
+/// Which of a body's names stand for what kind of memory.
+struct Memory<'a> {
+    /// Arrays that the body declares: in shared memory, in registers or in the thread's own.
+    own: BTreeSet<&'a [u8]>,
+    /// Variables that are given what memory holds which the whole device shares.
+    loaded: BTreeSet<&'a [u8]>,
+}
+
+impl<'a> Memory<'a> {
+    fn of(context: &Context<'a>, body: &Body) -> Self {
+        let (source, fragment) = (context.source, context.fragment);
+        let Some(scope) = body.scopes.first() else { return Self { own: BTreeSet::new(), loaded: BTreeSet::new() } };
+        let names = || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
+        let own = names().filter(|at| fragment.is(at + 1, b'[') && is_declared(source, fragment, *at)).map(|at| fragment.text(source, at));
+        let mut memory = Self { own: own.collect(), loaded: BTreeSet::new() };
+        let is_loaded = |at: &usize| {
+            fragment.kind(at + 1) == Some(Kind::Assign)
+                && (at + 2..(at + 2 + MOST_VALUE).min(fragment.len()))
+                    .take_while(|value| !fragment.is(*value, b';'))
+                    .any(|value| memory.is_load(source, fragment, value))
+        };
+        // What is stepped is a counter, wherever it began.
+        let is_stepped = |at: &usize| {
+            matches!(fragment.kind(at + 1), Some(Kind::Step | Kind::OpAssign)) || fragment.kind(at.saturating_sub(1)) == Some(Kind::Step)
+        };
+        let stepped: BTreeSet<&[u8]> = names().filter(is_stepped).map(|at| fragment.text(source, at)).collect();
+        let loaded = names().filter(is_loaded).map(|at| fragment.text(source, at));
+        memory.loaded = loaded.filter(|name| !stepped.contains(name)).collect();
+        memory
+    }
+
+    /// Whether a load from memory that the whole device shares begins at the token.
+    fn is_load(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
+        let is_subscript = fragment.is(at, b'[') && !self.own.contains(fragment.text(source, base(fragment, at)));
+        is_subscript || (fragment.is(at + 1, b'(') && fragment.text(source, at).starts_with(b"__ld"))
+    }
+
+    /// Whether the index, or the address, between the brackets at `open` and its mate comes out of such memory itself.
+    fn is_indirect(&self, source: &[u8], fragment: &Fragment, open: usize) -> bool {
+        let end = fragment.mate(open).unwrap_or(open);
+        (open + 1..end).any(|at| self.is_load(source, fragment, at) || self.loaded.contains(fragment.text(source, at)))
+    }
+}
+
+/// Whether a pointer goes on to the next of a chain: `p = p->next`.
+fn steps_along(source: &[u8], fragment: &Fragment, arrow: usize) -> bool {
+    arrow >= 3 && fragment.kind(arrow - 2) == Some(Kind::Assign) && fragment.text(source, arrow - 1) == fragment.text(source, arrow - 3)
 }
 
 /// Functions of CUDA's own that take about a microsecond, or wait for other threads.

@@ -90,6 +90,8 @@ impl Spelling {
             // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
             text.push_str(if self.host_too {
                 " unsigned int __cuinstr_left = __cuinstr_chunk;"
+            } else if opening.kernel.is_some() {
+                " __cuinstr_allowance __cuinstr_left(__cuinstr_phase());"
             } else {
                 " __cuinstr_allowance __cuinstr_left;"
             });

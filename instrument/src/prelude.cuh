@@ -341,7 +341,17 @@ struct __cuinstr_allowance {
   unsigned int left;
   unsigned int pace;
   __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_first_pace) {}
+  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int phase) : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(__cuinstr_first_pace) {}
 };
+// The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
+// with nobody left to work meanwhile: 16 warps of a multiprocessor take turns.
+__cuinstr_device unsigned int __cuinstr_phase() {
+  unsigned int warp = 0u;
+#ifdef __CUDA_ARCH__
+  asm("mov.u32 %0, %%warpid;" : "=r"(warp));
+#endif
+  return warp & 15u;
+}
 __cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
   const unsigned int now = (unsigned int)(__cuinstr_now() >> 10) | 1u;
   const unsigned int before = allowance.pace >> 5;
@@ -810,8 +820,10 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 struct __cuinstr_kernel {
   unsigned long long exit_site;
   __device__ __forceinline__ __cuinstr_kernel(unsigned long long entry_site, unsigned long long exit) : exit_site(exit) {
+    // Read first and looked at last: what else there is to read is then waited for at the same time.
+    const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
     __cuinstr_begin();
-    if (__cuinstr_asked_near()) __cuinstr_end_thread(entry_site & ~1ull, 1u);
+    if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
   __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }
 };

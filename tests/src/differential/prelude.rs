@@ -8,6 +8,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_now", "return host_now();"),
     ("__cuinstr_cycles", "return host_now();"),
     ("__cuinstr_tag", "return 0x6375696e73747231ull;"),
+    ("__cuinstr_phase", "return 5u;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
 ];
