@@ -5,7 +5,7 @@ use super::instruction::{Operand, Register, Registers, decode, split_guard, text
 use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
@@ -25,6 +25,8 @@ pub(super) struct Body<'a> {
     block_of: Vec<u32>,
     /// What loops that come earlier leave behind, by statement and number of the result.
     left: BTreeMap<(u32, u32), Value>,
+    /// Blocks of such loops that no values lead to.
+    dead: BTreeSet<u32>,
     walks: Cell<usize>,
 }
 
@@ -53,7 +55,18 @@ impl<'a> Body<'a> {
         for (number, block) in graph.blocks.iter().enumerate() {
             block_of[block.first as usize..block.end as usize].fill(number as u32);
         }
-        Self { text, function, graph, registers, writers, first_writer, block_of, left: BTreeMap::new(), walks: Cell::new(0) }
+        Self {
+            text,
+            function,
+            graph,
+            registers,
+            writers,
+            first_writer,
+            block_of,
+            left: BTreeMap::new(),
+            dead: BTreeSet::new(),
+            walks: Cell::new(0),
+        }
     }
 
     /// Statements that may write a register, in order.
@@ -90,6 +103,11 @@ impl<'a> Body<'a> {
         self.left.insert((statement, nth), lasting(value));
     }
 
+    /// Notes that control never comes to a block.
+    pub(super) fn note_dead(&mut self, block: u32) {
+        self.dead.insert(block);
+    }
+
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
         let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
@@ -113,17 +131,16 @@ impl<'a> Body<'a> {
         let width = self.registers.width(register).clamp(1, 64);
         let unknown = Value::unknown(width);
         let writers = self.writers(register);
-        let mut seen: Vec<u32> = Vec::new();
+        let mut seen: BTreeSet<u32> = BTreeSet::new();
         let mut known: Option<Value> = None;
         while let Some(block) = work.pop() {
-            if seen.contains(&block) {
+            if self.dead.contains(&block) || !seen.insert(block) {
                 continue;
             }
             self.walks.set(self.walks.get() + 1);
-            if self.walks.get() > MOST_WALKED || seen.len() > 64 {
+            if self.walks.get() > MOST_WALKED {
                 return unknown;
             }
-            seen.push(block);
             let here = self.graph.blocks[block as usize];
             let behind = writers.partition_point(|statement| *statement < here.end);
             match writers[..behind].last().filter(|statement| **statement >= here.first) {
@@ -140,6 +157,7 @@ impl<'a> Body<'a> {
                 None => work.extend(self.graph.sources(block)),
             }
         }
+        // Where no way leads here, what is said does not matter.
         known.unwrap_or(unknown)
     }
 
@@ -214,6 +232,10 @@ impl Source for Earlier<'_, '_> {
     }
 
     fn named(&self, _: Name) -> Option<Value> {
+        None
+    }
+
+    fn alike(&self, _: Kind, _: u8) -> Option<Value> {
         None
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// How often a block is looked at before the sets there are widened.
 const PATIENCE: u32 = 2;
 /// How often an end of a set comes to rest at a mark before it is given up.
-const LIMIT: u8 = 5;
+const LIMIT: u8 = 8;
 
 /// Most ways to a block that are kept apart.
 const MOST_WAYS: usize = 8;
@@ -58,7 +58,7 @@ impl State {
         holder.or_else(|| {
             self.iter().find_map(|(slot, held)| {
                 let form = held.form.filter(|form| form.lo == form.hi)?;
-                let (root, range) = form.root(held.range, slice.slots[slot as usize].1)?;
+                let (root, range) = form.root(held.range, |_| None, slice.slots[slot as usize].1)?;
                 (root == name).then_some(Value::of(range))
             })
         })
@@ -74,14 +74,35 @@ impl State {
         }
     }
 
-    /// Only these slots, which are sorted.
+    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, since a sum says nothing without that.
     fn only(&self, live: &[u32]) -> Self {
-        let mut live = live.iter().peekable();
-        let kept = self.0.iter().filter(|(slot, _)| {
-            while live.next_if(|next| **next < *slot).is_some() {}
-            live.peek().is_some_and(|next| **next == *slot)
-        });
-        Self(kept.copied().collect())
+        let mut rest = live.iter().peekable();
+        let is_live: Vec<bool> = self
+            .0
+            .iter()
+            .map(|(slot, _)| {
+                while rest.next_if(|next| **next < *slot).is_some() {}
+                rest.peek().is_some_and(|next| **next == *slot)
+            })
+            .collect();
+        let kept = || self.0.iter().zip(&is_live).filter(|(_, live)| **live).map(|((_, value), _)| value);
+        let mut named: Vec<Name> =
+            kept().filter_map(|value| value.form.as_ref()).flat_map(|form| form.parts().map(|(name, _)| name)).collect();
+        if !named.is_empty() {
+            named.sort_unstable();
+            named.dedup();
+            for value in kept() {
+                if let Ok(at) = named.binary_search(&value.name) {
+                    named.remove(at);
+                }
+            }
+        }
+        // Lowest bits that were asked about are often taken anew; what was learned of them is not lost so.
+        let is_part = |value: &Value| matches!(value.kind, Kind::Low { of, .. } if kept().any(|held| held.name == of.name));
+        let parts: Vec<bool> = self.0.iter().map(|(_, value)| is_part(value)).collect();
+        let mut is_needed = |name: Name| named.binary_search(&name).map(|at| named.remove(at)).is_ok();
+        let all = self.0.iter().zip(is_live.iter().zip(parts));
+        Self(all.filter(|((_, value), (live, part))| **live || *part || is_needed(value.name)).map(|(entry, _)| *entry).collect())
     }
 
     /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
@@ -207,6 +228,11 @@ impl Source for Here<'_, '_, '_> {
 
     fn named(&self, name: Name) -> Option<Value> {
         self.state.named(name, self.pass.slice)
+    }
+
+    fn alike(&self, kind: Kind, width: u8) -> Option<Value> {
+        let held = self.state.iter().find(|(slot, held)| held.kind == kind && self.pass.slice.slots[*slot as usize].1 == width);
+        held.map(|(_, held)| *held).filter(|held| held.name != NOBODY)
     }
 }
 
@@ -381,11 +407,32 @@ impl Pass<'_, '_> {
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             let old = state.get(slot).and_then(|old| old.linear(width));
             let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
+            let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
             Self::put(slot, name, value, state);
             if !self.slice.sums_of(slot).is_empty() {
-                self.follow_sums(index, slot, moved.map(|by| (by.lo, by.hi)), state);
+                self.follow_sums(index, slot, moved, state);
             }
         }
+    }
+
+    /// By how much a step moves a register that it adds something to.
+    fn moved(&self, step: &Step<'_>, slot: u32, state: &State) -> Option<(i64, i64)> {
+        let instruction = &step.instruction;
+        let ([a, b], None) = (&instruction.rest[..], instruction.guard) else { return None };
+        let sign = match instruction.opcode.split_once('.')?.0 {
+            "add" => 1,
+            "sub" => -1,
+            _ => return None,
+        };
+        let is_old = |operand: &Operand<'_>| matches!(operand, Operand::Register(register) if self.slice.find(*register) == Some(slot));
+        let width = self.slice.slots[slot as usize].1;
+        let by = match (is_old(a), is_old(b)) {
+            (true, false) => b,
+            (false, true) if sign == 1 => a,
+            _ => return None,
+        };
+        let by = Here { pass: self, state }.value(*by, width).range.signed(width).times(sign, width).signed(width);
+        Some((i64::try_from(by.lo).ok()?, i64::try_from(by.hi).ok()?))
     }
 
     /// Gives a slot a value, and that a name unless it has one.
@@ -455,7 +502,7 @@ impl Pass<'_, '_> {
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             if old.range != new.range {
                 let moved = visits.moved.entry(slot).or_default();
-                let marks = |moved: u8| if moved < LIMIT { &self.slice.marks[..] } else { &[] };
+                let marks = |moved: u8| if moved < LIMIT { self.slice.marks(slot) } else { &[] };
                 let wide = old.range.widen(new.range, marks(moved.0), marks(moved.1), width);
                 moved.0 = moved.0.saturating_add(u8::from(wide.lo != old.range.lo));
                 moved.1 = moved.1.saturating_add(u8::from(wide.hi != old.range.hi));
@@ -517,7 +564,7 @@ fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
     value.kind = match value.kind {
         Kind::Truth { a, b, .. } if old(a) || old(b) => Kind::Plain,
         Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
-        Kind::Low { of, .. } if old(of) => Kind::Plain,
+        Kind::Low { of, .. } if old(of.name) => Kind::Plain,
         Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
         Kind::Saturated(since) if since.term.is_some_and(|term| old(term.name)) => Kind::Saturated(since.plain()),
         kind => kind,

@@ -2,6 +2,7 @@
 
 use super::flow::{Pass, State};
 use super::instruction::Operand;
+use super::linear::Linear;
 use super::range::{Order, Range};
 use super::slice::Step;
 use super::value::{Kind, NOBODY, Name, Value, comparison};
@@ -30,7 +31,7 @@ impl Pass<'_, '_> {
             let order = if holds { order } else { order.not() };
             let range = |state: &State, nth: usize, name: Name| match step.instruction.rest.get(nth) {
                 Some(Operand::Number(value)) => Some(Range::constant(*value, width)),
-                _ => find(state, name).map(|(_, range)| range),
+                _ => state.named(name, self.slice).map(|value| value.range),
             };
             let (first, second) = (range(state, 0, a), range(state, 1, b));
             return second.is_none_or(|second| self.restrict(state, a, (order, signed), second, width))
@@ -107,7 +108,16 @@ impl Pass<'_, '_> {
                 narrowed = Some(held.range);
             }
         }
-        narrowed.is_none_or(|range| self.narrow(state, name, range, width, 0))
+        // A value that no register holds any more may live on in sums.
+        let range = match narrowed {
+            Some(range) => range,
+            None => match state.named(name, self.slice).map(|value| value.range.restrict(order, other, signed, width)) {
+                Some(Some(range)) => range,
+                Some(None) => return false,
+                None => return true,
+            },
+        };
+        self.narrow(state, name, range, width, 0)
     }
 
     /// Takes the value of that name to be in a range, and all values that are it plus something, or its lowest bits, accordingly.
@@ -116,6 +126,7 @@ impl Pass<'_, '_> {
         let mut others: Vec<(Name, Range)> = Vec::new();
         let mut narrowed = range;
         let mut sum = None;
+        let mut forms: Vec<(Linear, Range)> = Vec::new();
         for (slot, held) in state.iter_mut() {
             if self.slice.slots[slot as usize].1 != width || held.name != name {
                 continue;
@@ -124,17 +135,20 @@ impl Pass<'_, '_> {
                 return false;
             }
             narrowed = held.range;
-            if let Some(root) = held.form.and_then(|form| form.root(held.range, width)) {
-                others.push(root);
-            }
+            forms.extend(held.form.map(|form| (form, held.range)));
             sum = held.form.or(sum);
             if let Kind::Low { of, bits } = held.kind
                 && let Some(rest) = held.range.value(width)
             {
                 let step = u64::from(bits) + 1;
+                let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
+                let rest = rest.rem_euclid(i128::from(step));
                 let most = Range::full(width).hi + 1 - i128::from(step);
-                others.push((of, Range::strided(rest, most + rest, step, width)));
+                others.push((of.name, Range::strided(rest, most + rest, step, width)));
             }
+        }
+        for (form, range) in forms {
+            others.extend(form.root(range, |name| state.named(name, self.slice).map(|root| root.range), width));
         }
         let bounds = narrowed.unsigned(width);
         for (slot, held) in state.iter_mut() {

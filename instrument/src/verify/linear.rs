@@ -81,13 +81,18 @@ impl Linear {
     }
 
     /// The named values with their factors.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (Name, i32)> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = (Name, i32)> + use<> {
         self.terms.into_iter().take_while(|(name, _)| *name != NOBODY)
     }
 
     /// The one named value, with its factor; none if there are more or fewer.
     pub(super) fn alone(&self) -> Option<(Name, i32)> {
         (self.terms[0].0 != NOBODY && self.terms[1].0 == NOBODY).then_some(self.terms[0])
+    }
+
+    /// The named value, if it is that and nothing else.
+    pub(super) fn name(&self) -> Option<Name> {
+        self.alone().filter(|(_, times)| *times == 1 && self.lo == 0 && self.hi == 0).map(|(name, _)| name)
     }
 
     /// The number, if there is nothing else.
@@ -105,9 +110,42 @@ impl Linear {
         }
     }
 
-    /// What the one named value can be if the sum is in this range: only where its factor is 1 or -1.
-    pub(super) fn root(&self, sum: Range, width: u8) -> Option<(Name, Range)> {
-        let (name, times) = self.alone().filter(|(_, times)| times.abs() == 1)?;
+    /// The least and greatest that the sum can be as an unsigned integer if the one named value in it is in this range and the sum never
+    /// wraps round.
+    pub(super) fn integers(&self, root: Range, width: u8) -> Option<(i128, i128)> {
+        let (_, times) = self.alone()?;
+        let root = root.unsigned(width);
+        let (a, b) = (root.lo * i128::from(times), root.hi * i128::from(times));
+        let (lo, hi) = (a.min(b) + i128::from(self.lo), a.max(b) + i128::from(self.hi));
+        (lo >= 0 && hi <= Range::full(width).hi).then_some((lo, hi))
+    }
+
+    /// The sum without its lowest bits, if these are 0 and it never wraps round.
+    fn shifted(&self, by: u32, root: Range, width: u8) -> Option<Self> {
+        let (name, times) = self.alone()?;
+        self.integers(root, width)?;
+        let unit = 1_i64 << by;
+        (i64::from(times) % unit == 0 && self.lo == self.hi && self.lo % unit == 0).then(|| {
+            let mut terms = [(NOBODY, 0); MOST];
+            terms[0] = (name, (i64::from(times) / unit) as i32);
+            Self { terms, lo: self.lo / unit, hi: self.hi / unit }
+        })
+    }
+
+    /// What the one named value can be if the sum is in this range. Where its factor is not 1 or -1, `known` must say of it that the sum does
+    /// not wrap round.
+    pub(super) fn root(&self, sum: Range, known: impl FnOnce(Name) -> Option<Range>, width: u8) -> Option<(Name, Range)> {
+        let (name, times) = self.alone()?;
+        if times.abs() != 1 {
+            let (lo, hi, times) = self.integers(known(name)?, width).map(|(lo, hi)| (lo, hi, i128::from(times)))?;
+            let sum = sum.unsigned(width);
+            // lo..hi is how the sum as an integer relates to the root: what is taken away rounds inwards.
+            let (least, most) = (sum.lo.max(lo) - i128::from(self.hi), sum.hi.min(hi) - i128::from(self.lo));
+            let (least, most) = if times > 0 { (least, most) } else { (-most, -least) };
+            let times = times.abs();
+            let (least, most) = ((least + times - 1).div_euclid(times), most.div_euclid(times));
+            return (0 <= least && least <= most).then(|| (name, Range::between(least, most, width)));
+        }
         let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
         Some((name, sum.sub(offset, width).times(i128::from(times), width)))
     }
@@ -149,6 +187,12 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             let by = source.value(*instruction.rest.get(1)?, 32).range.value(32).filter(|by| *by < 31)?;
             zero()?.plus(sum(0)?, 1 << by)
         }
+        // A multiple of 2^n without its n lowest bits.
+        ("shr", false) if kind.starts_with(['u', 'b']) => {
+            let by = source.value(*instruction.rest.get(1)?, 32).range.value(32).filter(|by| *by < 31)?;
+            let of = sum(0)?;
+            of.shifted(u32::try_from(by).ok()?, source.named(of.alone()?.0)?.range, width)
+        }
         // What a mask of high bits takes away is less than its lowest bit.
         ("and", false) => {
             let (a, b) = (value(0)?, value(1)?);
@@ -169,7 +213,7 @@ pub(super) fn low_bits(mask: i128, width: u8) -> Option<i64> {
 /// For `x - (x & (2^n - 1))`: the lowest bits, as a number.
 pub(super) fn cut(a: &Value, b: &Value) -> Option<i64> {
     match b.kind {
-        Kind::Low { of, bits } if of == a.name && of != NOBODY => Some(i64::from(bits)),
+        Kind::Low { of, bits } if a.moved() == Some(of) => Some(i64::from(bits)),
         _ => None,
     }
 }

@@ -211,6 +211,9 @@ fn rounds_by<'a>(
     for (statement, nth, value) in notes {
         body.note(statement, nth, value);
     }
+    for (block, _) in order.iter().zip(&base.states).filter(|(_, state)| state.is_none()) {
+        body.note_dead(*block);
+    }
     found
 }
 
@@ -439,23 +442,34 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
             work.pass(&order, &[(head, start)], &way, |found, pass| count_together(pass, &found, &base, count.rounds))
         };
         let polled = inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
-        // All of them, or else those that the same register counts: a function that was inlined may have a count of its own.
-        let same = polled.clone().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(inner) if inner.slot == count.slot));
-        let mut shared: Option<Shared> = None;
-        for together in [same.collect::<Vec<_>>(), polled.collect()] {
-            if together.is_empty() || shared.is_some() {
-                continue;
+        // All of them, or else those that one register counts: a function that was inlined may have a count of its own.
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let slot = |number: usize| if let Proof::PolledWithin(inner) = found[number].proof { inner.slot } else { u32::MAX };
+        for number in polled.clone() {
+            match groups.iter_mut().find(|group| slot(group[0]) == slot(number)) {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
             }
+        }
+        if groups.len() > 1 {
+            groups.insert(0, polled.collect());
+        }
+        let mut shared: Option<Shared> = None;
+        for (nth, together) in groups.iter().enumerate() {
             let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
             let toll = |from: u32, to: u32| {
                 let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
                 found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
             };
-            shared = try_toll(work, &toll).map(|(span, own)| Shared {
-                own,
-                inside: together.iter().map(|number| (found[*number].head, span / step(*number))).collect(),
-                joint: together.iter().map(|number| found[*number].head).collect(),
-            });
+            let Some((span, own)) = try_toll(work, &toll) else { continue };
+            let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
+            shared.own = shared.own.min(own);
+            shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
+            shared.joint.extend(together.iter().map(|number| found[*number].head));
+            if nth == 0 {
+                // Nobody is left out.
+                break;
+            }
         }
         // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
         for number in inside {

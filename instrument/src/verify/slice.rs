@@ -2,10 +2,10 @@
 
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
-use super::range::Range;
+use super::marks::Marks;
 use super::sums::{self, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
-use super::value::{FIRST_NAME, NOBODY, Name, comparison};
+use super::value::{FIRST_NAME, NOBODY, Name};
 use std::collections::BTreeMap;
 
 /// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
@@ -32,8 +32,8 @@ pub(super) struct Slice<'a> {
     pub(super) guards: BTreeMap<u32, u32>,
     /// For each block of the set the slots that are read from its beginning on before they are written, sorted.
     live: BTreeMap<u32, Vec<u32>>,
-    /// Where a bound of a set that grows may come to rest: constants that the steps name, and their neighbours.
-    pub(super) marks: Vec<i128>,
+    /// Where a bound of a set that grows may come to rest, by slot.
+    marks: Marks,
 }
 
 /// An instruction that writes slots.
@@ -64,7 +64,7 @@ impl<'a> Slice<'a> {
             steps_of: BTreeMap::new(),
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
-            marks: Vec::new(),
+            marks: Marks::default(),
         };
         let most = MOST_SLOTS;
         for &block in blocks {
@@ -100,6 +100,7 @@ impl<'a> Slice<'a> {
         if with_sums {
             slice.add_sums();
         }
+        slice.marks = Marks::new(&slice);
         slice.trace(body, blocks);
         slice
     }
@@ -201,15 +202,7 @@ impl<'a> Slice<'a> {
     }
 
     fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: BTreeMap<u32, Instruction<'a>>) {
-        let mut marks = vec![0];
         for (statement, instruction) in decoded {
-            let numbers =
-                instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
-            if comparison(instruction.opcode).is_some() {
-                marks.extend(numbers.flat_map(|value| [value - 1, value, value + 1]));
-            } else if ["mov.", "min.", "max."].iter().any(|head| instruction.opcode.starts_with(head)) {
-                marks.extend(numbers);
-            }
             let writes = instruction.writes();
             let is_wild = writes != instruction.first;
             let writes = writes.iter().map(|register| self.slot_of.get(register).copied().unwrap_or(u32::MAX)).collect();
@@ -219,14 +212,6 @@ impl<'a> Slice<'a> {
             self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
-        for register in 0..self.slots.len() {
-            let (_, width) = self.slots[register];
-            marks.extend([Range::full(width).hi]);
-        }
-        marks.sort_unstable();
-        marks.dedup();
-        marks.truncate(128);
-        self.marks = marks;
     }
 
     /// The name of what a slot holds from a join on.
@@ -234,6 +219,11 @@ impl<'a> Slice<'a> {
         let slots = self.slots.len() as u64;
         let name = u64::from(FIRST_NAME) + self.steps.len() as u64 * 4 + u64::from(block) * slots + slot as u64;
         Name::try_from(name).unwrap_or(NOBODY)
+    }
+
+    /// Where a bound of a slot's set that grows may come to rest: sorted.
+    pub(super) fn marks(&self, slot: u32) -> &[i128] {
+        self.marks.of(slot)
     }
 
     /// The slot of a register that is followed.

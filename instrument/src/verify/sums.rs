@@ -7,7 +7,7 @@ use super::linear::Linear;
 use super::range::{Order, Range};
 use super::slice::Step;
 use super::value::{FIRST_NAME, Kind, NOBODY, Name, Value, comparison, sum};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most sums of one slice.
 const MOST: usize = 48;
@@ -75,6 +75,14 @@ pub(super) fn find(
         found.truncate(MOST);
         at.map(|at| (at as u32, sign))
     };
+    let compared: BTreeSet<u32> = steps
+        .iter()
+        .filter(|step| comparison(step.instruction.opcode).is_some())
+        .filter_map(|step| match step.instruction.rest[..] {
+            [Operand::Register(register), Operand::Number(_)] => slot_of.get(&register).copied(),
+            _ => None,
+        })
+        .collect();
     for (from, to) in blocks {
         let mut known: BTreeMap<u32, Expansion> = BTreeMap::new();
         for step in &mut steps[from as usize..to as usize] {
@@ -115,7 +123,9 @@ pub(super) fn find(
             if let Some(expansion) = &expansion {
                 let (plus, minus) =
                     (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
-                if plus && minus {
+                // What is compared may be a sum of two, since compilers count down by adding what they have negated.
+                let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && expansion.terms.len() > 1;
+                if plus && minus || is_compared() {
                     step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
                 }
             }

@@ -55,9 +55,9 @@ pub(super) enum Kind {
         b: Name,
         apart: Name,
     },
-    /// The lowest bits of the value of that name: `of & bits`, where `bits` is 2^n - 1.
+    /// The lowest bits of a value: `of & bits`, where `bits` is 2^n - 1.
     Low {
-        of: Name,
+        of: Moved,
         bits: u32,
     },
     /// The larger of two unsigned values.
@@ -67,6 +67,21 @@ pub(super) enum Kind {
     },
     /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
     Saturated(Since),
+}
+
+/// The value of that name, or its opposite, and a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) name: Name,
+    pub(super) negative: bool,
+    pub(super) offset: i64,
+}
+
+impl Moved {
+    /// The opposite.
+    pub(super) fn opposite(self) -> Self {
+        Self { negative: !self.negative, offset: -self.offset, ..self }
+    }
 }
 
 /// What a round is looked at under.
@@ -136,6 +151,15 @@ impl Value {
         }
     }
 
+    /// The value as one named value and a number; none if it has no name.
+    pub(super) fn moved(&self) -> Option<Moved> {
+        let root = self.form.filter(|form| form.lo == form.hi).and_then(|form| {
+            let (name, times) = form.alone().filter(|(_, times)| times.abs() == 1)?;
+            Some(Moved { name, negative: times < 0, offset: form.lo })
+        });
+        root.or((self.name != NOBODY).then_some(Moved { name: self.name, negative: false, offset: 0 }))
+    }
+
     /// Restricts by a comparison with another value; false if nothing is left.
     pub(super) fn restrict(&mut self, order: Order, other: Range, signed: bool, width: u8) -> bool {
         self.range.restrict(order, other, signed, width).is_some_and(|range| self.settle(range, width))
@@ -197,6 +221,8 @@ pub(super) trait Source {
     fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value>;
     /// What is known of the value of that name.
     fn named(&self, name: Name) -> Option<Value>;
+    /// A value of that width that some register holds and that is made in the same way of the same named value.
+    fn alike(&self, kind: Kind, width: u8) -> Option<Value>;
 }
 
 /// What the instruction puts into its n-th result, of that width. `by` is its number, for predicates.
@@ -215,7 +241,11 @@ pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         if let Some(range) = value.range.meet(form.range(root, width), width) {
             value.range = range;
         }
-        value.form = Some(form);
+        // What is another value and nothing else is that value.
+        match form.name() {
+            Some(name) => value.name = name,
+            None => value.form = Some(form),
+        }
     }
     value
 }
@@ -269,7 +299,10 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             }
         }
         "cvt" => convert(suffix, width, a()?, source, operand(0)?),
-        "add" if plain => Some(sum(a()?, b()?, of)),
+        "add" if plain => {
+            let (a, b) = (a()?, b()?);
+            Some(rounded(&a, &b, of).or_else(|| rounded(&b, &a, of)).unwrap_or_else(|| sum(a, b, of)))
+        }
         "sub" if plain => {
             let (first, second) = (a()?, b()?);
             if source.assumption().late && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
@@ -297,7 +330,11 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             let form = one.linear(of).zip(two.linear(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
             Some(Value { form, ..Value::of(Range::between(lo, hi, of)).kind(kind) })
         }
-        "and" | "or" | "xor" | "not" => bits(head, a()?, b(), of),
+        "and" | "or" | "xor" | "not" => {
+            let value = bits(head, a()?, b(), of)?;
+            let known = matches!(value.kind, Kind::Low { .. }).then(|| source.alike(value.kind, of)).flatten();
+            Some(known.unwrap_or(value))
+        }
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
         "rem" | "div" if plain && !signed => {
             let (a, b) = (a()?.range.unsigned(of), b()?.range.unsigned(of));
@@ -409,6 +446,13 @@ fn difference(a: Value, b: Value, width: u8) -> Value {
     value
 }
 
+/// `-x + (x & (2^n - 1))`, which is -x without its lowest bits.
+fn rounded(a: &Value, b: &Value, width: u8) -> Option<Value> {
+    let Kind::Low { of, bits } = b.kind else { return None };
+    let opposite = (a.moved()?.opposite() == of).then(|| a.range.times(-1, width).unsigned(width))?;
+    Some(Value::of(masked(opposite, i64::from(bits), width).times(-1, width)))
+}
+
 fn product(a: Value, b: Value, width: u8) -> Value {
     match (a.range.value(width), b.range.value(width)) {
         (_, Some(factor)) => Value::of(a.range.times(Range::constant(factor, width).signed(width).lo, width)),
@@ -482,7 +526,7 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
     let (one, two) = (a, b);
     let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
     if head == "and" {
-        let (of, from, mask) = if a.lo == a.hi { (two.name, b, a.lo) } else { (one.name, a, b.lo) };
+        let (of, from, mask) = if a.lo == a.hi { (two.moved(), b, a.lo) } else { (one.moved(), a, b.lo) };
         if a.lo == a.hi || b.lo == b.hi {
             if let Some(lost) = linear::low_bits(mask, width) {
                 return Some(Value::of(masked(from, lost, width)));
@@ -491,7 +535,8 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
                 && mask < from.hi
                 && let Ok(bits) = u32::try_from(mask)
             {
-                return Some(Value::of(Range::between(0, mask, width)).kind(Kind::Low { of, bits }));
+                let kind = of.map_or(Kind::Plain, |of| Kind::Low { of, bits });
+                return Some(Value::of(Range::between(0, mask, width)).kind(kind));
             }
         }
     }

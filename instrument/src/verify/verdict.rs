@@ -223,7 +223,8 @@ impl<'a> Whole<'a> {
         // For each loop the rounds of whichever loop inside has most while it is passed once.
         let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
         for round in all {
-            let mut rounds = own(round);
+            // Rounds that none of which polls may be fewer than those that end whatever the flag says.
+            let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
             // Loops around it, and how many of its rounds one of theirs may hold.
             let mut chain: Vec<(u32, u64)> = Vec::new();
             let mut around = round.parent.map(|parent| (parent, round.head));
@@ -238,7 +239,8 @@ impl<'a> Whole<'a> {
                     let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
                     let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
                     let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
-                    rounds = of(round.head).or(by_joint).unwrap_or(u64::MAX).min(rounds.saturating_mul(outer_rounds));
+                    let shared = of(round.head).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
+                    rounds = shared.min(rounds.saturating_mul(outer_rounds));
                 }
                 chain.push((outer.head, within));
                 totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));

@@ -1,0 +1,105 @@
+//! Where a set that grows may come to rest: the constants that a register is compared with, set to and cut off at, and their neighbours.
+
+use super::instruction::Operand;
+use super::slice::Slice;
+use super::value::comparison;
+
+/// Most marks of registers that take over each other's values.
+const MOST: usize = 64;
+
+/// Marks by slot. Slots whose values go over into each other, by copies and by sums with constants, have theirs in common.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    /// The class of each slot.
+    class_of: Vec<u32>,
+    /// The marks of each class, sorted.
+    by_class: Vec<Vec<i128>>,
+}
+
+impl Marks {
+    pub(super) fn new(slice: &Slice<'_>) -> Self {
+        let mut classes = Classes { above: (0..slice.slots.len() as u32).collect() };
+        let slot = |operand: Option<&Operand<'_>>| match operand {
+            Some(Operand::Register(register)) => slice.find(*register),
+            _ => None,
+        };
+        for step in &slice.steps {
+            let (instruction, Some(result)) = (&step.instruction, step.writes.first().filter(|slot| **slot != u32::MAX)) else { continue };
+            let head = instruction.opcode.split('.').next().unwrap_or("");
+            let operands = match head {
+                "mov" | "cvt" | "neg" | "not" => 1,
+                "add" | "sub" | "min" | "max" | "selp" => 2,
+                _ => 0,
+            };
+            // What a register adds says little of where the sum comes to rest.
+            let registers = instruction.rest.iter().take(operands).filter(|operand| matches!(operand, Operand::Register(_))).count();
+            if registers > 1 && matches!(head, "add" | "sub") {
+                continue;
+            }
+            for of in (0..operands).filter_map(|nth| slot(instruction.rest.get(nth))) {
+                classes.unite(*result, of);
+            }
+        }
+        for step in &slice.steps {
+            if let Some(derived) = step.derived
+                && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX)
+            {
+                classes.unite(*result, slice.first_sum + derived.sum);
+            }
+        }
+        let roots: Vec<u32> = (0..slice.slots.len() as u32).map(|slot| classes.root(slot)).collect();
+        let mut by_class: Vec<Vec<i128>> = vec![Vec::new(); roots.len()];
+        for step in &slice.steps {
+            let instruction = &step.instruction;
+            let head = instruction.opcode.split('.').next().unwrap_or("");
+            let compares = comparison(instruction.opcode).is_some();
+            let numbers =
+                instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
+            if compares {
+                let sides: Vec<u32> = instruction.rest.iter().filter_map(|operand| slot(Some(operand))).collect();
+                for value in numbers {
+                    for side in &sides {
+                        by_class[roots[*side as usize] as usize].extend([value - 1, value, value + 1]);
+                    }
+                }
+            } else if matches!(head, "mov" | "min" | "max" | "selp")
+                && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX)
+            {
+                by_class[roots[*result as usize] as usize].extend(numbers);
+            }
+        }
+        for marks in &mut by_class {
+            marks.push(0);
+            marks.sort_unstable();
+            marks.dedup();
+            marks.truncate(MOST);
+        }
+        Self { class_of: roots, by_class }
+    }
+
+    pub(super) fn of(&self, slot: u32) -> &[i128] {
+        self.class_of.get(slot as usize).map_or(&[], |class| &self.by_class[*class as usize])
+    }
+}
+
+/// Disjoint sets of slots.
+struct Classes {
+    above: Vec<u32>,
+}
+
+impl Classes {
+    fn root(&mut self, slot: u32) -> u32 {
+        let mut at = slot;
+        while self.above[at as usize] != at {
+            // Each look makes the way shorter.
+            self.above[at as usize] = self.above[self.above[at as usize] as usize];
+            at = self.above[at as usize];
+        }
+        at
+    }
+
+    fn unite(&mut self, one: u32, two: u32) {
+        let (one, two) = (self.root(one), self.root(two));
+        self.above[one as usize] = two;
+    }
+}
