@@ -5,6 +5,7 @@
 //! length of the payload, the message as JSON, the payload.
 
 use crate::{Error, Result, baseline, compile};
+use cuinstr_runtime::jit;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Tells a program which helper it is to be.
 const VARIABLE: &str = "CUINSTR_EVALUATE";
+/// Where the loader looks for libraries, which it reads when a program starts.
+const LOADER_PATH: &str = "LD_LIBRARY_PATH";
 /// Longest message, in bytes.
 const MOST_MESSAGE: u32 = 64 << 20;
 /// Longest payload, in bytes.
@@ -93,6 +96,12 @@ fn die() -> ! {
     std::process::abort();
 }
 
+/// The loader's path with folders behind what it has.
+fn loader_path(own: Option<&OsString>, folders: Vec<String>) -> OsString {
+    let own: Vec<PathBuf> = own.into_iter().flat_map(std::env::split_paths).filter(|folder| !folder.as_os_str().is_empty()).collect();
+    std::env::join_paths(own.into_iter().chain(folders.into_iter().map(PathBuf::from))).unwrap_or_default()
+}
+
 /// A helper process, killed with all that it started when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Helper {
@@ -135,9 +144,14 @@ impl Helper {
         let failed = |error: io::Error| Error::Helper { program: path.display().to_string(), why: format!("can't be started: {error}") };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new(&path);
-        command.args(&program.arguments).envs(program.variables.iter().cloned()).env(VARIABLE, role.name());
+        command.args(&program.arguments).env(VARIABLE, role.name());
         // In a group of its own, Ctrl-C is the parent's to handle, and its own children end with it.
         command.process_group(0).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        if role == Role::Compile {
+            command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), jit::folders_with_nvrtc()));
+        }
+        // What the caller says counts most.
+        command.envs(program.variables.iter().cloned());
         let child = command.spawn().map_err(failed)?;
         // The command still holds the child's end.
         drop(command);

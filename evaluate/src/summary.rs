@@ -113,8 +113,12 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdicts: Vec<Verdict> = Verdict::ALL.into_iter().filter(|verdict| self.count(*verdict) > 0).collect();
-        let rows = self.rows();
-        let width = rows.keys().map(|name| name.len()).chain([3]).max().unwrap_or(3);
+        let mut shown = self.rows();
+        // One row alone says what the last does.
+        if shown.len() == 1 {
+            shown.clear();
+        }
+        let width = shown.keys().map(|name| name.len()).chain([3]).max().unwrap_or(3);
         write!(f, "{:width$}", "")?;
         for verdict in &verdicts {
             write!(f, "  {verdict}")?;
@@ -127,10 +131,8 @@ impl fmt::Display for Summary {
             }
             writeln!(f, "  {:>5}", verdicts.iter().map(|verdict| counts(*verdict)).sum::<usize>())
         };
-        if rows.len() > 1 {
-            for (name, counts) in &rows {
-                line(f, name, &|verdict| counts.get(&verdict).copied().unwrap_or(0))?;
-            }
+        for (name, counts) in &shown {
+            line(f, name, &|verdict| counts.get(&verdict).copied().unwrap_or(0))?;
         }
         line(f, "all", &|verdict| self.count(verdict))?;
         let judged = self.judgements.len() - self.known;

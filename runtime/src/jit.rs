@@ -7,6 +7,7 @@ mod message;
 mod nvrtc;
 
 pub use cuinstr;
+pub use install::folders_with_nvrtc;
 pub use message::{Message, Severity};
 
 use crate::driver;
