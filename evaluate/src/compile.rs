@@ -195,7 +195,8 @@ fn failed(error: ProgramError, source: &[u8], path: &str) -> Answer {
         ProgramError::Compile { messages, text } => {
             let first = messages.iter().find(|message| message.severity == jit::Severity::Error);
             let (line, column) = first.map_or((None, 0), |first| (Some(first.line), first.column.unwrap_or(0)));
-            let message = first.map_or(text, |first| first.text.lines().next().unwrap_or_default().to_owned());
+            let message = first.map_or(text, |first| first.text.clone());
+            let message = message.trim().lines().next().unwrap_or_default().to_owned();
             Answer::Failed { is_refused: false, message, line, column }
         }
         ProgramError::ZeroByte(_) => Answer::Failed { is_refused: false, message: error.to_string(), line: None, column: 0 },

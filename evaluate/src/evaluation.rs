@@ -217,7 +217,7 @@ impl Stage {
 
 /// The reference, compiled.
 fn reference(spec: &Spec, settings: &Settings, arch: Arch) -> Result<Arc<Image>> {
-    let order = Order::new(spec, arch, settings.by == By::Fuel && settings.compile_only.is_none());
+    let order = Order::new(spec, arch, settings.by == By::Fuel);
     let mut compiler = Compiler::start(&settings.program, order, Duration::from_secs_f64(spec.limits.compile))?;
     let name = spec.reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let candidate = Candidate { name: name.clone(), path: name, source: spec.source.clone().into_bytes().into(), origin: None };
@@ -245,7 +245,7 @@ fn run(
     let queue = Queue::new(items);
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = if settings.jobs == 0 { processors() } else { settings.jobs }.clamp(1, count.max(1));
-    let order = Order::new(spec, arch, settings.by == By::Fuel && settings.compile_only.is_none());
+    let order = Order::new(spec, arch, settings.by == By::Fuel);
     let within = Duration::from_secs_f64(spec.limits.compile);
     let stoppers: Vec<Stopper> = benches.iter().map(|(bench, _)| bench.stopper()).collect();
     let killers: Mutex<Vec<Killer>> = Mutex::default();
