@@ -135,6 +135,7 @@ class Attached:
         count_fuel: bool,
         grace: float,
         begin_within: float,
+        extents: tuple[list[int], list[int]] | None,
     ) -> Armed:
         """Arms it for what is launched next on the stream; times are in seconds."""
 

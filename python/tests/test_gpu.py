@@ -117,6 +117,14 @@ class OnGpu(unittest.TestCase):
         self.hang(numbers)
         self.assertEqual(numbers.tolist(), [1, 1, 1])
 
+    def test_a_report_says_how_many_threads_there_were_if_it_is_told(self) -> None:
+        with cuinstr.guard(self.module, timeout=0.02, grid=(1,), block=(32,), raises=False) as guard:
+            self.hang()
+        self.assertIn("1 of 32 threads stopped", str(guard.outcome))
+        with cuinstr.guard(self.module, timeout=0.02, raises=False) as guard:
+            self.hang()
+        self.assertNotIn(" of ", str(guard.outcome).splitlines()[-1])
+
     def test_bad_use_is_an_exception_and_costs_nothing(self) -> None:
         plain = cupy.RawModule(code=SOURCE)
         plain.compile()
