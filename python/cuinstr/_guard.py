@@ -79,6 +79,10 @@ def attach(
 ) -> Module:
     """Binds a rewritten module that is loaded in the current context, for guards to come.
 
+        module = cuinstr.attach(extension.control(), kind="control", kernel="halve")
+        with cuinstr.guard(module, torch.cuda.current_stream(), timeout=0.1):
+            extension.launch(...)
+
     `guard` does this by itself, and remembers it. Call it for a raw handle, or to say more:
 
     module: a module or kernel of CuPy, cuda.core, cuda.bindings or PyCUDA, or a handle as a number; it must stay loaded.
@@ -220,6 +224,11 @@ def guard(
     raises: bool = True,
 ) -> Guard:
     """A context manager that stops what is launched inside it if it takes too long.
+
+        with cuinstr.guard(module, timeout=0.1, raises=False) as guard:
+            kernel((16,), (256,), (numbers, count))
+        if guard.outcome.stopped:
+            print(guard.outcome)
 
     It waits for the launch when it is left. Several launches of the module inside it share limits and outcome.
 
