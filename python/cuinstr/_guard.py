@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from . import _handles, _native
+from ._extents import extents
 from ._native import Failure, Outcome, WrongContext
 
 # What was attached before, so that a guard costs microseconds. Objects that bear no weak reference are kept alive by it: the latest 64.
@@ -76,6 +78,10 @@ def attach(
     folder: str | os.PathLike[str] | None = None,
 ) -> Module:
     """Binds a rewritten module that is loaded in the current context, for guards to come.
+
+        module = cuinstr.attach(extension.control(), kind="control", kernel="halve")
+        with cuinstr.guard(module, torch.cuda.current_stream(), timeout=0.1):
+            extension.launch(...)
 
     `guard` does this by itself, and remembers it. Call it for a raw handle, or to say more:
 
@@ -147,12 +153,17 @@ class Guard:
         count_fuel: bool = False,
         grace: float = 0.1,
         begin_within: float = 60.0,
+        grid: Sequence[int] | None = None,
+        block: Sequence[int] | None = None,
         raises: bool = True,
     ) -> None:
         self.outcome = None
         self._module = module
         self._stream = stream
-        self._limits = (timeout, fuel, budget_cycles, count_fuel, grace, begin_within)
+        if (grid is None) != (block is None):
+            raise ValueError("a guard is told grid and block, or neither")
+        known = None if grid is None or block is None else (list(extents(grid, "grid")), list(extents(block, "block")))
+        self._limits = (timeout, fuel, budget_cycles, count_fuel, grace, begin_within, known)
         self._raises = raises
         self._armed: _native.Armed | None = None
 
@@ -208,9 +219,16 @@ def guard(
     count_fuel: bool = False,
     grace: float = 0.1,
     begin_within: float = 60.0,
+    grid: Sequence[int] | None = None,
+    block: Sequence[int] | None = None,
     raises: bool = True,
 ) -> Guard:
     """A context manager that stops what is launched inside it if it takes too long.
+
+        with cuinstr.guard(module, timeout=0.1, raises=False) as guard:
+            kernel((16,), (256,), (numbers, count))
+        if guard.outcome.stopped:
+            print(guard.outcome)
 
     It waits for the launch when it is left. Several launches of the module inside it share limits and outcome.
 
@@ -223,6 +241,7 @@ def guard(
     count_fuel: whether `outcome.fuel_used` is wanted.
     grace: seconds that it is given to leave once it was told to.
     begin_within: seconds that the GPU may take to begin it.
+    grid, block: extents of what is launched, for the report, which then says how many threads there were: nobody but the caller knows them.
     raises: whether a launch that was stopped raises Stopped; `outcome` of the guard tells all the same.
 
     Raises on leaving: Stopped; Faulted if the kernel ended its context; NotLaunched if no kernel of the module was launched on the stream; NotBegun
@@ -238,5 +257,7 @@ def guard(
         count_fuel=count_fuel,
         grace=grace,
         begin_within=begin_within,
+        grid=grid,
+        block=block,
         raises=raises,
     )

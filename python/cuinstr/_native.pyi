@@ -1,5 +1,6 @@
 """The compiled part of `cuinstr`."""
 
+from collections.abc import Callable
 from typing import final
 
 __all__ = [
@@ -14,11 +15,13 @@ __all__ = [
     "Poisoned",
     "Refused",
     "Rewritten",
+    "Summary",
     "Undrained",
     "Worker",
     "WrongContext",
     "__version__",
     "attach",
+    "evaluate",
     "mutants",
     "rewrite",
     "serve",
@@ -132,6 +135,7 @@ class Attached:
         count_fuel: bool,
         grace: float,
         begin_within: float,
+        extents: tuple[list[int], list[int]] | None,
     ) -> Armed:
         """Arms it for what is launched next on the stream; times are in seconds."""
 
@@ -201,6 +205,43 @@ class Mutant:
     @property
     def source(self) -> str:
         """The whole changed source."""
+
+@final
+class Summary:
+    """All verdicts of an evaluation. Its text is a table."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every candidate was judged as often as asked."""
+    @property
+    def error(self) -> BaseException | None:
+        """What stopped it: KeyboardInterrupt, or what `watch` raised."""
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many candidates have each verdict, the first time that they were judged."""
+    def json(self) -> str:
+        """All but the judgements, as one JSON object."""
+    def lines(self) -> list[str]:
+        """The judgements, each as a JSON object, as the journal has them."""
+
+def evaluate(
+    spec: str,
+    files: list[str],
+    mutants: int | None,
+    operators: list[str] | None,
+    by: str,
+    journal: str | None,
+    repeat: int,
+    devices: list[int],
+    spares: int,
+    jobs: int,
+    compile_only: str | None,
+    baseline: tuple[bool, int, int] | None,
+    program: str,
+    arguments: list[str],
+    watch: Callable[[str, str], object],
+) -> Summary:
+    """Judges candidates, and calls `watch` with what happens: a name, and JSON."""
 
 def mutants(source: str, most: int | None, operators: list[str] | None) -> list[Mutant]:
     """The mutants of a source."""

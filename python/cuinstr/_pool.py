@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, Union
 
 from . import _native
+from ._extents import extents
 from ._native import Failure, Outcome
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class Pool:
             outcome, outputs = worker.run(
                 task.image,
                 task.kernel,
-                _extents(task.grid, "grid"),
-                _extents(task.block, "block"),
+                extents(task.grid, "grid"),
+                extents(task.block, "block"),
                 task.shared,
                 arguments,
                 times,
@@ -182,10 +183,3 @@ def _given(argument: Argument) -> tuple[bytes | None, int, bool, bool]:
     if isinstance(argument, bytes):
         return argument, len(argument), False, False
     raise TypeError(f"an argument is In, Out or InOut, or the bytes of a value, such as numpy.int32(3).tobytes(); not {type(argument).__name__}")
-
-
-def _extents(extents: Sequence[int], what: str) -> tuple[int, int, int]:
-    if not 1 <= len(extents) <= 3:
-        raise ValueError(f"a {what} has one to three extents, not {len(extents)}")
-    x, y, z = (*extents, 1, 1)[:3]
-    return x, y, z

@@ -23,6 +23,8 @@ def rewrite(
 ) -> Rewritten:
     """Rewrites CUDA source so that every loop and every exit of its kernels can be stopped.
 
+        module = cupy.RawModule(code=cuinstr.rewrite(source, path="gemm.cu", fuel=1 << 30).text)
+
     Needs no GPU. Compile `.text` of what comes back as you would have compiled the source. What this process rewrote it remembers: reports on
     such modules show the source's own lines.
 
@@ -60,6 +62,9 @@ def rewrite(
 
 def mutants(source: str, *, most: int | None = None, operators: Iterable[str] | None = None) -> list[Mutant]:
     """Every small change that the classic operators, and those that CUDA adds, make in the device functions of a source.
+
+        for mutant in cuinstr.mutants(source, most=50, operators=["loop-bound", "loop-step"]):
+            print(mutant.line, mutant.before, "->", mutant.after)
 
     Nothing is compiled or run. A mutant may not compile, may compute the same as before, and may never end: guard it.
 

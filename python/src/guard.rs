@@ -57,7 +57,7 @@ impl Attached {
     }
 
     /// Arms it for what is launched next on the stream; times are in seconds.
-    #[pyo3(signature = (stream, timeout, fuel, budget_cycles, count_fuel, grace, begin_within))]
+    #[pyo3(signature = (stream, timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents))]
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn arm(
         &self,
@@ -68,10 +68,11 @@ impl Attached {
         count_fuel: bool,
         grace: f64,
         begin_within: f64,
+        extents: Option<([u32; 3], [u32; 3])>,
     ) -> PyResult<Armed> {
         let timeout = timeout.map(|timeout| seconds(timeout, "a timeout")).transpose()?;
         let (grace, begin_within) = (seconds(grace, "a grace time")?, seconds(begin_within, "begin_within")?);
-        let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within };
+        let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents };
         // SAFETY: the caller's word for the stream; Python's frame keeps its object alive. It waits for nothing, so the interpreter may.
         let guard = unsafe { self.module.arm(stream, &limits) }.map_err(|error| raised(&error))?;
         Ok(Armed { guard: Some(guard), grace })

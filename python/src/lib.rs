@@ -1,6 +1,7 @@
 //! The compiled part of the Python package: what Python can't do itself. `python/cuinstr` holds the rest.
 
 mod error;
+mod evaluate;
 mod guard;
 mod mutate;
 mod outcome;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<evaluate::Summary>()?;
+    module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_class::<guard::Attached>()?;
     module.add_class::<guard::Armed>()?;
     module.add_class::<mutate::Mutant>()?;

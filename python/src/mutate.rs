@@ -61,15 +61,17 @@ impl Mutant {
     }
 }
 
+/// The operator of a name.
+pub(crate) fn operator(name: &str) -> PyResult<Operator> {
+    let known = || Operator::ALL.map(Operator::name).join(", ");
+    Operator::from_name(name).ok_or_else(|| PyValueError::new_err(format!("there is no operator {name:?}; there are {}", known())))
+}
+
 /// The mutants of a source.
 #[pyfunction]
 #[pyo3(signature = (source, most, operators))]
 pub(crate) fn mutants(py: Python<'_>, source: &str, most: Option<usize>, operators: Option<Vec<String>>) -> PyResult<Vec<Mutant>> {
-    let wanted = |name: &String| {
-        let known = Operator::ALL.map(Operator::name).join(", ");
-        Operator::from_name(name).ok_or_else(|| PyValueError::new_err(format!("there is no operator {name:?}; there are {known}")))
-    };
-    let operators = operators.map(|names| names.iter().map(wanted).collect::<PyResult<Vec<_>>>()).transpose()?;
+    let operators = operators.map(|names| names.iter().map(|name| operator(name)).collect::<PyResult<Vec<_>>>()).transpose()?;
     let made = py.detach(|| {
         let mut made = cuinstr_mutate::mutants(source);
         made.retain(|mutant| operators.as_ref().is_none_or(|operators| operators.contains(&mutant.operator)));

@@ -4,9 +4,7 @@ use crate::error::raised;
 use crate::outcome::Outcome;
 use cuinstr_runtime::cudarc::driver::LaunchConfig;
 use cuinstr_runtime::guard::recent;
-use cuinstr_runtime::worker::{
-    Argument, RemoteBuffer, RemoteCanceller, RemoteModule, RemoteRunning, Restore, Worker as Process, serve_if_asked,
-};
+use cuinstr_runtime::worker::{Argument, RemoteBuffer, RemoteCanceller, RemoteModule, RemoteRunning, Restore, Worker as Process};
 use cuinstr_runtime::{Error, GRACE, Outcome as Ended};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -22,7 +20,7 @@ const MODULES: usize = 8;
 /// Serves as a worker, and does not return, if this process was started as one.
 #[pyfunction]
 pub(crate) fn serve() -> PyErr {
-    serve_if_asked();
+    cuinstr_evaluate::serve_if_asked();
     PyRuntimeError::new_err("this process was not started as a worker of cuinstr's")
 }
 

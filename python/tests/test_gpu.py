@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pathlib
@@ -117,6 +118,14 @@ class OnGpu(unittest.TestCase):
         self.hang(numbers)
         self.assertEqual(numbers.tolist(), [1, 1, 1])
 
+    def test_a_report_says_how_many_threads_there_were_if_it_is_told(self) -> None:
+        with cuinstr.guard(self.module, timeout=0.02, grid=(1,), block=(32,), raises=False) as guard:
+            self.hang()
+        self.assertIn("1 of 32 threads stopped", str(guard.outcome))
+        with cuinstr.guard(self.module, timeout=0.02, raises=False) as guard:
+            self.hang()
+        self.assertNotIn(" of ", str(guard.outcome).splitlines()[-1])
+
     def test_bad_use_is_an_exception_and_costs_nothing(self) -> None:
         plain = cupy.RawModule(code=SOURCE)
         plain.compile()
@@ -137,6 +146,32 @@ class OnGpu(unittest.TestCase):
                 self.fail("it is armed")
         with self.assertRaisesRegex(ValueError, "no address of device memory"):
             cuinstr.attach(4096, kind="control")
+
+    def test_another_context_and_none_are_refused(self) -> None:
+        attached = cuinstr.attach(self.module)
+        driver = ctypes.CDLL("libcuda.so.1")
+        context = ctypes.c_void_p()
+        # It is current until it is destroyed.
+        self.assertEqual(driver.cuCtxCreate_v2(ctypes.byref(context), 0, 0), 0)
+        try:
+            with self.assertRaisesRegex(cuinstr.WrongContext, "the module is of another context"):
+                with cuinstr.guard(attached, timeout=1.0):
+                    self.fail("it is armed")
+        finally:
+            self.assertEqual(driver.cuCtxDestroy_v2(context), 0)
+        raised: list[BaseException] = []
+
+        def without() -> None:
+            try:
+                with cuinstr.guard(attached, timeout=1.0):
+                    pass
+            except cuinstr.Failure as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=without)
+        thread.start()
+        thread.join()
+        self.assertIsInstance(raised[0], cuinstr.WrongContext)
 
     def test_a_capture_is_refused_and_not_broken(self) -> None:
         stream = cupy.cuda.Stream(non_blocking=True)
@@ -269,9 +304,15 @@ class OnGpu(unittest.TestCase):
                 times.append(time.perf_counter() - since)
             return statistics.median(times) * 1e6
 
-        rounds = [(microseconds(bare), microseconds(guarded)) for _ in range(3)]
+        rounds = [(microseconds(bare), microseconds(guarded)) for _ in range(5)]
         self.figures["bare_launch_and_wait_us"] = [round(bare, 2) for bare, _ in rounds]
         self.figures["guarded_launch_and_wait_us"] = [round(guarded, 2) for _, guarded in rounds]
+        self.figures["guard_us"] = round(statistics.median(guarded - bare for bare, guarded in rounds), 2)
+
+    def test_the_cost_of_an_import(self) -> None:
+        code = "import time; since = time.perf_counter(); import cuinstr; print(time.perf_counter() - since)"
+        times = [float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout) for _ in range(11)]
+        self.figures["import_ms"] = round(1e3 * statistics.median(times), 1)
 
 
 if __name__ == "__main__":

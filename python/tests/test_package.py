@@ -5,19 +5,22 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import inspect
+import io
 import json
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 from typing import Any
 
 import cuinstr
-from cuinstr import _guard, _handles, _pool
+from cuinstr import _extents, _guard, _handles, _pool, evaluate
 
 SOURCE = "__global__ void wait(volatile int* flag) { while (*flag == 0) { } }\n"
 
@@ -118,9 +121,9 @@ class Pooling(unittest.TestCase):
         self.assertEqual(_pool._given(b"abcd"), (b"abcd", 4, False, False))
         with self.assertRaisesRegex(TypeError, "not int"):
             _pool._given(3)  # type: ignore[arg-type]
-        self.assertEqual(_pool._extents((4,), "grid"), (4, 1, 1))
+        self.assertEqual(_extents.extents((4,), "grid"), (4, 1, 1))
         with self.assertRaises(ValueError):
-            _pool._extents((1, 1, 1, 1), "grid")
+            _extents.extents((1, 1, 1, 1), "grid")
 
     def test_a_pool_needs_a_gpu_or_says_what_is_missing(self) -> None:
         # The worker process starts, and it is that process which says so. Where there is a GPU the pool opens.
@@ -235,6 +238,133 @@ class Attaching(unittest.TestCase):
         _guard._attach_once(77)
         _guard._attach_once(77)
         self.assertEqual(len(self.attached), 2)
+
+
+SPEC = """
+reference = "halve.cu"
+kernel = "halve"
+grid = [1]
+block = [32]
+
+[[case]]
+arguments = [{ inout = "u32", values = [7, 1000, 4] }, { i32 = 3 }]
+"""
+
+HALVE = """
+extern "C" __global__ void halve(unsigned* numbers, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) while (numbers[i] > 1) numbers[i] /= 2;
+}
+"""
+
+
+class Evaluating(unittest.TestCase):
+    """What of the batch evaluator needs no GPU: compiling, journals, interrupts, bad use."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "halve.cu").write_text(HALVE)
+        (self.folder / "halve.toml").write_text(SPEC)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "cuinstr.evaluate", str(self.folder / "halve.toml"), *arguments]
+
+    def run_it(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=300)
+
+    def needs_nvrtc(self) -> None:
+        done = self.run_it("--mutants", "1", "--compile-only", "80")
+        if done.returncode != 0:
+            self.assertIn("nothing can be compiled: NVRTC (libnvrtc)", done.stderr)
+            if "nvcc" in os.environ.get("CUINSTR_REQUIRE", "").split(","):
+                self.fail(f"CUINSTR_REQUIRE names nvcc, but {done.stderr}")
+            self.skipTest(done.stderr)
+
+    def lines(self, journal: pathlib.Path) -> list[dict[str, Any]]:
+        text = journal.read_bytes() if journal.exists() else b""
+        return [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()[1:]]
+
+    def test_candidates_are_compiled_judged_and_written_down(self) -> None:
+        self.needs_nvrtc()
+        (self.folder / "candidates").mkdir()
+        (self.folder / "candidates" / "good.cu").write_text(HALVE)
+        (self.folder / "candidates" / "bad.cu").write_text(HALVE.replace("int i =", "int i"))
+        (self.folder / "candidates" / "own.cu").write_text(cuinstr.rewrite(HALVE).text)
+        journal, summary = self.folder / "journal.jsonl", self.folder / "summary.json"
+        more = ("--compile-only", "80", "--journal", str(journal), "--json", str(summary))
+        done = self.run_it(str(self.folder / "candidates"), *more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        found = {pathlib.Path(line["candidate"]).stem: (line["verdict"], line.get("place", {}).get("line")) for line in self.lines(journal)}
+        self.assertEqual(found["good"], ("compiles", None))
+        self.assertEqual(found["bad"], ("compile error", 4))
+        self.assertEqual(found["own"][0], "refused")
+        self.assertEqual(json.loads(summary.read_text())["verdicts"]["compiles"], 1)
+        done = self.run_it(str(self.folder / "candidates"), *more)
+        self.assertIn("0 judged in 0.0 s; 3 known from the journal", done.stdout)
+
+    def test_ctrl_c_stops_it_and_the_same_command_goes_on(self) -> None:
+        self.needs_nvrtc()
+        journal = self.folder / "journal.jsonl"
+        more = ("--mutants", "--compile-only", "80", "--journal", str(journal), "--jobs", "1")
+        process = subprocess.Popen(self.command(*more), stdout=subprocess.PIPE, text=True)
+        while len(self.lines(journal)) < 3 and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=300)
+        before = self.lines(journal)
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn(" are left; the same command goes on", said)
+        done = self.run_it(*more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = self.lines(journal)
+        names = [line["candidate"] for line in after]
+        self.assertEqual(after[: len(before)], before)
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual(len(names), len(cuinstr.mutants(HALVE)))
+
+    def test_what_watch_raises_stops_it_and_comes_out(self) -> None:
+        self.needs_nvrtc()
+        told: list[str] = []
+
+        def watch(name: str, text: str) -> None:
+            told.append(name)
+            if name == "judged":
+                raise ZeroDivisionError
+
+        with self.assertRaises(ZeroDivisionError):
+            evaluate.evaluate(self.folder / "halve.toml", mutants=50, compile_only="80", jobs=1, watch=watch)
+        self.assertEqual(told, ["begun", "judged"])
+
+    def test_bad_use_says_what_to_type(self) -> None:
+        for arguments, status, said in [
+            ((), 2, "name candidates, or ask for --mutants"),
+            (("--mutants", "-1"), 2, "--mutants is a number"),
+            (("x.cu", "--repeat", "0"), 2, "numbers are positive"),
+            (("none.cu",), 1, "none.cu: No such file"),
+            (("--mutants", "--operator", "many"), 1, "there is no operator 'many'"),
+            (("--mutants", "--compile-only", "new"), 1, "an architecture is a number such as 90"),
+        ]:
+            done = self.run_it(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
+            self.assertIn(said, done.stderr.replace('"', "'"))
+        (self.folder / "halve.toml").write_text(SPEC.replace("inout", "both"))
+        done = self.run_it("--mutants")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("unknown field `both`", done.stderr)
+
+    def test_a_bar_is_drawn_where_somebody_sees_it(self) -> None:
+        stream = io.StringIO()
+        bar = evaluate._Bar(stream)
+        bar.watch("begun", '{"limits": [], "left": 4, "known": 2}')
+        for verdict in ("pass", "timeout", "pass", "pass"):
+            bar.watch("judged", json.dumps({"verdict": verdict}))
+        bar.end()
+        last = stream.getvalue().rstrip("\n").rpartition("\r")[2]
+        self.assertTrue(last.startswith("[####################] 4 of 4 (and 2 known), "), last)
+        self.assertTrue(last.rstrip().endswith(": 3 pass, 1 timeout"), last)
 
 
 class Package(unittest.TestCase):

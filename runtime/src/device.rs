@@ -13,15 +13,22 @@ const OLDEST: i32 = 12_040;
 /// # Errors
 /// [`Error::NoDriver`], [`Error::NoDevice`] and [`Error::DriverTooOld`], each with what to do about it.
 pub fn open(ordinal: usize) -> Result<Arc<CudaContext>> {
-    let version = version()?;
-    let found = match CudaContext::device_count() {
-        Ok(count) => usize::try_from(count).unwrap_or(0),
-        // No device at all is an error of the driver's.
-        Err(error) if error.0 as u32 == 100 => 0,
-        Err(error) => return Err(driver::fault("cuInit", error).into()),
-    };
-    suffices(version, found, ordinal)?;
+    suffices(version()?, device_count()?, ordinal)?;
     CudaContext::new(ordinal).map_err(|error| driver::fault("cuDevicePrimaryCtxRetain", error).into())
+}
+
+/// How many devices the driver knows.
+///
+/// # Errors
+/// [`Error::NoDriver`], and what else the driver answers.
+pub fn device_count() -> Result<usize> {
+    version()?;
+    match CudaContext::device_count() {
+        Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
+        // No device at all is an error of the driver's.
+        Err(error) if error.0 as u32 == 100 => Ok(0),
+        Err(error) => Err(driver::fault("cuInit", error).into()),
+    }
 }
 
 /// Version of CUDA that the driver brings.

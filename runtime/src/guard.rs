@@ -62,12 +62,14 @@ pub struct Limits {
     pub grace: Duration,
     /// How long the GPU may take to begin it, counted from `launched`; a minute by default.
     pub begin_within: Duration,
+    /// Blocks, and threads of a block, in x, y, z, of what is launched: for reports, which say then how many there were. The host alone knows them.
+    pub extents: Option<([u32; 3], [u32; 3])>,
 }
 
 impl Limits {
     /// No end but a cancel.
     pub const UNTIL_CANCELLED: Self =
-        Self { timeout: None, fuel: None, budget_cycles: None, count_fuel: false, grace: GRACE, begin_within: BEGIN_WITHIN };
+        Self { timeout: None, fuel: None, budget_cycles: None, count_fuel: false, grace: GRACE, begin_within: BEGIN_WITHIN, extents: None };
 
     /// A timeout and nothing else.
     #[must_use]
@@ -125,10 +127,14 @@ impl Attached {
             before.end.hold(raw)?;
         }
         let (flight, number) = station.take(None)?;
+        let mut subject = self.subject.clone();
+        if let Some((grid, block)) = limits.extents {
+            (subject.grid, subject.block) = (grid, block);
+        }
         let plan = Plan {
             station: Arc::clone(station),
             keep: Arc::clone(control) as _,
-            subject: self.subject.clone(),
+            subject,
             limits: FlightLimits {
                 timeout: limits.timeout,
                 deadline: None,

@@ -7,6 +7,7 @@ mod message;
 mod nvrtc;
 
 pub use cuinstr;
+pub use install::folders_with_nvrtc;
 pub use message::{Message, Severity};
 
 use crate::driver;
@@ -20,6 +21,7 @@ use cuinstr::render::{self, Source};
 use cuinstr_abi::sites::SiteMap;
 use cuinstr_image::{Arch, Form};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -192,22 +194,38 @@ impl Program {
             let text = self.rendered(rewrite.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Weight::Error));
             return Err(ProgramError::Rewrite { diagnostics: rewrite.diagnostics, text });
         };
+        self.compile_text(output, &rewrite.inserted, arch, rewrite.sites, rewrite.diagnostics)
+    }
+
+    /// Compiles the source as it is, not rewritten: nothing can stop its kernels, and no module of this crate's is made of it. For comparisons.
+    ///
+    /// # Errors
+    /// If it does not compile, or NVRTC or its builtins are missing.
+    pub fn compile_plain(&self, arch: Arch) -> Result<Compiled, ProgramError> {
+        let file = self.rewriting.path.clone();
+        let sites = SiteMap { version: SiteMap::VERSION, file, hash: String::new(), polls_each: false, sites: Vec::new() };
+        self.compile_text(&self.source, &[], arch, sites, Vec::new())
+    }
+
+    fn compile_text(
+        &self,
+        text: &[u8],
+        inserted: &[Range<usize>],
+        arch: Arch,
+        sites: SiteMap,
+        diagnostics: Vec<Diagnostic>,
+    ) -> Result<Compiled, ProgramError> {
         let (form, arch) = target(arch, &nvrtc::architectures()?);
         let real = if form == Form::Cubin { "sm" } else { "compute" };
         let mut options = vec![format!("--gpu-architecture={real}_{arch}")];
         options.extend(self.options.iter().cloned());
-        let answer = nvrtc::compile(output, &self.rewriting.path, &options, &self.expressions, form == Form::Cubin);
-        let log = |log: &[u8]| message::translate(log, output, &rewrite.inserted);
+        let answer = nvrtc::compile(text, &self.rewriting.path, &options, &self.expressions, form == Form::Cubin);
+        let log = |log: &[u8]| message::translate(log, text, inserted);
         match answer {
-            Ok(done) => Ok(Compiled {
-                code: done.code,
-                form,
-                arch,
-                symbols: done.symbols,
-                warnings: log(&done.log).messages,
-                sites: rewrite.sites,
-                diagnostics: rewrite.diagnostics,
-            }),
+            Ok(done) => {
+                let warnings = log(&done.log).messages;
+                Ok(Compiled { code: done.code, form, arch, symbols: done.symbols, warnings, sites, diagnostics })
+            }
             Err(nvrtc::Failed::Source(said)) => {
                 let message::Translated { messages, text } = log(&said);
                 Err(ProgramError::Compile { messages, text })

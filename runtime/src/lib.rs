@@ -56,7 +56,7 @@ pub mod worker;
 pub use cudarc;
 pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
-pub use device::open;
+pub use device::{device_count, open};
 pub use error::{DriverFault, Error, Poison, Result};
 pub use flight::{Clock, FlagMemory};
 pub use launch::{GRACE, LONGEST_TIMEOUT, Launch};

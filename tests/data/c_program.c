@@ -49,6 +49,15 @@ int main(void) {
     says(cuinstr_rewrite(source, 3, NULL, NULL), CUINSTR_BAD_ARGUMENT, "`rewritten` is null");
     options.size = 0;
     says(cuinstr_rewrite(source, strlen(source), &options, &again), CUINSTR_BAD_ARGUMENT, "size is 0");
+    options.size = sizeof options;
+    options.device_macros = "MY_KERNEL=kernel OTHER=both";
+    says(cuinstr_rewrite(source, strlen(source), &options, &again), CUINSTR_BAD_ARGUMENT, "OTHER=both");
+    options.device_macros = NULL;
+    options.leave_alone = "wait";
+    assert(cuinstr_rewrite(source, strlen(source), &options, &again) == CUINSTR_OK);
+    assert(cuinstr_rewritten_text(again, &text, NULL) == CUINSTR_OK && strstr(text, "while (*flag == 0) { } }") != NULL);
+    assert(cuinstr_rewritten_release(again) == CUINSTR_OK);
+    options.leave_alone = NULL;
     /* A program compiled when the struct ended behind `path`. */
     options.size = offsetof(cuinstr_rewrite_options, timeout_ns);
     assert(cuinstr_rewrite(source, strlen(source), &options, &again) == CUINSTR_OK);

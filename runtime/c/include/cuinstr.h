@@ -103,8 +103,12 @@ typedef struct cuinstr_rewrite_options {
     uint64_t fuel;          /* also what makes cuinstr_limits.fuel possible */
     uint32_t strict;        /* 1: a gap that no poll covers is an error */
     uint32_t reserved;      /* 0 */
+    /* Names separated by spaces; null is none. What cuinstr.toml says for the command is said here. */
+    const char *loop_macros;   /* macros from headers that open a loop: "FOR_EACH_CELL FOREVER" */
+    const char *device_macros; /* macros that mark functions, and as what: "MY_KERNEL=kernel MY_FUNCTION=device MY_BOTH=host-device" */
+    const char *leave_alone;   /* functions to leave as they are */
 } cuinstr_rewrite_options;
-#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0 }
+#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL }
 
 /* Rewrites CUDA source of `length` bytes; `options` may be null. This process's modules compiled from it are known by it: their reports show its
  * lines without an image or a file. */
@@ -155,8 +159,10 @@ typedef struct cuinstr_limits {
     uint64_t budget_cycles;   /* cycles of a block, where a budget is compiled in; 0 likewise */
     uint64_t grace_ns;        /* time to leave once it was told to; 0: 100 ms */
     uint64_t begin_within_ns; /* time that the GPU may take to begin it; 0: a minute */
+    uint32_t grid[3];         /* blocks of what is launched, x, y, z, for reports, which then say of how many threads; zeros: not known */
+    uint32_t block[3];        /* threads of a block likewise */
 } cuinstr_limits;
-#define CUINSTR_LIMITS_INIT { sizeof(cuinstr_limits), 0, 0, 0, 0, 0, 0 }
+#define CUINSTR_LIMITS_INIT { sizeof(cuinstr_limits), 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, { 0, 0, 0 } }
 
 enum { CUINSTR_COMPLETED = 1, CUINSTR_STOPPED = 2, CUINSTR_FAULTED = 3 };
 enum { CUINSTR_CANCELLED = 1, CUINSTR_DEADLINE = 2, CUINSTR_BUDGET = 3, CUINSTR_FUEL = 4 };

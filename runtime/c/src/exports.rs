@@ -107,10 +107,16 @@ pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, o
                 fuel: 0,
                 strict: 0,
                 reserved: 0,
+                loop_macros: ptr::null(),
+                device_macros: ptr::null(),
+                leave_alone: ptr::null(),
             };
-            // SAFETY: the caller's struct.
+            // SAFETY: the caller's struct, and the texts that it leads to.
             let (given, path) = unsafe {
                 let given = sized(options, default, "cuinstr_rewrite_options")?;
+                wishes.loop_macros = rewriting::names(utf8(given.loop_macros, "loop_macros")?);
+                wishes.device_macros = rewriting::device_macros(utf8(given.device_macros, "device_macros")?)?;
+                wishes.leave_alone = rewriting::names(utf8(given.leave_alone, "leave_alone")?);
                 (given, utf8(given.path, "path")?)
             };
             let some = |value: u64| (value != 0).then_some(value);
@@ -277,7 +283,17 @@ pub unsafe extern "C" fn cuinstr_arm(module: Id, stream: *mut c_void, limits: *c
         if limits.is_null() {
             return Err(null("limits"));
         }
-        let default = Limits { size: 0, flags: 0, timeout_ns: 0, fuel: 0, budget_cycles: 0, grace_ns: 0, begin_within_ns: 0 };
+        let default = Limits {
+            size: 0,
+            flags: 0,
+            timeout_ns: 0,
+            fuel: 0,
+            budget_cycles: 0,
+            grace_ns: 0,
+            begin_within_ns: 0,
+            grid: [0; 3],
+            block: [0; 3],
+        };
         // SAFETY: the caller's struct.
         let given = unsafe { sized(limits, default, "cuinstr_limits") }?;
         let module = MODULES.get(module.0)?;

@@ -157,6 +157,8 @@ pub(crate) fn limits(given: &layout::Limits) -> Result<Limits, Failure> {
         count_fuel: given.flags & layout::COUNT_FUEL != 0,
         grace: some(given.grace_ns).map_or(GRACE, Duration::from_nanos),
         begin_within: some(given.begin_within_ns).map_or(Limits::UNTIL_CANCELLED.begin_within, Duration::from_nanos),
+        // What is left out of a known extent is one.
+        extents: (given.grid != [0; 3] && given.block != [0; 3]).then(|| (given.grid.map(|n| n.max(1)), given.block.map(|n| n.max(1)))),
     })
 }
 
@@ -171,11 +173,21 @@ mod tests {
 
     #[test]
     fn a_launch_has_one_kind_of_end() {
-        let given =
-            |timeout_ns, flags| layout::Limits { size: 48, flags, timeout_ns, fuel: 7, budget_cycles: 0, grace_ns: 0, begin_within_ns: 0 };
+        let given = |timeout_ns, flags| layout::Limits {
+            size: 72,
+            flags,
+            timeout_ns,
+            fuel: 7,
+            budget_cycles: 0,
+            grace_ns: 0,
+            begin_within_ns: 0,
+            grid: [4, 0, 0],
+            block: [32, 1, 1],
+        };
         let taken = limits(&given(5, layout::COUNT_FUEL)).unwrap();
         assert_eq!((taken.timeout, taken.fuel, taken.budget_cycles), (Some(Duration::from_nanos(5)), Some(7), None));
         assert!(taken.count_fuel && taken.grace == GRACE);
+        assert_eq!(taken.extents, Some(([4, 1, 1], [32, 1, 1])));
         assert_eq!(limits(&given(0, layout::UNTIL_CANCELLED)).unwrap().timeout, None);
         for (timeout_ns, flags) in [(0, 0), (5, layout::UNTIL_CANCELLED), (5, 64)] {
             assert_eq!(limits(&given(timeout_ns, flags)).unwrap_err().status, Status::BadArgument);

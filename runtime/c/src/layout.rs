@@ -59,6 +59,9 @@ shared! {
         fuel: u64,
         strict: u32,
         reserved: u32,
+        loop_macros: *const c_char,
+        device_macros: *const c_char,
+        leave_alone: *const c_char,
     }
 }
 
@@ -84,6 +87,8 @@ shared! {
         budget_cycles: u64,
         grace_ns: u64,
         begin_within_ns: u64,
+        grid: [u32; 3],
+        block: [u32; 3],
     }
 }
 

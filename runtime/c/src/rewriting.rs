@@ -3,7 +3,7 @@
 use crate::handles::Handles;
 use crate::status::{self, Failure, Status};
 use cuinstr::diagnostic::Severity;
-use cuinstr::options::{Limits, Options, Polls};
+use cuinstr::options::{DeviceMacro, Limits, Options, Polls, Space};
 use cuinstr::render::{self, Source};
 use cuinstr_runtime::guard::{self, Origin};
 use std::ffi::CString;
@@ -28,6 +28,32 @@ pub(crate) struct Wishes {
     pub(crate) limits: Limits,
     pub(crate) polls_each: bool,
     pub(crate) strict: bool,
+    pub(crate) loop_macros: Vec<String>,
+    pub(crate) device_macros: Vec<DeviceMacro>,
+    pub(crate) leave_alone: Vec<String>,
+}
+
+/// Names separated by white space.
+pub(crate) fn names(text: Option<String>) -> Vec<String> {
+    text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Macros and what they mark functions as, `NAME=kernel`, separated by white space.
+pub(crate) fn device_macros(text: Option<String>) -> Result<Vec<DeviceMacro>, Failure> {
+    let one = |word: String| {
+        let (name, space) = word.split_once('=').unwrap_or((&word, ""));
+        let space = match space {
+            "kernel" => Space::Kernel,
+            "device" => Space::Device,
+            "host-device" => Space::HostDevice,
+            _ => {
+                let message = format!("`device_macros` holds {word:?}: write NAME=kernel, NAME=device or NAME=host-device");
+                return Err(Failure::new(Status::BadArgument, message));
+            }
+        };
+        Ok(DeviceMacro { name: name.to_owned(), space })
+    };
+    names(text).into_iter().map(one).collect()
 }
 
 pub(crate) fn rewrite(source: &[u8], wishes: Wishes) -> Result<u64, Failure> {
@@ -39,6 +65,9 @@ pub(crate) fn rewrite(source: &[u8], wishes: Wishes) -> Result<u64, Failure> {
         polls: if wishes.polls_each { Polls::Each } else { Polls::Amortised },
         limits: wishes.limits,
         strict: wishes.strict,
+        loop_macros: wishes.loop_macros,
+        device_macros: wishes.device_macros,
+        leave_alone: wishes.leave_alone,
         ..Options::default()
     };
     let rewrite = cuinstr::rewrite(source, &options);
@@ -71,6 +100,25 @@ mod tests {
         assert!(rewritten.text.to_str().is_ok_and(|text| text.contains("#line 1 \"wait.cu\"")));
         assert!(rewritten.sites.to_str().is_ok_and(|sites| sites.contains("\"kind\":\"while\"")));
         assert!(guard::recent().iter().any(|origin| origin.sites.file == "wait.cu" && origin.text == KERNEL));
+    }
+
+    #[test]
+    fn macros_and_functions_are_named_as_in_a_configuration() {
+        let source = "MY_KERNEL void f(volatile int* p) { FOREVER { *p += 1; } }\n__device__ void g(int* p) { while (*p) {} }\n";
+        let sites = |wishes: Wishes| REWRITTEN.get(rewrite(source.as_bytes(), wishes).unwrap()).unwrap().sites.to_str().unwrap().to_owned();
+        let plain = sites(Wishes::default());
+        assert!(!plain.contains("\"function\":\"f\"") && plain.contains("\"function\":\"g\""), "{plain}");
+        let told = sites(Wishes {
+            loop_macros: names(Some(" FOREVER\n".into())),
+            device_macros: device_macros(Some("MY_KERNEL=kernel".into())).unwrap(),
+            leave_alone: names(Some("g h".into())),
+            ..Wishes::default()
+        });
+        assert!(told.contains("\"function\":\"f\"") && told.contains("\"line\":1,\"column\":37"), "{told}");
+        let refused = device_macros(Some("A=kernel B".into())).unwrap_err();
+        assert_eq!(refused.status, Status::BadArgument);
+        assert!(refused.message.contains("holds \"B\": write NAME=kernel"), "{}", refused.message);
+        assert!(device_macros(None).unwrap().is_empty());
     }
 
     #[test]

@@ -24,8 +24,9 @@ pub(super) fn no_builtins(library: &str, beside: Option<&str>) -> String {
     )
 }
 
-/// Folders outside the loader's path in which toolkits commonly lie and that hold NVRTC.
-pub(super) fn folders_with_nvrtc() -> Vec<String> {
+/// Folders in which toolkits commonly lie and that hold NVRTC: of `CUDA_HOME` and `CUDA_PATH`, and where installers put them.
+#[must_use]
+pub fn folders_with_nvrtc() -> Vec<String> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let known = [PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")];
     let folders = homes.chain(known).flat_map(|home| ["lib64", "lib", "bin"].map(|folder| home.join(folder)));

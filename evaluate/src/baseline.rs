@@ -1,0 +1,301 @@
+//! The same work as it is done without cuinstr: one child process a candidate, compiled as it is, and SIGKILL at the same limit. For comparison.
+
+mod child;
+
+pub(crate) use child::serve;
+
+use crate::bench::{Answers, Bench, judge};
+use crate::child::{Helper, Role};
+use crate::compile::{Built, Compiler, Image, Order};
+use crate::evaluation::{Event, Observer, Settings};
+use crate::limits::Limits;
+use crate::spec::{Argument, Case, Spec};
+use crate::verdict::{Finding, Judgement, Verdict};
+use crate::{Candidate, Result};
+use cuinstr_image::Arch;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest that a child may take for what is not its kernel: to make a context, to load, to copy.
+const ORDINARY: Duration = Duration::from_secs(60);
+
+/// What is done by one child process a candidate, for comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Baseline {
+    /// Only candidates whose verdict was a timeout.
+    pub only_timeouts: bool,
+    /// At most so many of them, spread evenly.
+    pub most: usize,
+    /// Children at a time.
+    pub at_a_time: usize,
+}
+
+/// How long the same candidates took by either means. Compiling is not in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// How many candidates.
+    pub candidates: usize,
+    /// Seconds that each launch may take in both, the shortest of all cases.
+    pub limit_s: f64,
+    /// Seconds for all of them on one worker, limited by time.
+    pub worker_s: f64,
+    /// The same, limited by fuel, if that is compiled in.
+    pub worker_by_fuel_s: Option<f64>,
+    /// Seconds for all of them in one child process each.
+    pub children_s: f64,
+    /// Children at a time.
+    pub at_a_time: usize,
+    /// Candidates whose verdict is the same by both, limited by time.
+    pub same_verdict: usize,
+    /// Each candidate of which the verdicts differ: its name, the worker's verdict, the child's.
+    pub different: Vec<(String, Verdict, Verdict)>,
+}
+
+impl Comparison {
+    /// How many times as many candidates a second the worker judged, limited by time.
+    #[must_use]
+    pub fn times(&self) -> f64 {
+        self.children_s / self.worker_s
+    }
+}
+
+/// What a comparison needs.
+pub(crate) struct Stand<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) candidates: &'a [Candidate],
+    pub(crate) settings: &'a Settings,
+    pub(crate) limits: &'a [Limits],
+    pub(crate) arch: Arch,
+    pub(crate) bench: Bench,
+    pub(crate) answers: Answers,
+}
+
+/// What a child is given first; image and memory are the payload.
+#[derive(Debug, Serialize, Deserialize)]
+struct Job {
+    device: usize,
+    kernel: String,
+    image: usize,
+    cases: Vec<Launch>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Launch {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    is_cooperative: bool,
+    arguments: Vec<Passed>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Passed {
+    Value(Vec<u8>),
+    /// So many bytes of the payload, and whether they are wanted back.
+    Memory(usize, bool),
+}
+
+/// What a child says.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said {
+    /// The next case's kernel was launched.
+    Launched,
+    /// It is done; the payload is what it left.
+    Done,
+    Failed(String),
+}
+
+impl Stand<'_> {
+    /// Does the work by both means. `None` if there is nothing to compare, or it was stopped.
+    pub(crate) fn compare(mut self, asked: &Baseline, judgements: &[Judgement], observer: &mut Observer) -> Result<Option<Comparison>> {
+        let chosen = self.chosen(asked, judgements);
+        if chosen.is_empty() {
+            return Ok(None);
+        }
+        // The limit of time alone, which both have.
+        let rules = &self.spec.limits;
+        let by_time: Vec<Limits> =
+            self.limits.iter().map(|limits| Limits::new(&limits.case, rules, Duration::from_secs_f64(limits.reference_s), None)).collect();
+        let is_fueled = self.limits.iter().all(|limits| limits.fuel.is_some());
+        let order = Order::new(self.spec, self.arch, is_fueled);
+        let rewritten = self.compile(&order, &chosen)?;
+        let plain = self.compile(&order.clone().plain(), &chosen)?;
+        // Only what compiles either way is run.
+        let pairs: Vec<(usize, &Image, &Image)> = chosen
+            .iter()
+            .zip(rewritten.iter().zip(&plain))
+            .filter_map(|(index, (rewritten, plain))| Some((*index, &**rewritten.as_ref().ok()?, &**plain.as_ref().ok()?)))
+            .collect();
+        let mut by_fuel = None;
+        if is_fueled {
+            let limits = self.limits;
+            let Some((took, _)) = self.on_worker(&pairs, limits, observer)? else { return Ok(None) };
+            by_fuel = Some(took);
+        }
+        let Some((worker, findings)) = self.on_worker(&pairs, &by_time, observer)? else { return Ok(None) };
+        let Some((children, verdicts)) = self.in_children(&pairs, &by_time, asked.at_a_time, observer)? else { return Ok(None) };
+        let mut different = Vec::new();
+        for ((index, ..), (ours, theirs)) in pairs.iter().zip(findings.iter().zip(&verdicts)) {
+            if ours != theirs {
+                different.push((self.candidates[*index].name.clone(), *ours, *theirs));
+            }
+        }
+        Ok(Some(Comparison {
+            candidates: pairs.len(),
+            limit_s: by_time.iter().map(|limits| limits.timeout_s).fold(f64::INFINITY, f64::min),
+            worker_s: worker.as_secs_f64(),
+            worker_by_fuel_s: by_fuel.map(|took| took.as_secs_f64()),
+            children_s: children.as_secs_f64(),
+            at_a_time: asked.at_a_time.max(1),
+            same_verdict: pairs.len() - different.len(),
+            different,
+        }))
+    }
+
+    /// Indices of the candidates to compare, in their order.
+    fn chosen(&self, asked: &Baseline, judgements: &[Judgement]) -> Vec<usize> {
+        let runs = |verdict: Verdict| match verdict {
+            Verdict::Timeout => true,
+            Verdict::CompileError | Verdict::Refused | Verdict::Compiles => false,
+            _ => !asked.only_timeouts,
+        };
+        let wanted: std::collections::HashSet<&str> = judgements
+            .iter()
+            .filter(|judgement| judgement.round == 1 && runs(judgement.verdict))
+            .map(|judgement| judgement.candidate.as_str())
+            .collect();
+        let all: Vec<usize> = (0..self.candidates.len()).filter(|index| wanted.contains(self.candidates[*index].name.as_str())).collect();
+        let (count, most) = (all.len(), asked.most.min(all.len()));
+        (0..most).map(|index| all[index * count / most]).collect()
+    }
+
+    fn compile(&self, order: &Order, chosen: &[usize]) -> Result<Vec<Built>> {
+        let within = Duration::from_secs_f64(self.spec.limits.compile);
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let jobs = if self.settings.jobs == 0 { processors } else { self.settings.jobs }.clamp(1, chosen.len());
+        let next = AtomicUsize::new(0);
+        let built: Mutex<Vec<Option<Built>>> = Mutex::new(vec![None; chosen.len()]);
+        let work = || -> Result<()> {
+            let mut compiler = Compiler::start(&self.settings.program, order.clone(), within)?;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(index) = chosen.get(at) else { return Ok(()) };
+                let done = compiler.compile(&self.candidates[*index])?;
+                built.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(done);
+            }
+        };
+        let ended: Vec<Result<()>> = thread::scope(|scope| {
+            let working: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+            working.into_iter().filter_map(|working| working.join().ok()).collect()
+        });
+        ended.into_iter().collect::<Result<()>>()?;
+        let missing = || Err(Box::new(Finding::new(Verdict::CompileError, "it was not compiled".to_owned())));
+        let built = built.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(built.into_iter().map(|built| built.unwrap_or_else(missing)).collect())
+    }
+
+    fn on_worker(
+        &mut self,
+        pairs: &[(usize, &Image, &Image)],
+        limits: &[Limits],
+        observer: &mut Observer,
+    ) -> Result<Option<(Duration, Vec<Verdict>)>> {
+        self.bench.warm()?;
+        let mut verdicts = Vec::with_capacity(pairs.len());
+        let since = Instant::now();
+        for (index, rewritten, _) in pairs {
+            let Some(finding) = self.bench.judge(&self.candidates[*index], rewritten, limits, &self.answers)? else { return Ok(None) };
+            verdicts.push(finding.verdict);
+            if observer(&Event::Compared(verdicts.len(), pairs.len())).is_break() {
+                return Ok(None);
+            }
+        }
+        Ok(Some((since.elapsed(), verdicts)))
+    }
+
+    fn in_children(
+        &self,
+        pairs: &[(usize, &Image, &Image)],
+        limits: &[Limits],
+        at_a_time: usize,
+        observer: &mut Observer,
+    ) -> Result<Option<(Duration, Vec<Verdict>)>> {
+        let next = AtomicUsize::new(0);
+        let verdicts: Mutex<Vec<Option<Verdict>>> = Mutex::new(vec![None; pairs.len()]);
+        let done = || verdicts.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().count();
+        let work = || -> Result<()> {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((_, _, plain)) = pairs.get(at) else { return Ok(()) };
+                let verdict = self.in_child(plain, limits)?;
+                verdicts.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(verdict);
+            }
+        };
+        let since = Instant::now();
+        let mut is_stopped = false;
+        let ended: Vec<Result<()>> = thread::scope(|scope| {
+            let working: Vec<_> = (0..at_a_time.max(1)).map(|_| scope.spawn(work)).collect();
+            while working.iter().any(|working| !working.is_finished()) {
+                if observer(&Event::Compared(done(), pairs.len())).is_break() && !is_stopped {
+                    is_stopped = true;
+                    next.store(pairs.len(), Ordering::Relaxed);
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            working.into_iter().filter_map(|working| working.join().ok()).collect()
+        });
+        let took = since.elapsed();
+        ended.into_iter().collect::<Result<()>>()?;
+        let verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((!is_stopped).then(|| (took, verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Fault)).collect())))
+    }
+
+    /// One candidate in a child process, killed if a case takes longer than its limit from its launch on.
+    fn in_child(&self, plain: &Image, limits: &[Limits]) -> Result<Verdict> {
+        let mut helper = Helper::start(&self.settings.program, Role::Baseline)?;
+        let mut payload = plain.code.clone();
+        let cases = self.spec.cases.iter().map(|case| launch(case, &mut payload)).collect();
+        let job = Job { device: self.bench.device(), kernel: plain.kernel.clone(), image: plain.code.len(), cases };
+        if helper.tell(&job, &payload).is_err() {
+            return Ok(Verdict::Fault);
+        }
+        for (index, case) in self.spec.cases.iter().enumerate() {
+            match helper.hear::<Said>(Instant::now() + ORDINARY) {
+                Ok((Said::Launched, _)) => {}
+                Ok((Said::Failed(_) | Said::Done, _)) | Err(_) => return Ok(Verdict::Fault),
+            }
+            let left = match helper.hear::<Said>(Instant::now() + limits[index].timeout()) {
+                Ok((Said::Done, left)) => left,
+                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => return Ok(Verdict::Timeout),
+                Ok(_) | Err(_) => return Ok(Verdict::Fault),
+            };
+            let mut rest = &left[..];
+            let mut parts = Vec::new();
+            for (_, memory, _) in case.compared() {
+                let (part, others) = rest.split_at(memory.contents.len().min(rest.len()));
+                parts.push(part.to_vec());
+                rest = others;
+            }
+            if let Some(finding) = judge(case, self.answers.get(index).map(Vec::as_slice), &parts) {
+                return Ok(finding.verdict);
+            }
+        }
+        Ok(Verdict::Pass)
+    }
+}
+
+fn launch(case: &Case, payload: &mut Vec<u8>) -> Launch {
+    let passed = |argument: &Argument| match argument {
+        Argument::Value(bytes) => Passed::Value(bytes.clone()),
+        Argument::Memory(memory) => {
+            payload.extend_from_slice(&memory.contents);
+            Passed::Memory(memory.contents.len(), memory.compared.is_some())
+        }
+    };
+    let arguments = case.arguments.iter().map(passed).collect();
+    Launch { grid: case.grid, block: case.block, shared: case.shared, is_cooperative: case.cooperative, arguments }
+}

@@ -1,0 +1,385 @@
+//! A worker process with a specification's memory in it, on which one candidate after the other is run.
+//!
+//! Before each launch all memory of its case is written anew, with a margin of ones behind each part, so that no candidate sees what another left.
+//! A margin that has changed afterwards makes the result wrong whatever else it is.
+
+use crate::child::Program;
+use crate::compile::Image;
+use crate::data::compare;
+use crate::evaluation::By;
+use crate::limits::Limits;
+use crate::spec::{Argument as Given, Case, Spec};
+use crate::verdict::{Finding, Place, Verdict};
+use crate::{Candidate, Error, Result};
+use cuinstr_image::Arch;
+use cuinstr_runtime::cudarc::driver::LaunchConfig;
+use cuinstr_runtime::worker::{Argument, Fault, RemoteBuffer, RemoteCanceller, RemoteKernel, RemoteLaunch, Restore, Worker};
+use cuinstr_runtime::{Cause, Error as RunError, Outcome, Tier};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes behind each part of memory that no kernel is to change.
+const MARGIN: usize = 4096;
+/// What the margin holds.
+const MARGIN_BYTE: u8 = 0xff;
+/// Memory comes in parts of this size, so that what lies around it does not depend on what was allocated before.
+const PART: usize = 2 << 20;
+/// How often the reference is timed.
+const TIMES: usize = 5;
+/// How often a candidate is run again whose process went without its doing.
+const TRIES: usize = 3;
+
+/// What the reference left in each part of memory that is compared, case by case.
+pub(crate) type Answers = Vec<Vec<Vec<u8>>>;
+
+/// A worker with a specification's memory.
+pub(crate) struct Bench {
+    spec: Arc<Spec>,
+    worker: Worker,
+    device: usize,
+    memory: Vec<Vec<Option<RemoteBuffer>>>,
+    running: Stopper,
+}
+
+/// Stops what runs on a bench, from any thread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stopper(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_stopped: bool,
+    running: Option<RemoteCanceller>,
+}
+
+impl Stopper {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels what runs, and what will.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        state.is_stopped = true;
+        if let Some(running) = state.running.take() {
+            // One that does not listen is killed with its process.
+            let _ = running.cancel();
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state().is_stopped
+    }
+}
+
+/// One launch's end: its outcome, and what it left in the memory that is compared, margins included.
+struct Ended {
+    outcome: Outcome,
+    left: Vec<Vec<u8>>,
+}
+
+impl Bench {
+    /// Starts a worker, and spares behind it.
+    pub(crate) fn start(spec: &Arc<Spec>, program: &Program, device: usize, spares: usize) -> Result<Self> {
+        let mut builder = Worker::builder();
+        builder.device(device).spares(spares);
+        if let Some(path) = &program.path {
+            builder.program(path);
+        }
+        for argument in &program.arguments {
+            builder.argument(argument);
+        }
+        for (name, value) in &program.variables {
+            builder.variable(name, value);
+        }
+        let worker = builder.start()?;
+        let mut memory = Vec::with_capacity(spec.cases.len());
+        for case in &spec.cases {
+            let buffer = |argument: &Given| match argument {
+                Given::Memory(memory) => {
+                    let bytes = (memory.contents.len() + MARGIN).next_multiple_of(PART);
+                    worker.zeros(bytes, Restore::Blank).map(Some)
+                }
+                Given::Value(_) => Ok(None),
+            };
+            memory.push(case.arguments.iter().map(buffer).collect::<std::result::Result<Vec<_>, _>>()?);
+        }
+        Ok(Self { spec: Arc::clone(spec), worker, device, memory, running: Stopper::default() })
+    }
+
+    pub(crate) fn device(&self) -> usize {
+        self.device
+    }
+
+    pub(crate) fn device_name(&self) -> Result<String> {
+        Ok(self.worker.device_name()?)
+    }
+
+    pub(crate) fn arch(&self) -> Result<Arch> {
+        Ok(self.worker.arch()?)
+    }
+
+    pub(crate) fn losses(&self) -> u64 {
+        self.worker.losses()
+    }
+
+    pub(crate) fn stopper(&self) -> Stopper {
+        self.running.clone()
+    }
+
+    /// Waits until the spares are ready, so that what is timed is not the making of them.
+    pub(crate) fn warm(&self) -> Result<()> {
+        self.worker.warm(Duration::from_secs(60))?;
+        Ok(())
+    }
+
+    /// What the reference answers, and what a candidate may take.
+    pub(crate) fn measure(&mut self, image: &Image, by: By) -> Result<(Answers, Vec<Limits>)> {
+        let spec = Arc::clone(&self.spec);
+        let rules = &spec.limits;
+        let long = Duration::from_secs_f64(rules.reference);
+        let kernel = self.worker.load(&image.code)?.kernel(&image.kernel)?;
+        let (mut answers, mut limits) = (Vec::new(), Vec::new());
+        for (index, case) in spec.cases.iter().enumerate() {
+            let mut slowest = Duration::ZERO;
+            let mut fuel = None;
+            let mut answer: Option<Vec<Vec<u8>>> = None;
+            for time in 0..=TIMES {
+                // The first is not timed: it loads code, and counts.
+                let configure = |launch: &mut RemoteLaunch| {
+                    launch.timeout(long);
+                    if time == 0 && by == By::Fuel {
+                        launch.count_fuel();
+                    } else {
+                        launch.timed();
+                    }
+                };
+                let Ended { outcome, left } = self.run(&kernel, index, case, configure)?;
+                match outcome {
+                    Outcome::Completed { fuel_used, .. } if time == 0 => fuel = fuel_used,
+                    Outcome::Completed { elapsed, .. } => slowest = slowest.max(elapsed),
+                    Outcome::Stopped { report, .. } => {
+                        return Err(Error::Reference(format!("does not end in case {:?}: {report}", case.name)));
+                    }
+                    Outcome::Faulted { fault } => return Err(Error::Reference(format!("faults in case {:?}: {fault}", case.name))),
+                }
+                if let Some(finding) = judge(case, answer.as_deref(), &left) {
+                    let what = finding.message.unwrap_or_default();
+                    return Err(Error::Reference(format!("does not agree with itself in case {:?}: {what}", case.name)));
+                }
+                answer.get_or_insert(left);
+            }
+            if by == By::Fuel && fuel.is_none() {
+                return Err(Error::Reference("does not say what fuel it used: limit by time".into()));
+            }
+            limits.push(Limits::new(&case.name, rules, slowest, fuel));
+            answers.push(answer.unwrap_or_default());
+        }
+        Ok((answers, limits))
+    }
+
+    /// Runs a candidate in all cases, until one decides. `None` if it was stopped from outside.
+    pub(crate) fn judge(&mut self, candidate: &Candidate, image: &Image, limits: &[Limits], answers: &Answers) -> Result<Option<Finding>> {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            match self.try_all(candidate, image, limits, answers) {
+                Ok(_) if self.running.is_stopped() => return Ok(None),
+                Ok(finding) => return Ok(Some(finding)),
+                Err(_) if self.running.is_stopped() => return Ok(None),
+                Err(error) => last = told(error)?,
+            }
+        }
+        Ok(Some(Finding::new(Verdict::Fault, format!("its process was lost {TRIES} times: {last}"))))
+    }
+
+    fn try_all(
+        &mut self,
+        candidate: &Candidate,
+        image: &Image,
+        limits: &[Limits],
+        answers: &Answers,
+    ) -> std::result::Result<Finding, RunError> {
+        let spec = Arc::clone(&self.spec);
+        let kernel = match self.worker.load(&image.code).and_then(|module| module.kernel(&image.kernel)) {
+            Ok(kernel) => kernel,
+            Err(
+                error @ (RunError::Module { .. }
+                | RunError::NoModule(_)
+                | RunError::NotInstrumented
+                | RunError::OtherAbi { .. }
+                | RunError::UnknownKernel(_)),
+            ) => return Ok(Finding::new(Verdict::CompileError, error.to_string())),
+            Err(error) => return Err(error),
+        };
+        for (index, case) in spec.cases.iter().enumerate() {
+            let (limit, answer) = (&limits[index], &answers[index]);
+            let configure = |launch: &mut RemoteLaunch| {
+                launch.timeout(limit.timeout()).grace(spec.limits.grace());
+                if let Some(fuel) = limit.fuel {
+                    launch.fuel(fuel);
+                }
+            };
+            let Ended { outcome, left } = match self.run(&kernel, index, case, configure) {
+                Ok(ended) => ended,
+                Err(error @ RunError::Arguments { .. }) => {
+                    return Ok(Finding::new(Verdict::CompileError, error.to_string()).of_case(&case.name));
+                }
+                // Too many registers, too much shared memory: the driver says so when it is launched.
+                Err(error @ (RunError::Driver(_) | RunError::OutOfMemory(_))) => {
+                    return Ok(Finding::new(Verdict::Fault, format!("it can't be launched: {error}")).of_case(&case.name));
+                }
+                Err(error) => return Err(error),
+            };
+            let found = match outcome {
+                Outcome::Completed { .. } => judge(case, Some(answer), &left),
+                Outcome::Faulted { fault } => Some(Finding::new(Verdict::Fault, fault.to_string())),
+                Outcome::Stopped { why, tier, report, .. } => Some(timeout(candidate, why, tier, &report)),
+            };
+            if let Some(found) = found {
+                return Ok(found.of_case(&case.name));
+            }
+        }
+        Ok(Finding::new(Verdict::Pass, None))
+    }
+
+    /// One launch on fresh memory.
+    fn run(
+        &mut self,
+        kernel: &RemoteKernel,
+        index: usize,
+        case: &Case,
+        configure: impl FnOnce(&mut RemoteLaunch),
+    ) -> std::result::Result<Ended, RunError> {
+        let buffers = &mut self.memory[index];
+        let mut launch = kernel.launch();
+        for (argument, buffer) in case.arguments.iter().zip(&mut *buffers) {
+            match (argument, buffer) {
+                (Given::Memory(memory), Some(buffer)) => {
+                    let mut bytes = Vec::with_capacity(memory.contents.len() + MARGIN);
+                    bytes.extend_from_slice(&memory.contents);
+                    bytes.resize(memory.contents.len() + MARGIN, MARGIN_BYTE);
+                    buffer.write_bytes(0, &bytes)?;
+                    launch.arg(&*buffer);
+                }
+                (Given::Value(bytes), _) => _ = launch.arg(Argument::bytes(bytes.clone())),
+                (Given::Memory(_), None) => unreachable!("memory has a buffer"),
+            }
+        }
+        if case.cooperative {
+            launch.cooperative();
+        }
+        configure(&mut launch);
+        let ([gx, gy, gz], [bx, by, bz]) = (case.grid, case.block);
+        let config = LaunchConfig { grid_dim: (gx, gy, gz), block_dim: (bx, by, bz), shared_mem_bytes: case.shared };
+        let mut running = launch.start(config)?;
+        {
+            let mut state = self.running.state();
+            if state.is_stopped {
+                let _ = running.cancel();
+            }
+            state.running = Some(running.canceller());
+        }
+        let outcome = running.wait();
+        self.running.state().running = None;
+        let outcome = outcome?;
+        let mut left = Vec::new();
+        if outcome.is_completed() {
+            for (index, memory, _) in case.compared() {
+                if let Some(buffer) = &buffers[index] {
+                    left.push(buffer.read_bytes(0, memory.contents.len() + MARGIN)?);
+                }
+            }
+        }
+        Ok(Ended { outcome, left })
+    }
+}
+
+/// What is wrong with what a kernel left; `None` if nothing is.
+pub(crate) fn judge(case: &Case, answer: Option<&[Vec<u8>]>, left: &[Vec<u8>]) -> Option<Finding> {
+    for (number, ((index, memory, tolerance), left)) in case.compared().zip(left).enumerate() {
+        let (left, margin) = left.split_at(memory.contents.len().min(left.len()));
+        if let Some(at) = margin.iter().position(|byte| *byte != MARGIN_BYTE) {
+            let message = format!("argument {index}: it wrote {at} bytes behind the end of the memory");
+            return Some(Finding::new(Verdict::WrongResult, message));
+        }
+        let Some(answer) = answer.and_then(|answer| answer.get(number)) else { continue };
+        let expected = &answer[..memory.contents.len().min(answer.len())];
+        if let Some(difference) = compare(memory.element, *tolerance, expected, left) {
+            let elements = memory.contents.len() / memory.element.bytes();
+            let message = format!(
+                "argument {index}: {} of {elements} elements differ, the first is [{}]: {} instead of {}",
+                difference.count, difference.index, difference.found, difference.expected
+            );
+            return Some(Finding::new(Verdict::WrongResult, message));
+        }
+    }
+    None
+}
+
+fn timeout(candidate: &Candidate, why: Cause, tier: Tier, report: &cuinstr_runtime::Report) -> Finding {
+    let by = match (tier, why) {
+        (Tier::Worker | Tier::Watchdog, _) => "worker",
+        (Tier::Leave, Cause::Fuel) => "fuel",
+        (Tier::Leave, Cause::Budget) => "budget",
+        (Tier::Leave, Cause::Deadline | Cause::Cancelled) => "deadline",
+    };
+    let site = report.first.as_ref().and_then(|first| first.site.place.as_ref());
+    let place = site.map(|site| Place {
+        file: site.file.clone(),
+        line: site.line,
+        column: site.column,
+        function: site.function.clone(),
+        text: candidate.line(site.line).filter(|_| site.file == candidate.path),
+    });
+    let message = match (by, &place) {
+        ("worker", _) => "no poll stopped it: its process was killed".to_owned(),
+        (by, Some(place)) => format!("stopped by its {by} in line {}", place.line),
+        (by, None) => format!("stopped by its {by}"),
+    };
+    let mut finding = Finding::new(Verdict::Timeout, message);
+    (finding.by, finding.place) = (Some(by), place);
+    finding
+}
+
+/// What the loss of a process was, so that the candidate is run again, unless the evaluation can't go on.
+fn told(error: RunError) -> Result<String> {
+    match &error {
+        RunError::NoDriver | RunError::NoDevice { .. } | RunError::DriverTooOld { .. } => Err(error.into()),
+        RunError::Worker(Fault::Gone { .. } | Fault::Lost { .. }) => Ok(error.to_string()),
+        // None can be started: it is no candidate's doing.
+        RunError::Worker(_) => Err(error.into()),
+        _ => Ok(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case() -> Case {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("k.cu"), "__global__ void k(int* x, int* y) {}").unwrap();
+        let path = folder.path().join("spec.toml");
+        let text = "reference = \"k.cu\"\nkernel = \"k\"\ngrid = [1]\nblock = [1]\n\
+                    [[case]]\narguments = [{ in = \"i32\", values = [1] }, { out = \"i32\", count = 2 }]\n";
+        std::fs::write(&path, text).unwrap();
+        Spec::read(&path).unwrap().cases.remove(0)
+    }
+
+    fn left(numbers: [i32; 2], behind: &[u8]) -> Vec<Vec<u8>> {
+        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(i32::to_le_bytes).collect();
+        bytes.extend(behind);
+        bytes.resize(8 + MARGIN, MARGIN_BYTE);
+        vec![bytes]
+    }
+
+    #[test]
+    fn a_result_is_wrong_in_its_memory_or_behind_it() {
+        let case = case();
+        let answer = left([5, 6], &[]);
+        let said = |left: Vec<Vec<u8>>| judge(&case, Some(&answer), &left).and_then(|finding| finding.message);
+        assert_eq!(said(left([5, 6], &[])), None);
+        assert_eq!(said(left([5, 7], &[])).unwrap(), "argument 1: 1 of 2 elements differ, the first is [1]: 7 instead of 6");
+        assert_eq!(said(left([5, 6], &[0xff, 0])).unwrap(), "argument 1: it wrote 1 bytes behind the end of the memory");
+        assert!(judge(&case, None, &left([1, 2], &[3])).is_some());
+    }
+}

@@ -1,0 +1,143 @@
+//! What is to be judged: files, folders of them, lists of them, or mutants of the reference.
+
+use crate::{Error, Result, Spec};
+use cuinstr_mutate::{Operator, sample};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A source that may take the reference's place.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// Its name: unique among those judged together, and the same each time.
+    pub name: String,
+    /// What compilers and reports call it.
+    pub path: String,
+    /// Its text.
+    pub source: Arc<[u8]>,
+    /// What was changed, of a mutant.
+    pub origin: Option<Origin>,
+}
+
+/// The change that made a mutant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The operator, such as `loop-bound`.
+    pub operator: String,
+    /// Function that was changed.
+    pub function: String,
+    /// Line of the change, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// What stood there.
+    pub before: String,
+    /// What stands there.
+    pub after: String,
+}
+
+impl Candidate {
+    /// Mutants of the reference, all operators unless some are named, and at most so many of them, spread evenly.
+    #[must_use]
+    pub fn mutants(spec: &Spec, operators: Option<&[Operator]>, most: usize) -> Vec<Self> {
+        let mut made = cuinstr_mutate::mutants(&spec.source);
+        made.retain(|mutant| operators.is_none_or(|operators| operators.contains(&mutant.operator)));
+        let made = sample(made, most);
+        let stem = spec.reference.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let path = spec.reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let width = made.len().to_string().len();
+        let candidate = |(number, mutant): (usize, cuinstr_mutate::Mutant)| Self {
+            name: format!("{stem}.{number:0width$}"),
+            path: path.clone(),
+            source: mutant.apply(&spec.source).into_bytes().into(),
+            origin: Some(Origin {
+                operator: mutant.operator.name().to_owned(),
+                function: mutant.function,
+                line: mutant.line,
+                column: mutant.column,
+                before: mutant.before,
+                after: mutant.after,
+            }),
+        };
+        made.into_iter().enumerate().map(candidate).collect()
+    }
+
+    /// Candidates of files: a file, a folder with all its `.cu` files, or `@LIST`, a file with a path on each line, relative to it.
+    ///
+    /// # Errors
+    /// If one can't be read, there are none, or two have one name.
+    pub fn files(paths: &[PathBuf]) -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for path in paths {
+            match path.to_str().and_then(|path| path.strip_prefix('@')) {
+                Some(list) => {
+                    let list = Path::new(list);
+                    let text = std::fs::read_to_string(list).map_err(Error::file(list))?;
+                    let folder = list.parent().map_or_else(PathBuf::new, Path::to_owned);
+                    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                    found.extend(lines.map(|line| folder.join(line)));
+                }
+                None if path.is_dir() => {
+                    let entries = path.read_dir().and_then(Iterator::collect::<std::io::Result<Vec<_>>>).map_err(Error::file(path))?;
+                    let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
+                    files.retain(|file| file.is_file() && file.extension().is_some_and(|extension| extension == "cu"));
+                    files.sort();
+                    found.extend(files);
+                }
+                None => found.push(path.clone()),
+            }
+        }
+        if found.is_empty() {
+            return Err(Error::NoCandidates("name .cu files, folders that hold some, or @LIST, or ask for mutants".into()));
+        }
+        let mut candidates: Vec<Self> = Vec::with_capacity(found.len());
+        let mut names = std::collections::HashSet::new();
+        for path in found {
+            let source = std::fs::read(&path).map_err(Error::file(&path))?.into();
+            let name = path.display().to_string();
+            if names.insert(name.clone()) {
+                candidates.push(Self { path: name.clone(), name, source, origin: None });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// What tells its text from others.
+    pub(crate) fn hash(&self) -> String {
+        format!("{:016x}", cuinstr_abi::sites::hash(cuinstr_abi::sites::hash(0, self.path.as_bytes()), &self.source))
+    }
+
+    /// A line of its text, from 1.
+    pub(crate) fn line(&self, line: u32) -> Option<String> {
+        let line = self.source.split(|byte| *byte == b'\n').nth((line as usize).checked_sub(1)?)?;
+        Some(String::from_utf8_lossy(line).trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_come_from_files_folders_and_lists_in_one_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["b.cu", "a.cu", "c.txt", "d.cu"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        std::fs::create_dir(at("sub")).unwrap();
+        std::fs::write(at("sub/e.cu"), "e").unwrap();
+        std::fs::write(at("list"), "# some\nsub/e.cu\n\nb.cu\n").unwrap();
+        let list = PathBuf::from(format!("@{}", at("list").display()));
+        let found = Candidate::files(&[at("d.cu"), folder.path().to_owned(), list]).unwrap();
+        let names: Vec<_> = found.iter().map(|found| found.name.rsplit('/').next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["d.cu", "a.cu", "b.cu", "e.cu"]);
+        assert_eq!(found[1].line(1).as_deref(), Some("a.cu"));
+        let said = |paths: &[PathBuf]| Candidate::files(paths).unwrap_err().to_string();
+        assert!(said(&[at("none.cu")]).contains("none.cu: No such file"));
+        std::fs::create_dir(at("empty")).unwrap();
+        assert!(said(&[at("empty")]).contains("there are no candidates: name .cu files"));
+    }
+}

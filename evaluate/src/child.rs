@@ -1,0 +1,225 @@
+//! Helper processes: what compiles candidates, and what stands for "one process a candidate" in comparisons, runs there, so that a crash or a
+//! hang of it costs nothing here.
+//!
+//! A helper is this program again, or one that the caller names. It listens on its standard input and answers there: length of the message,
+//! length of the payload, the message as JSON, the payload.
+
+use crate::{Error, Result, baseline, compile};
+use cuinstr_runtime::jit;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, parent_id};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Tells a program which helper it is to be.
+const VARIABLE: &str = "CUINSTR_EVALUATE";
+/// Where the loader looks for libraries, which it reads when a program starts.
+const LOADER_PATH: &str = "LD_LIBRARY_PATH";
+/// Longest message, in bytes.
+const MOST_MESSAGE: u32 = 64 << 20;
+/// Longest payload, in bytes.
+const MOST_PAYLOAD: u64 = 1 << 36;
+/// How often a helper looks whether its parent lives.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The program that helpers and workers are started from.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// Its path; the running one if there is none.
+    pub path: Option<PathBuf>,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Environment variables besides this process's own.
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+/// What a helper does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Compile,
+    Baseline,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Compile => "compile",
+            Self::Baseline => "baseline",
+        }
+    }
+}
+
+/// Does a helper's or a worker's work if this process was started as one, and does not return then; does nothing otherwise. A program that is its
+/// own helper calls this first thing in `main`.
+pub fn serve_if_asked() {
+    if let Some(role) = std::env::var_os(VARIABLE) {
+        serve(&role);
+    }
+    cuinstr_runtime::worker::serve_if_asked();
+}
+
+fn serve(role: &std::ffi::OsStr) -> ! {
+    let parent = parent_id();
+    let watched = thread::Builder::new().spawn(move || {
+        while parent_id() == parent {
+            thread::sleep(LOOK);
+        }
+        die();
+    });
+    let Ok(input) = io::stdin().as_fd().try_clone_to_owned() else { die() };
+    let mut stream = UnixStream::from(input);
+    if watched.is_err() || stream.peer_addr().is_err() {
+        eprintln!("cuinstr: this process was asked to be a helper ({VARIABLE} is set), but nobody speaks to it");
+        std::process::exit(2);
+    }
+    // An end of the pipe is the ordinary way to end.
+    let _ = match role.to_str() {
+        Some("compile") => compile::serve(&mut stream),
+        Some("baseline") => baseline::serve(&mut stream),
+        _ => Ok(()),
+    };
+    die();
+}
+
+/// Ends this process without a destructor, of which some wait for a kernel.
+fn die() -> ! {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+    std::process::abort();
+}
+
+/// The loader's path with folders behind what it has.
+fn loader_path(own: Option<&OsString>, folders: Vec<String>) -> OsString {
+    let own: Vec<PathBuf> = own.into_iter().flat_map(std::env::split_paths).filter(|folder| !folder.as_os_str().is_empty()).collect();
+    std::env::join_paths(own.into_iter().chain(folders.into_iter().map(PathBuf::from))).unwrap_or_default()
+}
+
+/// A helper process, killed with all that it started when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    stream: UnixStream,
+    killer: Killer,
+}
+
+/// Kills a helper, from any thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Killer(Arc<Mutex<Option<Child>>>);
+
+impl Killer {
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was killed.
+    pub(crate) fn is_done(&self) -> bool {
+        self.child().is_none()
+    }
+
+    /// Kills it, and waits until the system has cleared it away.
+    pub(crate) fn kill(&self) {
+        if let Some(mut child) = self.child().take() {
+            // It is not reaped yet, so that the number is its own.
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Helper {
+    pub(crate) fn start(program: &Program, role: Role) -> Result<Self> {
+        let path = match &program.path {
+            Some(path) => path.clone(),
+            None => std::env::current_exe().map_err(Error::file("/proc/self/exe"))?,
+        };
+        let failed = |error: io::Error| Error::Helper { program: path.display().to_string(), why: format!("can't be started: {error}") };
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let mut command = Command::new(&path);
+        command.args(&program.arguments).env(VARIABLE, role.name());
+        // In a group of its own, Ctrl-C is the parent's to handle, and its own children end with it.
+        command.process_group(0).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        if role == Role::Compile {
+            command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), jit::folders_with_nvrtc()));
+        }
+        // What the caller says counts most.
+        command.envs(program.variables.iter().cloned());
+        let child = command.spawn().map_err(failed)?;
+        // The command still holds the child's end.
+        drop(command);
+        Ok(Self { stream: ours, killer: Killer(Arc::new(Mutex::new(Some(child)))) })
+    }
+
+    pub(crate) fn killer(&self) -> Killer {
+        self.killer.clone()
+    }
+
+    /// Says something.
+    pub(crate) fn tell(&mut self, message: &impl Serialize, payload: &[u8]) -> io::Result<()> {
+        send(&mut self.stream, message, payload)
+    }
+
+    /// Waits for what it says, not beyond that moment.
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self, until: Instant) -> io::Result<(T, Vec<u8>)> {
+        receive(&mut self.stream, Some(until))
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.killer.kill();
+    }
+}
+
+pub(crate) fn send(stream: &mut UnixStream, message: &impl Serialize, payload: &[u8]) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    let length = u32::try_from(text.len()).ok().filter(|length| *length <= MOST_MESSAGE);
+    let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a message of more than 64 MiB"))?;
+    let mut head = Vec::with_capacity(12 + text.len());
+    head.extend(length.to_le_bytes());
+    head.extend((payload.len() as u64).to_le_bytes());
+    head.extend(text);
+    stream.write_all(&head)?;
+    stream.write_all(payload)
+}
+
+pub(crate) fn receive<T: DeserializeOwned>(stream: &mut UnixStream, until: Option<Instant>) -> io::Result<(T, Vec<u8>)> {
+    let mut head = [0; 12];
+    read(stream, &mut head, until)?;
+    let [a, b, c, d, rest @ ..] = head;
+    let (length, payload) = (u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(rest));
+    if length > MOST_MESSAGE || payload > MOST_PAYLOAD {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent something else than a helper does"));
+    }
+    let mut text = vec![0; length as usize];
+    read(stream, &mut text, until)?;
+    let message = serde_json::from_slice(&text)?;
+    let mut bytes = vec![0; payload as usize];
+    read(stream, &mut bytes, until)?;
+    Ok((message, bytes))
+}
+
+fn read(stream: &mut UnixStream, mut bytes: &mut [u8], until: Option<Instant>) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(left)?;
+        match stream.read(bytes) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => bytes = &mut bytes[count..],
+            Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

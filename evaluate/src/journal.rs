@@ -1,0 +1,221 @@
+//! The journal: what was judged, one JSON object a line, so that an evaluation which was interrupted goes on where it was.
+//!
+//! The first line is the head: of which specification, under which limits. Each line after it is a [`Judgement`]. A line is written by one call of
+//! the system as soon as its verdict is known, so whatever ends the evaluator, a line is there as a whole or (the last one, at worst) cut off: what is
+//! cut off is dropped, and judged again.
+
+use crate::limits::Limits;
+use crate::verdict::Judgement;
+use crate::{Error, Result};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Version of the journal's format.
+pub const VERSION: u32 = 1;
+
+/// The first line of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Head {
+    /// Version of the format.
+    pub journal: u32,
+    /// Release of cuinstr.
+    pub cuinstr: String,
+    /// What the verdicts depend on: specification, reference, data, how candidates are limited.
+    pub fingerprint: String,
+    /// Path of the specification.
+    pub spec: String,
+    /// Name of the GPU; empty if nothing was run.
+    pub device: String,
+    /// Limits of each case; empty if nothing was run.
+    pub limits: Vec<Limits>,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: Option<File>,
+    head: Option<Head>,
+    known: HashMap<(String, u32), Judgement>,
+}
+
+/// Reads a journal: its head, if there is one yet, and its judgements in their order.
+///
+/// # Errors
+/// If it can't be read, or is no journal.
+pub fn read(path: &Path) -> Result<(Option<Head>, Vec<Judgement>)> {
+    let mut text = Vec::new();
+    File::open(path).and_then(|mut file| file.read_to_end(&mut text)).map_err(Error::file(path))?;
+    parse(path, &text).map(|(head, judgements, _)| (head, judgements))
+}
+
+/// Also says how many bytes of it are whole lines.
+fn parse(path: &Path, text: &[u8]) -> Result<(Option<Head>, Vec<Judgement>, usize)> {
+    // What comes after the last end of a line was being written when its writer ended.
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut lines = text[..whole].split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let damaged = |index: usize, error: serde_json::Error| Error::Journal {
+        path: path.to_owned(),
+        what: format!("line {}: {error}; this is no journal, or a damaged one: name another file", index + 1),
+    };
+    let Some((index, first)) = lines.next() else { return Ok((None, Vec::new(), whole)) };
+    let head: Head = serde_json::from_slice(first).map_err(|error| damaged(index, error))?;
+    if head.journal != VERSION {
+        let what = format!("its format is version {}, and this release writes {VERSION}: name another file", head.journal);
+        return Err(Error::Journal { path: path.to_owned(), what });
+    }
+    let judgement = |(index, line)| serde_json::from_slice(line).map_err(|error| damaged(index, error));
+    Ok((Some(head), lines.map(judgement).collect::<Result<_>>()?, whole))
+}
+
+impl Journal {
+    /// None at all: nothing is kept.
+    pub(crate) fn none() -> Self {
+        Self { path: PathBuf::new(), file: None, head: None, known: HashMap::new() }
+    }
+
+    /// Opens it, or makes it, for this process alone. What was cut off is dropped.
+    pub(crate) fn open(path: &Path, fingerprint: &str) -> Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(Error::file(path))?;
+        let refused = |what: &str| Error::Journal { path: path.to_owned(), what: what.into() };
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| refused("another evaluator is writing it: wait for that one, or name another file"))?;
+        let mut text = Vec::new();
+        let mut reader = &file;
+        reader.seek(SeekFrom::Start(0)).and_then(|_| reader.read_to_end(&mut text)).map_err(Error::file(path))?;
+        let (head, judgements, whole) = parse(path, &text)?;
+        if head.as_ref().is_some_and(|head| head.fingerprint != fingerprint) {
+            return Err(refused(
+                "it is of another evaluation (specification, reference, data or way of limiting differ): name another file, or remove it",
+            ));
+        }
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(Error::file(path))?;
+        }
+        let known = judgements.into_iter().map(|judgement| ((judgement.candidate.clone(), judgement.round), judgement)).collect();
+        Ok(Self { path: path.to_owned(), file: Some(file), head, known })
+    }
+
+    pub(crate) fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// Writes the head, unless it is there.
+    pub(crate) fn begin(&mut self, head: Head) -> Result<()> {
+        if self.head.is_none() {
+            self.write(&head)?;
+            self.head = Some(head);
+        }
+        Ok(())
+    }
+
+    /// What is known of a candidate, if it has the same text still.
+    pub(crate) fn known(&self, candidate: &str, hash: &str, round: u32) -> Option<&Judgement> {
+        self.known.get(&(candidate.to_owned(), round)).filter(|known| known.hash == hash)
+    }
+
+    pub(crate) fn add(&mut self, judgement: &Judgement) -> Result<()> {
+        self.write(judgement)
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut text = serde_json::to_vec(line).map_err(|error| Error::file(&self.path)(error.into()))?;
+        text.push(b'\n');
+        file.write_all(&text).map_err(Error::file(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Verdict;
+
+    fn judgement(candidate: &str, round: u32) -> Judgement {
+        Judgement {
+            candidate: candidate.into(),
+            hash: "7".into(),
+            round,
+            verdict: Verdict::Pass,
+            case: None,
+            by: None,
+            place: None,
+            message: None,
+            elapsed_ms: 1.5,
+            device: Some(0),
+            mutant: None,
+        }
+    }
+
+    fn head(fingerprint: &str) -> Head {
+        Head {
+            journal: VERSION,
+            cuinstr: "0".into(),
+            fingerprint: fingerprint.into(),
+            spec: "s".into(),
+            device: String::new(),
+            limits: vec![Limits { case: "1".into(), timeout_s: 0.01, fuel: Some(5), reference_s: 1e-5, reference_fuel: Some(0) }],
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_anywhere_is_dropped_and_the_rest_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        let mut journal = Journal::open(&path, "f").unwrap();
+        journal.begin(head("f")).unwrap();
+        for name in ["a", "b"] {
+            journal.add(&judgement(name, 1)).unwrap();
+        }
+        drop(journal);
+        let whole = std::fs::read(&path).unwrap();
+        let lines: Vec<usize> = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let mut journal = Journal::open(&path, "f").unwrap();
+            assert_eq!(journal.head(), (cut >= lines[0]).then(|| head("f")).as_ref(), "{cut}");
+            assert_eq!(journal.known("a", "7", 1).is_some(), cut >= lines[1], "{cut}");
+            assert_eq!(journal.known("b", "7", 1).is_some(), cut >= lines[2], "{cut}");
+            // What follows is a line of its own.
+            journal.begin(head("f")).unwrap();
+            journal.add(&judgement("c", 2)).unwrap();
+            let (_, read) = read(&path).unwrap();
+            assert_eq!(read.last(), Some(&judgement("c", 2)), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_journal_of_something_else_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        let mut journal = Journal::open(&path, "f").unwrap();
+        journal.begin(head("f")).unwrap();
+        let said = |fingerprint: &str| Journal::open(&path, fingerprint).unwrap_err().to_string();
+        assert!(said("f").contains("another evaluator is writing it"));
+        drop(journal);
+        assert!(said("g").contains("it is of another evaluation"));
+        std::fs::write(&path, "{\"a\": 1}\n").unwrap();
+        assert!(said("f").contains("line 1: missing field"), "{}", said("f"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\": 1}\n");
+        std::fs::write(&path, serde_json::to_string(&head("f")).unwrap().replace("\"journal\":1", "\"journal\":9") + "\n").unwrap();
+        assert!(said("f").contains("version 9"));
+    }
+
+    #[test]
+    fn a_candidate_whose_text_has_changed_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        let mut journal = Journal::open(&path, "f").unwrap();
+        journal.begin(head("f")).unwrap();
+        journal.add(&judgement("a", 1)).unwrap();
+        drop(journal);
+        let journal = Journal::open(&path, "f").unwrap();
+        assert!(journal.known("a", "7", 1).is_some());
+        assert!(journal.known("a", "8", 1).is_none() && journal.known("a", "7", 2).is_none());
+    }
+}

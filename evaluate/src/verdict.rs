@@ -1,0 +1,142 @@
+//! What became of a candidate.
+
+use crate::candidate::Origin;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What became of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Verdict {
+    /// It answers as the reference does in every case.
+    #[serde(rename = "pass")]
+    Pass,
+    /// It answers something else, or wrote beside its memory.
+    #[serde(rename = "wrong result")]
+    WrongResult,
+    /// It reached a limit, of time or of fuel, and was stopped.
+    #[serde(rename = "timeout")]
+    Timeout,
+    /// It ended its context, or can't be launched.
+    #[serde(rename = "fault")]
+    Fault,
+    /// It does not compile, or is no kernel with the reference's name and parameters.
+    #[serde(rename = "compile error")]
+    CompileError,
+    /// It bears the rewriter's own marks: names that begin with `__cuinstr_` or `cuinstr_`, which could lead to what stops it.
+    #[serde(rename = "refused")]
+    Refused,
+    /// It compiles; nothing more was asked.
+    #[serde(rename = "compiles")]
+    Compiles,
+}
+
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Pass, Self::WrongResult, Self::Timeout, Self::Fault, Self::CompileError, Self::Refused, Self::Compiles];
+
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::WrongResult => "wrong result",
+            Self::Timeout => "timeout",
+            Self::Fault => "fault",
+            Self::CompileError => "compile error",
+            Self::Refused => "refused",
+            Self::Compiles => "compiles",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A verdict with its reasons: one line of a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// Name of the candidate.
+    pub candidate: String,
+    /// What tells its text from others.
+    pub hash: String,
+    /// Which time it was judged, from 1.
+    pub round: u32,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// The case that decided, unless all did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Which limit a timeout reached: `deadline`, `fuel`, or `worker` if its process had to be killed since no poll stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Where a timeout was stopped, or where the compiler found an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// The reason in words, of what is no pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Milliseconds that running it took, its memory's way to the GPU and back included.
+    pub elapsed_ms: f64,
+    /// Number of the GPU that it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<usize>,
+    /// What was changed, of a mutant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutant: Option<Origin>,
+}
+
+/// A place in a candidate's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Place {
+    /// Path, as compilers call it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in bytes, from 1; 0 if it is not known.
+    pub column: u32,
+    /// The function around it; empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// The line's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// A judgement before it is known whose it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    pub(crate) verdict: Verdict,
+    pub(crate) case: Option<String>,
+    pub(crate) by: Option<&'static str>,
+    pub(crate) place: Option<Place>,
+    pub(crate) message: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(verdict: Verdict, message: impl Into<Option<String>>) -> Self {
+        Self { verdict, case: None, by: None, place: None, message: message.into() }
+    }
+
+    pub(crate) fn of_case(mut self, name: &str) -> Self {
+        self.case = Some(name.to_owned());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_json_says() {
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_string(&verdict).unwrap(), format!("{:?}", verdict.name()));
+        }
+    }
+}
