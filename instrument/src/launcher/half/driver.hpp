@@ -95,6 +95,8 @@ struct queue {
   const void* thread;
   u32 index, number, length;
   launched* ring;
+  // The next stream.
+  queue* next;
   // The watch's own.
   bool runs, asked;
   u32 running;
@@ -113,6 +115,7 @@ struct state {
   image* images;
   kernel* kernels[1024];
   queue* queues[word_count];
+  queue* streams;
   u64 last_look;
 };
 template <class unused>

@@ -177,9 +177,8 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
 __cuinstr_once queue* find_queue(void* stream, context* home, bool capturing) {
   state& at = here();
   const void* thread = stream == (void*)own_stream ? &written() : nullptr;
-  for (u32 index = 0; index < at.queue_count && !capturing; ++index) {
-    queue* one = at.queues[index];
-    if (one->stream == stream && one->thread == thread && one->home == home && one->length > 1) return one;
+  for (queue* one = at.streams; one != nullptr && !capturing; one = one->next) {
+    if (one->stream == stream && one->thread == thread && one->home == home) return one;
   }
   queue* made = at.queue_count < word_count ? (queue*)__cuinstr_c_calloc(1, sizeof(queue)) : nullptr;
   if (made == nullptr) return nullptr;
@@ -190,6 +189,10 @@ __cuinstr_once queue* find_queue(void* stream, context* home, bool capturing) {
   made->stream = stream;
   made->thread = thread;
   made->index = at.queue_count;
+  if (!capturing) {
+    made->next = at.streams;
+    at.streams = made;
+  }
   at.queues[made->index] = made;
   __atomic_store_n(&at.queue_count, made->index + 1, __ATOMIC_RELEASE);
   return made;

@@ -39,6 +39,7 @@ __cuinstr_once void tell_record(image* of, queue* at) {
     // The GPU itself was first: a launch of the image that is on its way, or the last that was.
     for (u32 index = 0; index < here().queue_count; ++index) {
       queue* one = here().queues[index];
+      look(one, now_ns());
       if (last_of(one).what != nullptr && last_of(one).what->home == of && (at == nullptr || one->runs)) at = one;
     }
   }
