@@ -20,7 +20,9 @@ fn main() {
     let text: String = PARTS.iter().map(|name| read(name)).collect();
     let redirect = read("redirect");
     // Halves of two versions in one program do not meet.
-    let hash = (text.clone() + &redirect).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = (text.clone() + &redirect)
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let hashed = |text: &str| text.replace("@HASH@", &format!("{hash:016x}"));
     let source = out.join("half.cpp");
     fs::write(&source, hashed(&text)).expect("OUT_DIR can be written");
@@ -40,8 +42,8 @@ fn assembly(source: &Path, output: &Path) -> Option<String> {
     let mut command = compiler.to_command();
     command.args(["-std=c++11", "-g0", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-lto", "-fno-asynchronous-unwind-tables"]);
     command.args(["-fno-stack-protector", "-fno-threadsafe-statics", "-S", "-o"]).arg(output).arg(source);
-    let compiled = command.output().ok()?;
-    assert!(compiled.status.success(), "the host half does not compile:\n{}", String::from_utf8_lossy(&compiled.stderr));
+    let done = command.output().ok()?;
+    assert!(done.status.success(), "the host half does not compile:\n{}", String::from_utf8_lossy(&done.stderr));
     fs::read_to_string(output).ok()
 }
 

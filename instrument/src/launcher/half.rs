@@ -30,8 +30,6 @@ pub(super) fn identity() -> &'static str {
 fn header(as_text: bool) -> String {
     let own = MACHINES.iter().find(|(machine, _)| *machine == env!("CUINSTR_HALF_MACHINE")).map(|(_, name)| *name);
     let mut header = String::from("# 1 \"<cuinstr>\" 3\n#pragma GCC system_header\n#if defined(__PRAGMA_REDEFINE_EXTNAME)\n");
-    // So that the section is there, whatever else a unit holds.
-    header.push_str("__asm__(\".pushsection cuinstr_rows,\\\"a\\\"\\n.byte 0\\n.popsection\");\n");
     match own.filter(|_| !as_text && !COMPILED.is_empty()) {
         Some(own) => {
             let _ = write!(header, "#if defined({own}) && !defined(__ILP32__)\n{COMPILED}#else\n{TEXT}#endif\n");
@@ -73,7 +71,9 @@ fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
 pub(super) fn rows(sites: &SiteMap, limits: &Limits) -> String {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
     let mut rows = format!(":{}\t", one_line(&sites.file));
-    rows.extend([(limits.timeout_ns.is_some(), 't'), (limits.fuel.is_some(), 'f')].iter().filter(|(has, _)| *has).map(|(_, letter)| *letter));
+    rows.extend(
+        [(limits.timeout_ns.is_some(), 't'), (limits.fuel.is_some(), 'f')].iter().filter(|(has, _)| *has).map(|(_, letter)| *letter),
+    );
     rows.push('\n');
     for site in &sites.sites {
         let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();

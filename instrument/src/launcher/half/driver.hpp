@@ -123,7 +123,7 @@ struct held_state {
   static state value;
 };
 template <class unused>
-state held_state<unused>::value __attribute__((visibility("hidden")));
+state held_state<unused>::value;
 inline state& here() { return held_state<void>::value; }
 
 __cuinstr_once void complain(const char* what) {

@@ -23,7 +23,7 @@ struct held_settings {
   static settings value;
 };
 template <class unused>
-settings held_settings<unused>::value __attribute__((visibility("hidden")));
+settings held_settings<unused>::value;
 inline settings& asked() { return held_settings<void>::value; }
 
 __cuinstr_once void refuse(const char* variable, const char* value, const char* help) {

@@ -113,6 +113,7 @@ __cuinstr_once void sentence(text& out, const stop& it) {
     out << "was stopped: the deadline that it was compiled with passed\n";
   }
 }
+__cuinstr_once bool is_loop(const char* kind) { return same(kind, "for") || same(kind, "range-for") || same(kind, "while") || same(kind, "do"); }
 __cuinstr_once void print(const stop& it) {
   text out;
   sentence(out, it);
@@ -120,8 +121,8 @@ __cuinstr_once void print(const stop& it) {
     const site_row row = find_site(it.record->site);
     if (row.known) {
       const cut file(row.file, row.file_length), kind(row.kind, row.kind_length), function(row.function, row.function_length);
-      out << " --> " << file.data << ":" << row.line << ":" << row.column << ": the first thread stopped at this " << kind.data << " in `"
-          << function.data << "`\n";
+      out << " --> " << file.data << ":" << row.line << ":" << row.column << ": the first thread stopped at " << (is_loop(kind.data) ? "this `" : "the `") << kind.data
+          << (is_loop(kind.data) ? "` loop in `" : "` of `") << function.data << "`\n";
     } else {
       out << " --> site 0x";
       out.hex(it.record->site) << ", which nothing in this program names\n";

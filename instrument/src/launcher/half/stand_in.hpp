@@ -60,5 +60,7 @@ extern "C" __attribute__((weak, used, visibility("hidden"))) unsigned long long 
   here().watching.give();
   return stops;
 }
+extern "C" __cuinstr_shown void __cuinstr_@HASH@_finish() { __cuinstr_half_@HASH@::finish(); }
 #undef __cuinstr_sized
 #undef __cuinstr_configured
+#pragma GCC visibility pop

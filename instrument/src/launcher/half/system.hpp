@@ -3,7 +3,7 @@
 // text that nvcc hands to the host's compiler, which has its headers in it already. So it includes nothing, and takes what it needs of the system under
 // names of its own. All of it is in groups that linkers keep once, and hidden: each program and each shared library has one copy, with its own state.
 #define __cuinstr_shown inline __attribute__((used, noinline, visibility("hidden")))
-#define __cuinstr_once inline __attribute__((noinline, cold, visibility("hidden")))
+#define __cuinstr_once inline __attribute__((noinline, cold))
 extern "C" {
 char* __cuinstr_c_getenv(const char*) __asm__("getenv");
 int __cuinstr_c_open(const char*, int, ...) __asm__("open");

@@ -1,5 +1,6 @@
 // Time, locks and text.
 
+#pragma GCC visibility push(hidden)
 namespace __cuinstr_half_@HASH@ {
 typedef unsigned int u32;
 typedef unsigned long long u64;

@@ -154,8 +154,8 @@ __cuinstr_once bool begin_watch() {
   else complain("no thread can be started");
   return began;
 }
-// At the process's end: what was stopped is told, and half a result is no success.
-__attribute__((destructor(101), used, visibility("hidden"))) inline void finish() {
+// At the process's end, behind all that the program itself does there: what was stopped is told, and half a result is no success.
+__cuinstr_once void finish() {
   const settings& set = asked();
   state& at = here();
   if (set.mode != armed || at.process != __cuinstr_c_getpid() || at.finished) return;
