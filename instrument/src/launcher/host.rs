@@ -4,7 +4,7 @@ use super::preprocess::Call;
 use super::session::Knowledge;
 use super::translate::Translator;
 use super::view::{Missed, View};
-use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler};
+use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler, half};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -45,7 +45,7 @@ pub fn answer() -> Option<u8> {
         let compiler = HostCompiler { name: if in_host_folder { real.clone().into() } else { name.clone() }, path: real, search_path };
         let call = Call::read(arguments.collect())?;
         match call {
-            Call::Other(arguments) => Err(compiler.replace_this_process(&arguments)),
+            Call::Other(arguments) => Err(compiler.replace_this_process(&half::in_front(&session, arguments)?)),
             // There is nothing to rewrite; the compiler has the words for it.
             Call::Cuda(call) if !Path::new(&call.main).is_file() => Err(compiler.replace_this_process(call.words())),
             Call::Cuda(call) => {

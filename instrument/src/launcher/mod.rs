@@ -14,6 +14,7 @@
 
 mod arguments;
 mod compiler;
+mod half;
 mod host;
 mod include;
 mod preprocess;

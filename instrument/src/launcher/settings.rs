@@ -38,7 +38,8 @@ impl Settings {
         let found = std::env::current_dir().ok().and_then(|folder| crate::project::config::find(&folder));
         let config = config.or_else(|| std::fs::read(found?).ok()).unwrap_or_default();
         let device_side = prelude::device_side(&options, true);
-        let parts: [&[u8]; 5] = [
+        let parts: [&[u8]; 6] = [
+            super::half::identity().as_bytes(),
             env!("CARGO_PKG_VERSION").as_bytes(),
             &rewrite.output.unwrap_or_default(),
             device_side.as_bytes(),

@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::store::Store;
-use super::{Error, absolute};
+use super::{Error, absolute, half};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::Options;
 use crate::project::config::{self, Config, slashes};
@@ -28,6 +28,8 @@ pub(super) struct Unit {
 pub(super) struct Facts {
     /// The site map as a record, if there are sites.
     pub(super) record: Option<String>,
+    /// The same for the host half, which has no device memory to read it from.
+    pub(super) rows: Option<String>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
     /// Gaps and refusals, one line each.
@@ -128,6 +130,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     }
     let facts = Facts {
         record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
+        rows: (!sites.sites.is_empty()).then(|| half::rows(&sites, &options.limits)),
         barriers: prelude::has_barriers(&sites),
         said: said(name, bytes, &diagnostics),
         refused: false,

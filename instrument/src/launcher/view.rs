@@ -416,6 +416,7 @@ impl<'a> Builder<'a> {
         self.has_barriers |= unit.facts.barriers;
         self.plan.has_prelude |= unit.facts.rewritten;
         self.prelude_parts.extend(unit.facts.record.clone());
+        self.prelude_parts.extend(unit.facts.rows.clone());
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
         self.texts.insert(target, unit.text.unwrap_or(bytes));
         Ok(())

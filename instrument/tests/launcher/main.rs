@@ -5,6 +5,7 @@ mod arguments;
 mod cargo;
 mod doors;
 mod failures;
+mod half;
 mod headers;
 mod project;
 mod toolkit;

@@ -245,10 +245,11 @@ impl Generator {
             1 => format!("__host__ __device__ unsigned int {name}{list} {{"),
             2 => format!("template <class T> __device__ unsigned int {name}(T m, {PARAMETERS}) {{"),
             3 => {
-                let method = block(format!("__device__ unsigned int run{list} {{"), body);
+                // By a name of its own: methods of one name count as one that may call itself.
+                let method = block(format!("__device__ unsigned int run_{name}{list} {{"), body);
                 let tail = "};".to_owned();
                 self.front.push(Item::Block { head: format!("struct {name} {{"), body: vec![method], tail });
-                return format!("acc = {name}().run(({spelled}){value}, {ARGUMENTS});");
+                return format!("acc = {name}().run_{name}(({spelled}){value}, {ARGUMENTS});");
             }
             _ => format!("__device__ unsigned int {name}{list} {{"),
         };

@@ -1,0 +1,65 @@
+//! Puts the host half together (`src/launcher/half/`): its text, and what the C++ compiler of this machine makes of it, so that no compilation of a
+//! user's has to do that again. Assembly costs each of them some milliseconds, the text would cost a fifth of a second.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files of the half, in their order.
+const PARTS: [&str; 8] = ["system", "text", "environment", "driver", "report", "watch", "launch", "stand_in"];
+const FOLDER: &str = "src/launcher/half";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={FOLDER}");
+    if env::var_os("CARGO_FEATURE_LAUNCHER").is_none() {
+        return;
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
+    let read = |name: &str| fs::read_to_string(Path::new(FOLDER).join(format!("{name}.hpp"))).expect("it is part of the crate");
+    let text: String = PARTS.iter().map(|name| read(name)).collect();
+    let redirect = read("redirect");
+    // Halves of two versions in one program do not meet.
+    let hash = (text.clone() + &redirect)
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hashed = |text: &str| text.replace("@HASH@", &format!("{hash:016x}"));
+    let source = out.join("half.cpp");
+    fs::write(&source, hashed(&text)).expect("OUT_DIR can be written");
+    fs::write(out.join("redirect.hpp"), hashed(&redirect)).expect("OUT_DIR can be written");
+    // Without a compiler, or for another machine, users' compilers read the text.
+    let assembly = assembly(&source, &out.join("half.s")).unwrap_or_default();
+    fs::write(out.join("half.inc"), inline(&assembly)).expect("OUT_DIR can be written");
+    println!("cargo::rustc-env=CUINSTR_HALF_MACHINE={}", env::var("CARGO_CFG_TARGET_ARCH").expect("Cargo sets it"));
+}
+
+/// Compiles it for any program or library, and without anything that a program's own object has once.
+fn assembly(source: &Path, output: &Path) -> Option<String> {
+    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).cargo_warnings(false).opt_level_str("s").try_get_compiler().ok()?;
+    if !compiler.is_like_gnu() && !compiler.is_like_clang() {
+        return None;
+    }
+    let mut command = compiler.to_command();
+    command.args(["-std=c++11", "-g0", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-lto", "-fno-asynchronous-unwind-tables"]);
+    command.args(["-fno-stack-protector", "-fno-threadsafe-statics", "-S", "-o"]).arg(output).arg(source);
+    let done = command.output().ok()?;
+    assert!(done.status.success(), "the host half does not compile:\n{}", String::from_utf8_lossy(&done.stderr));
+    fs::read_to_string(output).ok()
+}
+
+/// As a top-level `asm` of C++, with labels that no compiler uses.
+fn inline(assembly: &str) -> String {
+    let mut text = String::from("__asm__(\n\".pushsection .text\\n\"\n");
+    for line in assembly.lines() {
+        let word = line.split_whitespace().next().unwrap_or_default();
+        if [".file", ".ident", ".addrsig", ".addrsig_sym"].contains(&word) || word.starts_with('#') || word.is_empty() {
+            continue;
+        }
+        let line = line.replace(".L", ".L__cuinstr_");
+        text.push('"');
+        text.push_str(&line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t"));
+        text.push_str("\\n\"\n");
+    }
+    text.push_str("\".popsection\\n\");\n");
+    if assembly.is_empty() { String::new() } else { text }
+}

@@ -1,0 +1,105 @@
+//! The host half: what makes a program that knows nothing of us obey `CUINSTR_TIMEOUT` and its kin. It stands in front of the text that nvcc hands to the
+//! host's compiler in its last step for a unit, and so travels in each object. `half/` holds its text; the build script compiles it once.
+//!
+//! In reading order: `half/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
+//! that looks whether launches are in time) → `report.hpp`, on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
+
+use super::Error;
+use crate::options::Limits;
+use crate::site::SiteMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The half as C++.
+const TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/half.cpp"));
+/// The same compiled, for machines like the one that this program is for; empty if it was built without a C++ compiler.
+const COMPILED: &str = include_str!(concat!(env!("OUT_DIR"), "/half.inc"));
+const REDIRECT: &str = include_str!(concat!(env!("OUT_DIR"), "/redirect.hpp"));
+/// Macros by which compilers say what machine they compile for.
+const MACHINES: [(&str, &str); 2] = [("x86_64", "__x86_64__"), ("aarch64", "__aarch64__")];
+
+/// All that decides what it does, for the number of the settings.
+pub(super) fn identity() -> &'static str {
+    REDIRECT
+}
+
+/// What stands in front of a unit. `as_text` is for compilers that keep no assembly, as for optimisation when linking.
+fn header(as_text: bool) -> String {
+    let own = MACHINES.iter().find(|(machine, _)| *machine == env!("CUINSTR_HALF_MACHINE")).map(|(_, name)| *name);
+    let mut header = String::from("# 1 \"<cuinstr>\" 3\n#pragma GCC system_header\n#if defined(__PRAGMA_REDEFINE_EXTNAME)\n");
+    match own.filter(|_| !as_text && !COMPILED.is_empty()) {
+        Some(own) => {
+            let _ = write!(header, "#if defined({own}) && !defined(__ILP32__)\n{COMPILED}#else\n{TEXT}#endif\n");
+        }
+        None => header.push_str(TEXT),
+    }
+    header.push_str(REDIRECT);
+    header.push_str("#endif\n");
+    header
+}
+
+/// The arguments of the host's compiler with the half in front of the source, if they are those of nvcc's last step for a unit.
+///
+/// # Errors
+/// If the half can't be written to the session's folder.
+pub(super) fn in_front(session: &Path, arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+    let is_unit = |word: &OsString| word.as_bytes().ends_with(b".cudafe1.cpp");
+    let compiles = arguments.iter().any(|word| word == "-c" || word == "-S");
+    let Some(main) = arguments.iter().position(is_unit).filter(|_| compiles) else { return Ok(arguments) };
+    let as_text = arguments.iter().any(|word| word.as_bytes().starts_with(b"-flto") || word == "-S");
+    let path = session.join(if as_text { "half-text.hpp" } else { "half.hpp" });
+    if !path.is_file() {
+        write(session, &path, &header(as_text)).map_err(|error| Error::io("can't write", &path, &error))?;
+    }
+    let mut words = arguments;
+    words.splice(main..main, [OsStr::new("-include").to_owned(), path.into_os_string()]);
+    Ok(words)
+}
+
+/// Under its name all at once: steps of other units may run beside this one.
+fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
+    let mut new = tempfile::Builder::new().prefix("half-").tempfile_in(session)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The sites of a file for the half's reports, as a variable of the host's side in a section of its own.
+pub(super) fn rows(sites: &SiteMap, limits: &Limits) -> String {
+    let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
+    let mut rows = format!(":{}\t", one_line(&sites.file));
+    rows.extend(
+        [(limits.timeout_ns.is_some(), 't'), (limits.fuel.is_some(), 'f')].iter().filter(|(has, _)| *has).map(|(_, letter)| *letter),
+    );
+    rows.push('\n');
+    for site in &sites.sites {
+        let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+        let id = site.id.trim_start_matches("0x");
+        let _ = writeln!(rows, "{id}\t{}\t{}\t{kind}\t{}", site.line, site.column, one_line(&site.function));
+    }
+    let mut text = String::from("#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)\n");
+    let _ = write!(text, "static const char __cuinstr_rows_{}[] __attribute__((section(\"cuinstr_rows\"), used)) =", sites.hash);
+    for line in rows.split_inclusive('\n') {
+        text.push_str("\n    \"");
+        for byte in line.bytes() {
+            match byte {
+                b'\n' => text.push_str("\\n"),
+                b'\t' => text.push_str("\\t"),
+                b'"' | b'\\' | b'?' => {
+                    text.push('\\');
+                    text.push(char::from(byte));
+                }
+                0x20..0x7f => text.push(char::from(byte)),
+                _ => {
+                    let _ = write!(text, "\\{byte:03o}");
+                }
+            }
+        }
+        text.push('"');
+    }
+    text.push_str(";\n#endif\n");
+    text
+}

@@ -1,0 +1,161 @@
+// The driver, which a program that runs kernels has loaded. Its functions are asked for by name, so that no object needs more libraries than before.
+
+typedef unsigned long long address;
+struct driver {
+  int (*context)(void**);
+  int (*context_id)(void*, u64*);
+  int (*set_context)(void*);
+  int (*kernel_function)(void**, void*);
+  int (*function_module)(void**, void*);
+  int (*function_name)(const char**, void*);
+  int (*global)(address*, unsigned long*, void*, const char*);
+  int (*register_memory)(void*, unsigned long, u32);
+  int (*device_pointer)(address*, void*, u32);
+  int (*priorities)(int*, int*);
+  int (*make_stream)(void**, u32, int);
+  int (*wait_stream)(void*);
+  int (*query_stream)(void*);
+  int (*is_capturing)(void*, int*);
+  int (*capture_mode)(int*);
+  int (*write)(void*, address, u32, u32);
+  int (*to_device)(address, const void*, unsigned long, void*);
+  int (*to_host)(void*, address, unsigned long, void*);
+  int (*clear)(address, u32, unsigned long, void*);
+};
+
+const u32 word_count = 1u << 14;
+const u32 record_count = 700;
+const u32 ring_length = 1024;
+
+// The words of docs/ABI.md that the host shares.
+struct stop_record {
+  u32 claimed, published;
+  u64 site;
+  u32 why, late, block[3], thread[3];
+  u64 start_ns, fuel_used, elapsed_ns, elapsed_cycles, threads;
+  unsigned char rest[1120 - 88];
+};
+struct control {
+  u32 version, action, launch, count_fuel;
+  address flag;
+  u64 timeout_ns, start_ns, budget_cycles, fuel;
+  address host_record, record;
+};
+static_assert(sizeof(stop_record) == 1120 && sizeof(control) == 72, "docs/ABI.md");
+
+// Memory of ours that the GPU writes to, and that is there still when the process has lost the GPU. It is shared, so that a fork does not take the pages from
+// under the GPU.
+struct shared_memory {
+  // What came last in a stream, or in one node of a graph: a launch began (its number), or it is done (that, and the highest bit). The watch takes it out.
+  u32 words[word_count];
+  stop_record records[record_count];
+};
+const u32 done_bit = 0x80000000u;
+
+struct context {
+  u64 id;
+  void* handle;
+  // Gets through while kernels hang in all other streams.
+  void* stream;
+  address memory;
+  context* next;
+};
+struct image {
+  void* handle;
+  context* home;
+  address control_at, flag;
+  u32 launch, index;
+  bool works, told, stopping;
+  const struct kernel* last;
+  image* next;
+};
+struct kernel {
+  const void* key;
+  u64 context_id;
+  image* home;
+  const char* mangled;
+  const char* name;
+  u64 timeout_ns;
+  kernel* next;
+};
+// Where a launch stands in the source; the line is 0 where that is not known.
+struct place {
+  const char* file;
+  u32 line;
+};
+struct launched {
+  kernel* what;
+  place where;
+};
+// A stream, or a launch that a graph repeats.
+struct queue {
+  lock handing_over;
+  context* home;
+  const void* stream;
+  const void* thread;
+  u32 index, number, length;
+  launched* ring;
+  // The next stream.
+  queue* next;
+  // The watch's own.
+  bool runs, asked;
+  u32 running;
+  u64 began, ran_ns;
+};
+
+struct state {
+  lock setting_up, watching;
+  int process;
+  bool fails, finished;
+  u32 queue_count, image_count;
+  u64 stops, stops_read;
+  shared_memory* memory;
+  driver cuda;
+  context* contexts;
+  image* images;
+  kernel* kernels[1024];
+  queue* queues[word_count];
+  queue* streams;
+  u64 last_look;
+};
+template <class unused>
+struct held_state {
+  static state value;
+};
+template <class unused>
+state held_state<unused>::value;
+inline state& here() { return held_state<void>::value; }
+
+__cuinstr_once void complain(const char* what) {
+  text message;
+  message << "cuinstr: warning: " << what << ": launches of this process have no limit but those compiled in\n";
+  message.write_to(2);
+  here().fails = true;
+}
+template <class function>
+inline bool find(void* library, function*& place, const char* name) {
+  place = (function*)__cuinstr_c_dlsym(library, name);
+  return place != nullptr;
+}
+__cuinstr_once bool load_driver(driver& cuda) {
+  if (&__cuinstr_c_dlopen == nullptr || &__cuinstr_c_dlsym == nullptr || &__cuinstr_c_pthread_create == nullptr) {
+    complain("the program is linked without libdl or libpthread");
+    return false;
+  }
+  void* library = __cuinstr_c_dlopen("libcuda.so.1", 1);
+  const bool all = library != nullptr && find(library, cuda.context, "cuCtxGetCurrent") && find(library, cuda.set_context, "cuCtxSetCurrent") &&
+      find(library, cuda.context_id, "cuCtxGetId") && find(library, cuda.kernel_function, "cuKernelGetFunction") &&
+      find(library, cuda.function_module, "cuFuncGetModule") && find(library, cuda.global, "cuModuleGetGlobal_v2") &&
+      find(library, cuda.register_memory, "cuMemHostRegister_v2") && find(library, cuda.device_pointer, "cuMemHostGetDevicePointer_v2") &&
+      find(library, cuda.priorities, "cuCtxGetStreamPriorityRange") && find(library, cuda.make_stream, "cuStreamCreateWithPriority") &&
+      find(library, cuda.wait_stream, "cuStreamSynchronize") && find(library, cuda.query_stream, "cuStreamQuery") &&
+      find(library, cuda.is_capturing, "cuStreamIsCapturing") && find(library, cuda.capture_mode, "cuThreadExchangeStreamCaptureMode") &&
+      find(library, cuda.write, "cuStreamWriteValue32_v2") && find(library, cuda.to_device, "cuMemcpyHtoDAsync_v2") &&
+      find(library, cuda.to_host, "cuMemcpyDtoHAsync_v2") && find(library, cuda.clear, "cuMemsetD32Async");
+  if (!all) {
+    complain("the driver is missing, or older than CUDA 12");
+    return false;
+  }
+  find(library, cuda.function_name, "cuFuncGetName");
+  return true;
+}

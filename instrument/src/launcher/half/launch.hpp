@@ -1,0 +1,264 @@
+// Launches, on their way through: marked in their stream before and after.
+
+typedef __cuinstr_grid_@HASH@ grid_size;
+// As the source said it; kept for the thread that goes on to launch.
+struct launch_place {
+  const char* file;
+  int line;
+};
+inline launch_place& written() {
+  static __thread launch_place place;
+  return place;
+}
+// What a launch through any of the runtime's functions is.
+struct launch_call {
+  int (*run)(const launch_call&);
+  const void* what;
+  // Whether that is a handle, and not the address of a host function.
+  bool handle;
+  grid_size grid, block;
+  void** arguments;
+  unsigned long shared;
+  void* stream;
+  const void* configuration;
+};
+const long legacy_stream = 1, own_stream = 2;
+
+__cuinstr_once bool ends_like(const char* name, u32 length, const named_limit& limit) {
+  if (length != limit.length) return false;
+  for (u32 at = 0; at < length; ++at) {
+    if (name[at] != limit.name[at]) return false;
+  }
+  return true;
+}
+// Whether the limit names the kernel: by its symbol, by its name as C++ writes it, with or without scopes and template arguments.
+__cuinstr_once bool names(const named_limit& limit, const char* mangled, const char* name) {
+  u32 length = 0;
+  while (mangled[length] != 0) ++length;
+  if (ends_like(mangled, length, limit)) return true;
+  u32 end = 0, last = 0, open = 0;
+  int depth = 0;
+  for (; name[end] != 0; ++end) {
+    depth += (name[end] == '<') - (name[end] == '>');
+    if (name[end] == '<' && depth == 1) open = end;
+    if (depth == 0 && name[end] == ':') last = end + 1;
+  }
+  const u32 bare = open > last ? open : end;
+  return ends_like(name, end, limit) || ends_like(name + last, end - last, limit) || ends_like(name, bare, limit) ||
+      ends_like(name + last, bare - last, limit);
+}
+// `scope::name<arguments>` of what the compiler calls it: without a type in front and parameters behind.
+__cuinstr_once const char* readable(const char* mangled) {
+  int status = 1;
+  char* name = &__cuinstr_c_demangle != nullptr ? __cuinstr_c_demangle(mangled, nullptr, nullptr, &status) : nullptr;
+  if (name == nullptr) return mangled;
+  const char anonymous[] = "(anonymous namespace)";
+  char* from = name;
+  int depth = 0;
+  for (char* at = name; *at != 0; ++at) {
+    u32 same_to = 0;
+    while (at[same_to] != 0 && at[same_to] == anonymous[same_to]) ++same_to;
+    if (same_to == sizeof anonymous - 1) at += same_to - 1;
+    else if (*at == '<') ++depth;
+    else if (*at == '>') --depth;
+    else if (depth == 0 && *at == ' ') from = at + 1;
+    else if (depth == 0 && *at == '(') *at-- = 0, at += 1;
+    if (*at == 0) break;
+  }
+  return from;
+}
+__cuinstr_once bool set_up_memory() {
+  state& at = here();
+  if (at.memory != nullptr) return true;
+  // Read and write; shared, of nobody's file.
+  void* memory = __cuinstr_c_mmap(nullptr, sizeof(shared_memory), 3, 0x21, -1, 0);
+  if (memory == (void*)-1l) {
+    complain("there is no memory for the control of launches");
+    return false;
+  }
+  at.memory = (shared_memory*)memory;
+  // A library that is closed must not take the watch's text along. Now or later, loaded already, never unloaded.
+  struct {
+    const char* path;
+    void* base;
+    const char* symbol;
+    void* place;
+  } self = {};
+  if (&__cuinstr_c_dladdr != nullptr && __cuinstr_c_dladdr(&held_state<void>::value, &self) != 0 && self.path != nullptr) {
+    __cuinstr_c_dlopen(self.path, 1 | 4 | 0x1000);
+  }
+  return begin_watch();
+}
+__cuinstr_once context* find_context() {
+  driver& cuda = here().cuda;
+  void* handle = nullptr;
+  u64 id = 0;
+  if (cuda.context(&handle) != 0 || handle == nullptr || cuda.context_id(handle, &id) != 0) return nullptr;
+  for (context* at = here().contexts; at != nullptr; at = at->next) {
+    if (at->id == id) return at;
+  }
+  context* made = (context*)__cuinstr_c_calloc(1, sizeof(context));
+  if (made == nullptr) return nullptr;
+  made->id = id;
+  made->handle = handle;
+  int lowest = 0, highest = 0;
+  cuda.priorities(&lowest, &highest);
+  // For all contexts of the process; one that has it already says 712.
+  const int registered = cuda.register_memory(here().memory, sizeof(shared_memory), 1 | 2);
+  if ((registered != 0 && registered != 712) || cuda.device_pointer(&made->memory, here().memory, 0) != 0 ||
+      cuda.make_stream(&made->stream, 1, highest) != 0) {
+    complain("the driver refuses memory or a stream");
+    return nullptr;
+  }
+  made->next = here().contexts;
+  here().contexts = made;
+  return made;
+}
+__cuinstr_once image* find_image(void* handle, context* home) {
+  state& at = here();
+  for (image* of = at.images; of != nullptr; of = of->next) {
+    if (of->handle == handle && of->home == home) return of;
+  }
+  image* made = (image*)__cuinstr_c_calloc(1, sizeof(image));
+  if (made == nullptr) return nullptr;
+  made->handle = handle;
+  made->home = home;
+  made->index = at.image_count;
+  unsigned long size = 0;
+  driver& cuda = at.cuda;
+  control words;
+  made->works = at.image_count < record_count && cuda.global(&made->control_at, &size, handle, "cuinstr_control_v1") == 0 && size == 1192 &&
+      cuda.global(&made->flag, &size, handle, "cuinstr_flag_v1") == 0 &&
+      cuda.to_host(&words, made->control_at, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0 && words.version == 1;
+  if (made->works) {
+    const settings& set = asked();
+    made->launch = words.launch;
+    words.action = set.leave ? 1 : 0;
+    if (set.fuel != 0) words.fuel = set.fuel;
+    // What the environment asks takes the place of what was compiled in.
+    if ((set.timeout_ns != 0 || set.limit_count != 0) && compiled_with('t')) words.timeout_ns = ~0ull;
+    words.host_record = home->memory + address((char*)&at.memory->records[made->index] - (char*)at.memory);
+    made->works = cuda.to_device(made->control_at, &words, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0;
+    ++at.image_count;
+  }
+  made->next = at.images;
+  __atomic_store_n(&at.images, made, __ATOMIC_RELEASE);
+  return made;
+}
+inline kernel** bucket(const void* key) { return &here().kernels[((unsigned long)key >> 4) * 0x9e3779b97f4a7c15ull >> 54]; }
+__cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
+  for (kernel* one = *bucket(call.what); one != nullptr; one = one->next) {
+    if (one->key == call.what && one->context_id == home->id) return one;
+  }
+  driver& cuda = here().cuda;
+  void *function = nullptr, *handle = nullptr;
+  const int found = call.handle ? cuda.kernel_function(&function, (void*)call.what) : __cuinstr_r_cudaGetFuncBySymbol(&function, call.what);
+  if (found != 0 || cuda.function_module(&handle, function) != 0) return nullptr;
+  image* of = find_image(handle, home);
+  kernel* made = (kernel*)__cuinstr_c_calloc(1, sizeof(kernel));
+  if (of == nullptr || made == nullptr) return nullptr;
+  made->key = call.what;
+  made->context_id = home->id;
+  made->home = of;
+  made->mangled = "?";
+  if (cuda.function_name != nullptr) cuda.function_name(&made->mangled, function);
+  made->name = readable(made->mangled);
+  settings& set = asked();
+  made->timeout_ns = set.timeout_ns;
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    if (!names(set.limits[index], made->mangled, made->name)) continue;
+    made->timeout_ns = set.limits[index].timeout_ns;
+    set.limits[index].used = 1;
+  }
+  made->next = *bucket(call.what);
+  *bucket(call.what) = made;
+  return made;
+}
+__cuinstr_once queue* find_queue(void* stream, context* home, bool capturing) {
+  state& at = here();
+  const void* thread = stream == (void*)own_stream ? &written() : nullptr;
+  for (queue* one = at.streams; one != nullptr && !capturing; one = one->next) {
+    if (one->stream == stream && one->thread == thread && one->home == home) return one;
+  }
+  queue* made = at.queue_count < word_count ? (queue*)__cuinstr_c_calloc(1, sizeof(queue)) : nullptr;
+  if (made == nullptr) return nullptr;
+  made->length = capturing ? 1 : ring_length;
+  made->ring = (launched*)__cuinstr_c_calloc(made->length, sizeof(launched));
+  if (made->ring == nullptr) return nullptr;
+  made->home = home;
+  made->stream = stream;
+  made->thread = thread;
+  made->index = at.queue_count;
+  if (!capturing) {
+    made->next = at.streams;
+    at.streams = made;
+  }
+  at.queues[made->index] = made;
+  __atomic_store_n(&at.queue_count, made->index + 1, __ATOMIC_RELEASE);
+  return made;
+}
+// In a process that was forked nothing of its parent's is left but the memory.
+__cuinstr_once void begin_process() {
+  state& at = here();
+  const int process = __cuinstr_c_getpid();
+  if (at.process != 0) __builtin_memset((void*)&at, 0, sizeof at);
+  at.process = process;
+  if (asked().fuel != 0 && !compiled_with('f')) {
+    text message;
+    message << "cuinstr: warning: CUINSTR_FUEL has no effect: nothing in this program is compiled with --fuel\n";
+    message.write_to(2);
+  }
+  if (load_driver(at.cuda)) set_up_memory();
+}
+struct way {
+  kernel* what;
+  queue* where;
+};
+__cuinstr_once way prepare(const launch_call& call) {
+  state& at = here();
+  way on = {};
+  if (at.process != __cuinstr_c_getpid()) {
+    // A lock that another thread held at the fork is nobody's.
+    if (at.process != 0) at.setting_up.held = 0;
+    at.setting_up.take();
+    if (at.process != __cuinstr_c_getpid()) begin_process();
+    at.setting_up.give();
+  }
+  if (at.fails) return on;
+  at.setting_up.take();
+  // What is set up here is no part of a graph that a stream is recording.
+  int mode = 2, status = 0;
+  void* context_handle = nullptr;
+  at.cuda.context(&context_handle);
+  // The first launch makes the context anyway.
+  if (context_handle == nullptr) __cuinstr_r_cudaFree(nullptr);
+  at.cuda.capture_mode(&mode);
+  context* home = find_context();
+  if (home != nullptr && at.cuda.is_capturing(call.stream, &status) == 0) {
+    on.what = find_kernel(call, home);
+    if (on.what != nullptr && on.what->home->works) on.where = find_queue(call.stream, home, status != 0);
+  }
+  at.cuda.capture_mode(&mode);
+  at.setting_up.give();
+  return on;
+}
+__cuinstr_once int launch(launch_call& call) {
+  const launch_place place = written();
+  written().line = 0;
+  const way on = prepare(call);
+  if (on.where == nullptr) return call.run(call);
+  driver& cuda = here().cuda;
+  queue* at = on.where;
+  const address word = at->home->memory + at->index * 4u;
+  at->handing_over.take();
+  const u32 number = at->number = at->number + 1 < done_bit ? at->number + 1 : 1;
+  launched& it = at->ring[number % at->length];
+  it.what = on.what;
+  it.where.file = place.file;
+  it.where.line = u32(place.line);
+  const bool marked = cuda.write(call.stream, word, number, 0) == 0;
+  const int result = call.run(call);
+  if (marked) cuda.write(call.stream, word, number | done_bit, 0);
+  at->handing_over.give();
+  return result;
+}

@@ -1,0 +1,66 @@
+// What the source's own launches reach. The names that objects ask the linker for are changed, and no text of the source is.
+template <int (*real)(const void*, grid_size, grid_size, void**, unsigned long, void*)>
+inline int run_sized(const launch_call& call) {
+  return real(call.what, call.grid, call.block, call.arguments, call.shared, call.stream);
+}
+template <int (*real)(const void*, const void*, void**)>
+inline int run_configured(const launch_call& call) {
+  return real(call.configuration, call.what, call.arguments);
+}
+// A copy of what redirect.hpp passes.
+struct written_at {
+  const char* file;
+  int line;
+};
+}
+#define __cuinstr_sized(name, is_handle, own)                                                                                        \
+  extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* what, __cuinstr_grid_@HASH@ grid, __cuinstr_grid_@HASH@ block, \
+                                                        void** arguments, unsigned long shared, void* stream) {                     \
+    using namespace __cuinstr_half_@HASH@;                                                                                          \
+    if (is_off()) return __cuinstr_r_##name(what, grid, block, arguments, shared, stream);                                          \
+    void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
+    launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr};               \
+    return launch(call);                                                                                                            \
+  }
+#define __cuinstr_configured(name, own)                                                                                             \
+  extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* configuration, const void* what, void** arguments) {           \
+    using namespace __cuinstr_half_@HASH@;                                                                                          \
+    if (is_off()) return __cuinstr_r_##name(configuration, what, arguments);                                                        \
+    /* Behind two sizes of three words and one of eight bytes. */                                                                   \
+    void* const stream = *(void* const*)((const char*)configuration + 32);                                                          \
+    void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
+    launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration};                  \
+    return launch(call);                                                                                                            \
+  }
+__cuinstr_sized(stub, true, false)
+__cuinstr_sized(stub_ptsz, true, true)
+__cuinstr_sized(kernel, false, false)
+__cuinstr_sized(kernel_ptsz, false, true)
+__cuinstr_sized(cooperative, false, false)
+__cuinstr_sized(cooperative_ptsz, false, true)
+__cuinstr_configured(extended, false)
+__cuinstr_configured(extended_ptsz, true)
+extern "C" __cuinstr_shown unsigned int __cuinstr_@HASH@_push(__cuinstr_half_@HASH@::written_at at, __cuinstr_grid_@HASH@ grid,
+                                                             __cuinstr_grid_@HASH@ block, unsigned long shared, void* stream) {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off()) {
+    written().file = at.file;
+    written().line = at.line;
+  }
+  return __cuinstr_r_push(grid, block, shared, stream);
+}
+// How many launches of this program or library were stopped. A program that asks has read it: what it does about it is its own affair then.
+extern "C" __attribute__((weak, used, visibility("hidden"))) unsigned long long cuinstr_stopped_launches() {
+  using namespace __cuinstr_half_@HASH@;
+  if (is_off() || here().process != __cuinstr_c_getpid() || here().fails) return 0;
+  here().watching.take();
+  look_at_all();
+  here().stops_read = here().stops;
+  const unsigned long long stops = here().stops;
+  here().watching.give();
+  return stops;
+}
+extern "C" __cuinstr_shown void __cuinstr_@HASH@_finish() { __cuinstr_half_@HASH@::finish(); }
+#undef __cuinstr_sized
+#undef __cuinstr_configured
+#pragma GCC visibility pop

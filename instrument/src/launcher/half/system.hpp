@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: 0BSD
+// The host half of cuinstr: how a program that knows nothing of it obeys CUINSTR_TIMEOUT and its kin (docs/PROJECTS.md). It may stand in front of the
+// text that nvcc hands to the host's compiler, which has its headers in it already. So it includes nothing, and takes what it needs of the system under
+// names of its own. All of it is in groups that linkers keep once, and hidden: each program and each shared library has one copy, with its own state.
+#define __cuinstr_shown inline __attribute__((used, noinline, visibility("hidden")))
+#define __cuinstr_once inline __attribute__((noinline, cold))
+extern "C" {
+char* __cuinstr_c_getenv(const char*) __asm__("getenv");
+int __cuinstr_c_open(const char*, int, ...) __asm__("open");
+long __cuinstr_c_write(int, const void*, unsigned long) __asm__("write");
+int __cuinstr_c_close(int) __asm__("close");
+void* __cuinstr_c_mmap(void*, unsigned long, int, int, int, long) __asm__("mmap");
+void* __cuinstr_c_calloc(unsigned long, unsigned long) __asm__("calloc");
+void __cuinstr_c_free(void*) __asm__("free");
+int __cuinstr_c_getpid() __asm__("getpid");
+int __cuinstr_c_gethostname(char*, unsigned long) __asm__("gethostname");
+int __cuinstr_c_clock_gettime(int, long*) __asm__("clock_gettime");
+int __cuinstr_c_nanosleep(const long*, long*) __asm__("nanosleep");
+int __cuinstr_c_sched_yield() __asm__("sched_yield");
+int __cuinstr_c_fflush(void*) __asm__("fflush");
+void __cuinstr_c_exit(int) __asm__("_exit") __attribute__((noreturn));
+char* __cuinstr_c_strerror(int) __asm__("strerror");
+int* __cuinstr_c_errno() __asm__("__errno_location");
+}
+// Libraries of older systems that a program need not be linked with: where they are missing, nothing is armed, and a message says so.
+static int __cuinstr_c_pthread_create(unsigned long*, const void*, void* (*)(void*), void*) __attribute__((weakref("pthread_create")));
+static int __cuinstr_c_pthread_detach(unsigned long) __attribute__((weakref("pthread_detach")));
+static int __cuinstr_c_pthread_sigmask(int, const void*, void*) __attribute__((weakref("pthread_sigmask")));
+static void* __cuinstr_c_dlopen(const char*, int) __attribute__((weakref("dlopen")));
+static void* __cuinstr_c_dlsym(void*, const char*) __attribute__((weakref("dlsym")));
+static int __cuinstr_c_dladdr(const void*, void*) __attribute__((weakref("dladdr")));
+static char* __cuinstr_c_demangle(const char*, char*, unsigned long*, int*) __attribute__((weakref("__cxa_demangle")));
+
+
+// The runtime's functions that the half itself calls, and those whose calls it stands in for, under names of our own.
+struct __cuinstr_grid_@HASH@ {
+  unsigned int x, y, z;
+};
+extern "C" {
+int __cuinstr_r_cudaFree(void*) __asm__("cudaFree");
+int __cuinstr_r_cudaGetFuncBySymbol(void**, const void*) __asm__("cudaGetFuncBySymbol");
+unsigned int __cuinstr_r_push(__cuinstr_grid_@HASH@, __cuinstr_grid_@HASH@, unsigned long, void*) __asm__("__cudaPushCallConfiguration");
+#define __cuinstr_real(name, symbol) \
+  int __cuinstr_r_##name(const void*, __cuinstr_grid_@HASH@, __cuinstr_grid_@HASH@, void**, unsigned long, void*) __asm__(symbol)
+__cuinstr_real(stub, "__cudaLaunchKernel");
+__cuinstr_real(stub_ptsz, "__cudaLaunchKernel_ptsz");
+__cuinstr_real(kernel, "cudaLaunchKernel");
+__cuinstr_real(kernel_ptsz, "cudaLaunchKernel_ptsz");
+__cuinstr_real(cooperative, "cudaLaunchCooperativeKernel");
+__cuinstr_real(cooperative_ptsz, "cudaLaunchCooperativeKernel_ptsz");
+int __cuinstr_r_extended(const void*, const void*, void**) __asm__("cudaLaunchKernelExC");
+int __cuinstr_r_extended_ptsz(const void*, const void*, void**) __asm__("cudaLaunchKernelExC_ptsz");
+}
+#undef __cuinstr_real

@@ -1,0 +1,180 @@
+// The thread that looks whether launches are in time. It reads words that the GPU writes in the order of each stream, and calls the driver only to stop something.
+
+const u64 grace_ns = 2000000000ull;
+const u64 drain_ns = 5000000000ull;
+
+// Gives the image a new launch number, so that what was asked of the last launch holds for it alone. Its threads are gone by then.
+__cuinstr_once void renew(image* of) {
+  driver& cuda = here().cuda;
+  stop_record* record = &here().memory->records[of->index];
+  u32 next = of->launch + 1 != 0 ? of->launch + 1 : 1;
+  cuda.clear(of->control_at + 72, 0, sizeof(stop_record) / 4, of->home->stream);
+  cuda.write(of->home->stream, of->control_at + 8, next, 0);
+  const u64 since = now_ns();
+  while (cuda.query_stream(of->home->stream) == 600 && now_ns() - since < grace_ns) sleep_ns(50000ull);
+  of->launch = next;
+  __builtin_memset(record, 0, sizeof *record);
+  of->told = of->stopping = false;
+}
+// Takes over what the GPU wrote: whether a launch of the queue is on its way, and since when.
+inline void look(queue* at, u64 now) {
+  u32* word = &here().memory->words[at->index];
+  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) return;
+  const u32 last = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
+  if (last == 0) return;
+  at->running = last & ~done_bit;
+  at->runs = (last & done_bit) == 0;
+  at->began = now;
+  if (at->runs) at->ran_ns = 0;
+  at->asked = false;
+}
+inline launched last_of(const queue* at) { return at->ring[at->running % at->length]; }
+__cuinstr_once void tell_record(image* of, queue* at) {
+  static stop_record kept;
+  kept = here().memory->records[of->index];
+  stop it = {};
+  it.how = stopped;
+  it.record = &kept;
+  if (at == nullptr) {
+    // The GPU itself was first: a launch of the image that is on its way, or the last that was.
+    for (u32 index = 0; index < here().queue_count; ++index) {
+      queue* one = here().queues[index];
+      look(one, now_ns());
+      if (last_of(one).what != nullptr && last_of(one).what->home == of && (at == nullptr || one->runs)) at = one;
+    }
+  }
+  if (at != nullptr) {
+    it.what = last_of(at).what;
+    it.where = last_of(at).where;
+    it.ran_ns = at->ran_ns;
+  }
+  if (kept.elapsed_ns > it.ran_ns) it.ran_ns = kept.elapsed_ns;
+  if (asked().leave) {
+    // Counts are there once its threads have left; a process that is at its end does not wait for them.
+    const u64 since = now_ns();
+    while (at != nullptr && at->runs && now_ns() - since < drain_ns && !here().finished) {
+      sleep_ns(50000ull);
+      look(at, now_ns());
+    }
+    if (at != nullptr && at->runs && !here().finished) it.how = stuck;
+    if (!here().finished && it.how == stopped && here().cuda.to_host(&it.threads, of->control_at + 72 + 80, 8, of->home->stream) == 0) {
+      here().cuda.wait_stream(of->home->stream);
+    }
+  }
+  ++here().stops;
+  of->told = true;
+  tell(it);
+  if (it.how == stuck) {
+    __cuinstr_c_fflush(nullptr);
+    __cuinstr_c_exit(124);
+  }
+}
+// A launch is too late: its image is asked to stop. What does not poll is ended with the process.
+__cuinstr_once void halt(queue* at) {
+  const launched it = last_of(at);
+  image* of = it.what->home;
+  const stop_record* record = &here().memory->records[of->index];
+  at->asked = true;
+  if (of->told) return;
+  of->stopping = true;
+  driver& cuda = here().cuda;
+  cuda.set_context(of->home->handle);
+  const u32 running = at->running;
+  const bool sent = cuda.write(of->home->stream, of->flag, of->launch, 0) == 0;
+  const u64 since = now_ns();
+  while (sent && now_ns() - since < grace_ns) {
+    if (__atomic_load_n(&record->published, __ATOMIC_ACQUIRE) != 0) return tell_record(of, at);
+    look(at, now_ns());
+    // It came to its end by itself.
+    if (!at->runs || at->running != running) return renew(of);
+    sleep_ns(50000ull);
+  }
+  // The GPU is lost already, so somebody else ended it.
+  if (!sent) return;
+  stop what = {stuck, it.what, it.where, at->ran_ns, nullptr, 0};
+  tell(what);
+  __cuinstr_c_fflush(nullptr);
+  __cuinstr_c_exit(124);
+}
+__cuinstr_once void look_at_all() {
+  state& at = here();
+  const u64 now = now_ns(), passed = now - at.last_look;
+  at.last_look = now;
+  u64 oldest = ~0ull;
+  const u32 count = __atomic_load_n(&at.queue_count, __ATOMIC_ACQUIRE);
+  for (u32 index = 0; index < count; ++index) {
+    queue* one = at.queues[index];
+    look(one, now);
+    if (one->runs && one->began < oldest) oldest = one->began;
+  }
+  for (u32 index = 0; index < count; ++index) {
+    queue* one = at.queues[index];
+    if (!one->runs) continue;
+    // A launch that began later may still wait for a place on the GPU behind older ones, so only the oldest pay.
+    if (one->began < now && one->began == oldest) one->ran_ns += passed;
+    const kernel* what = last_of(one).what;
+    if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns && !one->asked) halt(one);
+  }
+  for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
+    if (!of->works || __atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
+    at.cuda.set_context(of->home->handle);
+    if (!of->told) tell_record(of, nullptr);
+    // Under `leave` the next launches shall run again.
+    if (asked().leave && !at.finished) renew(of);
+  }
+}
+inline u64 period_ns() {
+  const settings& set = asked();
+  u64 shortest = set.timeout_ns != 0 ? set.timeout_ns : 2000000000ull;
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    if (set.limits[index].timeout_ns < shortest) shortest = set.limits[index].timeout_ns;
+  }
+  const u64 part = shortest / 100;
+  return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
+}
+__cuinstr_once void* watch(void*) {
+  const u64 period = period_ns();
+  for (;;) {
+    sleep_ns(period);
+    here().watching.take();
+    look_at_all();
+    here().watching.give();
+  }
+}
+__cuinstr_once bool begin_watch() {
+  // Signals are the program's own threads' business.
+  u64 all[16], before[16];
+  for (int index = 0; index < 16; ++index) all[index] = ~0ull;
+  unsigned long thread;
+  here().last_look = now_ns();
+  __cuinstr_c_pthread_sigmask(0, all, before);
+  const bool began = __cuinstr_c_pthread_create(&thread, nullptr, watch, nullptr) == 0;
+  __cuinstr_c_pthread_sigmask(2, before, nullptr);
+  if (began) __cuinstr_c_pthread_detach(thread);
+  else complain("no thread can be started");
+  return began;
+}
+// At the process's end, behind all that the program itself does there: what was stopped is told, and half a result is no success.
+__cuinstr_once void finish() {
+  const settings& set = asked();
+  state& at = here();
+  if (set.mode != armed || at.process != __cuinstr_c_getpid() || at.finished) return;
+  if (!at.watching.try_for(drain_ns + grace_ns)) return;
+  at.finished = true;
+  if (!at.fails) {
+    for (image* of = at.images; of != nullptr; of = of->next) {
+      if (of->works && !of->told && at.memory->records[of->index].published != 0) tell_record(of, nullptr);
+    }
+  }
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    const named_limit& limit = set.limits[index];
+    if (limit.used != 0) continue;
+    text message;
+    message << "cuinstr: warning: CUINSTR_TIMEOUT names the kernel `" << cut(limit.name, limit.length).data << "`, and none of that name was launched\n";
+    message.write_to(2);
+  }
+  if (set.leave && at.stops > at.stops_read) {
+    __cuinstr_c_fflush(nullptr);
+    __cuinstr_c_exit(124);
+  }
+}

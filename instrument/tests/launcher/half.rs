@@ -1,0 +1,204 @@
+//! The host half: what a program that knows nothing of us does about `CUINSTR_TIMEOUT` and its kin. There is no GPU here, so a library stands in for driver
+//! and runtime (`half/driver.cpp`), and does to the control block what docs/ABI.md says that a GPU does. `scripts/gpu-projects` shows the same on one.
+
+use crate::project::{BINARY, Project, expect, text};
+use crate::toolkit::nvcc;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PROGRAM: &str = include_str!("half/program.cu");
+const VARIABLES: [&str; 4] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT"];
+
+/// A program built through the launcher, linked with what stands in for the GPU.
+struct Program {
+    project: Project,
+}
+
+impl Program {
+    fn new(flags: &str) -> Option<Self> {
+        let nvcc = nvcc()?;
+        let files = [("program.cu", PROGRAM), ("driver.cpp", include_str!("half/driver.cpp")), ("rows.cpp", include_str!("half/rows.cpp"))];
+        let project = Project::new(&files);
+        let run = |program: &Path, words: &str| {
+            let mut command = project.command(program);
+            expect(command.env("CUINSTR_FLAGS", flags).args(words.split(' ')), 0);
+        };
+        let mut command = project.command(BINARY);
+        expect(command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(["-arch=sm_90", "-c", "program.cu", "-o", "program.o"]), 0);
+        run(Path::new("g++"), "-O0 -shared -fPIC driver.cpp -o libcuda.so.1 -Wl,-soname,libcuda.so.1 -lpthread");
+        let folder = project.path().to_str().expect("a temporary folder's path is text");
+        run(Path::new("g++"), &format!("-rdynamic program.o rows.cpp ./libcuda.so.1 -Wl,-rpath,{folder} -ldl -lpthread -o program"));
+        Some(Self { project })
+    }
+
+    /// What it does, one word each (`half/program.cu`), under these variables.
+    fn run(&self, does: &str, variables: &[(&str, &str)]) -> Output {
+        let mut command = self.project.command(self.project.path().join("program"));
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied()).args(does.split(' ')).output().expect("it starts")
+    }
+
+    fn report(&self, name: &str) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.project.path().join(name)).expect("a report was written");
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+    }
+}
+
+fn line_of(mark: &str) -> usize {
+    PROGRAM.lines().position(|line| line.contains(mark)).expect("it is there") + 1
+}
+
+#[test]
+fn a_program_that_knows_nothing_obeys() {
+    let Some(program) = Program::new("--fuel 1000") else { return };
+    a_launch_that_is_late_is_stopped_and_reported(&program);
+    what_is_in_time_is_left_alone(&program);
+    half_a_result_is_no_success(&program);
+    what_a_variable_can_not_hold_is_said(&program);
+}
+
+fn a_launch_that_is_late_is_stopped_and_reported(program: &Program) {
+    let output = program.run("s w", &[("CUINSTR_TIMEOUT", "200ms"), ("CUINSTR_REPORT", "%%r-%p-%h.jsonl")]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "waited: 719\n"), "{}", text(&output.stderr));
+    let (launch, spin) = (line_of("case 's'"), line_of("while (*(volatile T*)gate"));
+    let said = text(&output.stderr);
+    for part in [
+        "cuinstr: kernel `scope::spin<int>` was stopped: its deadline (200 ms) passed\n",
+        &format!(" --> program.cu:{spin}:5: the first thread stopped at this `while` loop in `spin`\n"),
+        &format!("launched by program.cu:{launch}, stopped after 2"),
+        "block (3, 0, 0), thread (5, 0, 0)\n",
+        "the program sees cudaErrorLaunchFailure",
+    ] {
+        assert!(said.contains(part), "{part} is not in: {said}");
+    }
+    let files = fs::read_dir(program.project.path()).expect("readable").map(|entry| entry.expect("readable").file_name());
+    let report = files.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("%r-")).expect("a report");
+    let told = program.report(&report);
+    assert!(!report.contains("%p") && !report.contains("%h") && told.len() == 1, "{report}: {told:?}");
+    assert_eq!((&told[0]["event"], &told[0]["why"], &told[0]["loop"]["line"]), (&"stopped".into(), &"deadline".into(), &spin.into()));
+    assert_eq!(told[0]["launched_by"], serde_json::json!({"file": "program.cu", "line": launch}));
+
+    // By the runtime's function, whose call has no line of ours; and without a report, on standard error alone.
+    let output = program.run("p w", &[("CUINSTR_TIMEOUT", "200ms")]);
+    assert!(text(&output.stderr).contains("launched by a call of the CUDA runtime"), "{}", text(&output.stderr));
+}
+
+fn what_is_in_time_is_left_alone(program: &Program) {
+    // Together they take longer than a launch may. Of two streams one waits for nothing of the other's.
+    for variables in [&[("CUINSTR_TIMEOUT", "2s")][..], &[], &[("CUINSTR_REPORT", "unused.jsonl")]] {
+        let output = program.run("m900 o900 m900 o900 m900 w W", variables);
+        assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\nwaited: 0\n", ""), "{variables:?}");
+        assert!(output.status.success());
+    }
+    assert!(!program.project.path().join("unused.jsonl").exists());
+    // A kernel of its own limit; a name that is none of a kernel's is said.
+    let output = program.run("m700 w", &[("CUINSTR_TIMEOUT", "100ms,sleeps=60s,spin<int>=1s")]);
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("waited: 0\n", Some(0)));
+    assert!(text(&output.stderr).contains("names the kernel `spin<int>`, and none of that name was launched"), "{}", text(&output.stderr));
+    for name in ["spin", "scope::spin", "spin<int>", "scope::spin<int>", "_ZN5scope4spinIiEEvPT_"] {
+        let output = program.run("s w", &[("CUINSTR_TIMEOUT", &format!("60s,{name}=100ms"))]);
+        assert!(text(&output.stderr).starts_with("cuinstr: kernel `scope::spin<int>` was stopped"), "{name}: {}", text(&output.stderr));
+    }
+}
+
+fn half_a_result_is_no_success(program: &Program) {
+    let leave = [("CUINSTR_TIMEOUT", "200ms"), ("CUINSTR_ON_STOP", "leave"), ("CUINSTR_REPORT", "stderr")];
+    let output = program.run("s w m1 w x0", &leave);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(124), "waited: 0\nwaited: 0\n"), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    let told: serde_json::Value = serde_json::from_str(&said).expect("one line, and nothing else");
+    assert_eq!((&told["action"], &told["threads"]), (&"leave".into(), &64.into()));
+    // A program that has asked answers for itself.
+    let output = program.run("s w a x5", &leave);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(5), "waited: 0\nstopped: 1\n"), "{}", text(&output.stderr));
+    // What nothing can stop ends with the process.
+    let output = program.run("u w", &leave);
+    assert_eq!(output.status.code(), Some(124));
+    assert!(text(&output.stderr).contains("\"event\":\"stuck\""), "{}", text(&output.stderr));
+    // Stopped by the GPU itself.
+    let output = program.run("b w x0", &[("CUINSTR_FUEL", "70"), ("CUINSTR_ON_STOP", "leave")]);
+    assert_eq!(output.status.code(), Some(124));
+    assert!(text(&output.stderr).contains("cuinstr: kernel `burn` was stopped: its fuel is used up\n"), "{}", text(&output.stderr));
+}
+
+fn what_a_variable_can_not_hold_is_said(program: &Program) {
+    for (name, value, says) in [
+        ("CUINSTR_TIMEOUT", "2", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "0s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "2 s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "1.s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "1s,2s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "=2s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "a<b,c>=2s,", "write a time such as 2s"),
+        ("CUINSTR_FUEL", "0", "write a number of iterations"),
+        ("CUINSTR_FUEL", "1e3", "write a number of iterations"),
+        ("CUINSTR_FUEL", "1099511627775", "write a number of iterations"),
+        ("CUINSTR_ON_STOP", "exit", "write trap or leave"),
+        ("CUINSTR_REPORT", "a%b", "write a file's name"),
+    ] {
+        let output = program.run("m1 w", &[(name, value)]);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{name}={value}");
+        assert!(said.starts_with(&format!("cuinstr: error: {name}={value}: {says}")), "{said}");
+    }
+    for (name, value) in [("CUINSTR_TIMEOUT", "1.5s,a<b, c>=10m"), ("CUINSTR_FUEL", "1099511627774"), ("CUINSTR_ON_STOP", "trap")] {
+        assert_eq!(program.run("m1 w", &[(name, value)]).status.code(), Some(0), "{name}={value}");
+    }
+    let said = text(&program.run("b w", &[("CUINSTR_REPORT", "no/such/folder")]).stderr);
+    assert!(said.contains("can't write CUINSTR_REPORT `no/such/folder`: No such file or directory\n{\"cuinstr\":1"), "{said}");
+}
+
+#[test]
+fn it_travels_in_each_object_and_every_linker_takes_it() {
+    let Some(nvcc) = nvcc() else { return };
+    let unit = |name: &str| {
+        format!(
+            "__global__ void k_{name}(int* p) {{ while (*p) {{ }} }}\nint {name}() {{ k_{name}<<<1,\n    1>>>(nullptr); return cudaGetLastError(); }}\n"
+        )
+    };
+    let main = "#include <cstdio>\nint a(); int b();\nint main() { std::printf(\"%d\\n\", a() == b()); }\n";
+    let project = Project::new(&[("a.cu", &unit("a")), ("b.cu", &unit("b")), ("main.cpp", main)]);
+    let compile = |words: &str| {
+        let mut command = project.command(BINARY);
+        command.arg(&nvcc).args(["-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]).args(words.split(' '));
+        assert_eq!(text(&expect(&mut command, 0).stderr), "", "{words}");
+    };
+    let home = nvcc.parent().and_then(Path::parent).expect("it lies in a toolkit");
+    let link = |words: &str| {
+        let mut command = project.command("g++");
+        command.args(words.split(' ')).arg(format!("-L{}", home.join("lib64").display())).arg(format!("-L{}", home.join("lib").display()));
+        expect(command.args(["-lcudart_static", "-ldl", "-lrt", "-lpthread"]), 0);
+    };
+    let says = |program: &str| text(&expect(project.command(project.path().join(program)).env("CUINSTR_TIMEOUT", "1s"), 0).stdout);
+    // Each standard, and the half as its text where an optimiser reads all of a program at once.
+    compile("-std=c++14 -c -g a.cu -o a.o");
+    compile("-std=c++20 -c -O0 b.cu -o b.o");
+    link("main.cpp a.o b.o -o archived");
+    assert_eq!(says("archived"), "1\n");
+    let said = text(&expect(project.command(project.path().join("archived")).env("CUINSTR_FUEL", "9"), 0).stderr);
+    assert!(said.contains("CUINSTR_FUEL has no effect: nothing in this program is compiled with --fuel"), "{said}");
+    compile("-std=c++17 -Xcompiler -flto,-O2 -c a.cu -o a-lto.o");
+    link("-O2 -flto main.cpp a-lto.o b.o -o optimised");
+    assert_eq!(says("optimised"), "1\n");
+    for name in ["a", "b"] {
+        compile(&format!("-shared -Xcompiler -fPIC {name}.cu -o lib{name}.so"));
+    }
+    let folder = project.path().display();
+    link(&format!("main.cpp -L. -la -lb -Wl,-rpath,{folder} -o libraries"));
+    assert_eq!(says("libraries"), "1\n");
+    // One copy a program, whatever the number of its objects, and none that others can see.
+    let symbols = |file: &str, words: &[&str]| text(&expect(Command::new("nm").args(words).arg(project.path().join(file)), 0).stdout);
+    let copies = |text: &str| text.lines().filter(|line| line.contains(" __cuinstr_") && line.ends_with("_stub_ptsz")).count();
+    assert_eq!(copies(&symbols("archived", &[])), 1);
+    let shown = symbols("liba.so", &["-D"]);
+    // Linkers make two names of their own for the section of the rows.
+    assert_eq!(
+        shown.lines().filter(|line| line.contains("cuinstr") && !line.ends_with("_cuinstr_rows")).collect::<Vec<_>>(),
+        Vec::<&str>::new()
+    );
+    let bytes = fs::read(project.path().join("a.o")).expect("readable");
+    assert!(!bytes.windows(9).any(|part| part == b"/cuinstr-"), "the object holds a path of ours");
+}

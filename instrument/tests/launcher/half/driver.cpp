@@ -1,0 +1,195 @@
+// Stands in for the driver and for the CUDA runtime, so that the host half can be tested where there is no GPU. A stream is a queue that a thread works
+// off; kernels are known by their names and do what a rewritten kernel does by docs/ABI.md: `spin` runs until its flag says stop, `stubborn` for ever,
+// all others for as many milliseconds as their grid has blocks, and `burn` stops by itself for want of fuel.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <dlfcn.h>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+struct Dim {
+    unsigned x, y, z;
+};
+struct Control {
+    uint32_t version, action, launch, count_fuel;
+    uint64_t flag, timeout_ns, start_ns, budget_cycles, fuel, host_record, record;
+    unsigned char own_record[1120];
+};
+struct Kernel {
+    const void* host;
+    std::string name;
+};
+
+namespace {
+std::atomic<int> sticky;
+uint32_t flag;
+Control control = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+std::map<const void*, Kernel> kernels;
+std::map<std::string, uint64_t> sites;
+
+struct Stream {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> work;
+    bool busy = false;
+    Stream() {
+        std::thread([this] {
+            for (;;) {
+                std::function<void()> next;
+                {
+                    std::unique_lock<std::mutex> held(lock);
+                    changed.wait(held, [this] { return !work.empty(); });
+                    next = work.front();
+                    work.pop_front();
+                    busy = true;
+                }
+                next();
+                std::lock_guard<std::mutex> held(lock);
+                busy = false;
+                changed.notify_all();
+            }
+        }).detach();
+    }
+    void add(std::function<void()> one) {
+        std::lock_guard<std::mutex> held(lock);
+        work.push_back(std::move(one));
+        changed.notify_all();
+    }
+    void wait() {
+        std::unique_lock<std::mutex> held(lock);
+        while ((busy || !work.empty()) && sticky == 0) changed.wait_for(held, std::chrono::milliseconds(1));
+    }
+};
+Stream& stream_of(void* handle) {
+    static Stream* const ordinary = new Stream;
+    return handle == nullptr ? *ordinary : *static_cast<Stream*>(handle);
+}
+void* address(uint64_t at) { return reinterpret_cast<void*>(at); }
+uint32_t load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+
+void stop(uint64_t site, uint32_t why) {
+    struct Record {
+        uint32_t claimed, published;
+        uint64_t site;
+        uint32_t why, late, block[3], thread[3];
+        uint64_t start_ns, fuel_used, elapsed_ns, elapsed_cycles, threads;
+    };
+    const uint32_t launch = control.launch;
+    for (Record* record : {(Record*)control.own_record, (Record*)address(control.host_record)}) {
+        if (record == nullptr) continue;
+        record->claimed = launch;
+        record->site = site;
+        record->why = why;
+        record->block[0] = 3;
+        record->thread[0] = 5;
+        if (record == (Record*)control.own_record) record->threads = 64;
+        __atomic_store_n(&record->published, launch, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&flag, launch, __ATOMIC_RELEASE);
+    if (control.action == 0) sticky = 719;
+}
+void run(const std::string& name, unsigned blocks) {
+    if (sticky != 0) return;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(blocks);
+    const bool forever = name.find("spin") != std::string::npos || name.find("stubborn") != std::string::npos;
+    if (name.find("burn") != std::string::npos) return stop(sites["burn"], 4);
+    while (sticky == 0 && (forever || std::chrono::steady_clock::now() < until)) {
+        if (name.find("stubborn") == std::string::npos && load(&flag) == control.launch) return stop(sites["spin"], 1);
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+}
+int enqueue(const void* what, Dim grid, void* stream) {
+    if (sticky != 0) return sticky;
+    const Kernel kernel = kernels[what];
+    stream_of(stream).add([=] { run(kernel.name, grid.x); });
+    return 0;
+}
+}  // namespace
+
+extern "C" {
+// The driver.
+int cuCtxGetCurrent(void** context) { return *context = &control, 0; }
+int cuCtxGetId(void*, unsigned long long* id) { return *id = 7, 0; }
+int cuCtxSetCurrent(void*) { return 0; }
+int cuKernelGetFunction(void** function, void* kernel) { return *function = kernel, 0; }
+int cuFuncGetModule(void** module, void*) { return *module = &control, 0; }
+int cuFuncGetName(const char** name, void* function) { return *name = kernels[function].name.c_str(), 0; }
+int cuModuleGetGlobal_v2(uint64_t* at, size_t* bytes, void*, const char* name) {
+    const bool is_flag = std::strcmp(name, "cuinstr_flag_v1") == 0;
+    *at = is_flag ? (uint64_t)&flag : (uint64_t)&control;
+    *bytes = is_flag ? sizeof flag : sizeof control;
+    control.flag = (uint64_t)&flag;
+    return 0;
+}
+int cuMemHostRegister_v2(void*, size_t, unsigned) { return 0; }
+int cuMemHostGetDevicePointer_v2(uint64_t* at, void* memory, unsigned) { return *at = (uint64_t)memory, 0; }
+int cuCtxGetStreamPriorityRange(int* lowest, int* highest) { return *lowest = 0, *highest = -5, 0; }
+int cuStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new Stream, 0; }
+int cuStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
+int cuStreamQuery(void*) { return sticky; }
+int cuStreamIsCapturing(void*, int* status) { return *status = 0, sticky.load(); }
+int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
+int cuStreamWriteValue32_v2(void* stream, uint64_t at, uint32_t value, unsigned) {
+    if (sticky != 0) return sticky;
+    stream_of(stream).add([=] { __atomic_store_n((uint32_t*)address(at), value, __ATOMIC_RELEASE); });
+    return 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) { return std::memcpy(address(to), from, bytes), 0; }
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) { return std::memcpy(to, address(from), bytes), 0; }
+int cuMemsetD32Async(uint64_t at, unsigned, size_t words, void*) { return std::memset(address(at), 0, words * 4), 0; }
+
+// The runtime, as far as a program of the tests needs it.
+static thread_local Dim pushed_grid, pushed_block;
+static thread_local size_t pushed_shared;
+static thread_local void* pushed_stream;
+unsigned __cudaPushCallConfiguration(Dim grid, Dim block, size_t shared, void* stream) {
+    pushed_grid = grid, pushed_block = block, pushed_shared = shared, pushed_stream = stream;
+    return 0;
+}
+int __cudaPopCallConfiguration(Dim* grid, Dim* block, size_t* shared, void* stream) {
+    *grid = pushed_grid, *block = pushed_block, *shared = pushed_shared, *(void**)stream = pushed_stream;
+    return 0;
+}
+void** __cudaRegisterFatBinary(void*) {
+    static void* handle;
+    // Sites of the program's own rows: the loops of `spin` and of `burn`.
+    const auto program_rows = (const char* (*)(size_t*))dlsym(nullptr, "program_rows");
+    size_t length = 0;
+    const char* begin = program_rows != nullptr ? program_rows(&length) : "";
+    const std::string rows(begin, length);
+    for (const char* name : {"spin", "burn"}) {
+        const size_t found = rows.find(std::string("while\t") + name + "\n");
+        const size_t line = found == std::string::npos ? found : rows.rfind('\n', found);
+        if (line != std::string::npos) sites[name] = std::stoull(rows.substr(line + 1, 16), nullptr, 16);
+    }
+    return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+char __cudaInitModule(void**) { return 0; }
+void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, void*, void*, void*, void*, int*) { kernels[host] = {host, name}; }
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+int __cudaGetKernel(void** kernel, const void* host) { return *kernel = (void*)host, 0; }
+int __cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int __cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int cudaLaunchCooperativeKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int cudaLaunchCooperativeKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
+int cudaLaunchKernelExC(const void* all, const void* what, void**) { return enqueue(what, *(const Dim*)all, *(void* const*)((const char*)all + 32)); }
+int cudaLaunchKernelExC_ptsz(const void* all, const void* what, void** more) { return cudaLaunchKernelExC(all, what, more); }
+int cudaGetFuncBySymbol(void** function, const void* host) { return *function = (void*)host, 0; }
+int cudaFree(void*) { return 0; }
+int cudaStreamCreate(void** stream) { return *stream = new Stream, 0; }
+int cudaStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
+int cudaDeviceSynchronize() { return stream_of(nullptr).wait(), sticky.load(); }
+}
