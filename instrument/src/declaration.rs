@@ -4,6 +4,9 @@ use crate::fragment::Fragment;
 use crate::token::Kind;
 use std::collections::BTreeSet;
 
+/// Most tokens of a declaration of several names that are looked at.
+const MOST_LISTED: usize = 256;
+
 /// Names that this file declares.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations<'a> {
@@ -37,6 +40,9 @@ impl<'a> Declarations<'a> {
                 Kind::Operator => self.changed_by_operators.extend(changed_operands(source, fragment, at)),
                 Kind::Ident if is_declared(source, fragment, at) => {
                     self.names.insert(fragment.text(source, at));
+                    if fragment.kind(at + 1) == Some(Kind::Assign) {
+                        self.names.extend(others(fragment, at).map(|other| fragment.text(source, other)));
+                    }
                 }
                 _ => {}
             }
@@ -120,6 +126,25 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
         Kind::Scope => fragment.is(at + 1, b';'),
         _ => false,
     }
+}
+
+/// The names behind the first of a declaration: `int A = 1, B = 2;`.
+fn others(fragment: &Fragment, at: usize) -> impl Iterator<Item = usize> {
+    let mut index = at + 1;
+    std::iter::from_fn(move || {
+        while index < fragment.len() && !fragment.is(index, b';') && index < at + MOST_LISTED {
+            let here = index;
+            index = fragment.mate(here).filter(|close| *close > here).unwrap_or(here) + 1;
+            let ends = matches!(fragment.kind(here + 2), Some(Kind::Assign | Kind::Punct(b',' | b';' | b'[' | b'{')));
+            if fragment.is(here, b')') || fragment.is(here, b'}') {
+                return None;
+            }
+            if fragment.is(here, b',') && fragment.kind(here + 1) == Some(Kind::Ident) && ends {
+                return Some(here + 1);
+            }
+        }
+        None
+    })
 }
 
 /// The types, by their last word, of the operands that the operator at `at` takes by a reference which is not to a constant.

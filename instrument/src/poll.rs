@@ -184,7 +184,7 @@ fn shift(weight: &str) -> String {
 /// `) for (strip; goes on` `&& more` `; count` `)`. Unless the loop ends at its bound and nowhere else, the strip's count says how it ended:
 /// what is left of it is zero where the strip was run to its end.
 fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usize, site: u64) -> Header {
-    let (shift, name) = (shift(weight), strip_of(strip));
+    let (shift, name) = (shift(weight), format!("{}{}", strip_of(strip), if strip.late { "_by" } else { "" }));
     let Strip { counter, bound, amount, .. } = strip;
     let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));

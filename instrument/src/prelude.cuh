@@ -560,20 +560,37 @@ struct __cuinstr_distance<__cuinstr_i*, __cuinstr_n*> {
   static __device__ __forceinline__ type meet_up(__cuinstr_i* from, __cuinstr_n* to) { return to - from > 0 ? (type)(to - from) : 1u; }
   static __device__ __forceinline__ type meet_down(__cuinstr_i* from, __cuinstr_n* to) { return from - to > 0 ? (type)(from - to) : 1u; }
 };
+// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
+__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned int)__clz((int)(number - 1u));
+#else
+  unsigned int power = 0u;
+  while (1u << power < number) ++power;
+  return power;
+#endif
+}
 // The number of iterations of a loop whose condition has just held and whose counter moves towards its bound by `step`, in strips. Where
 // the types make it doubtful, or the step does not lead there, a strip is one iteration, and the user's condition is asked behind it.
-template <bool __cuinstr_known>
+template <bool __cuinstr_known, bool __cuinstr_divides>
 struct __cuinstr_strips {
+  // How many steps a distance surely holds. A step that is not known before the kernel runs is rounded up to a power of two: that is what
+  // it mostly is, and where it is not, a few strips more cost less than a division each.
+  template <class __cuinstr_t>
+  static __device__ __forceinline__ __cuinstr_t steps(__cuinstr_t distance, long long step) {
+    if (__cuinstr_divides) return distance / (__cuinstr_t)step;
+    return distance >> __cuinstr_power((unsigned int)step);
+  }
   template <class __cuinstr_t>
   static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
     // The counter's own type holds each of its values up to the bound; a step beyond 31 bits may mean less than it says.
     if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
-    return __cuinstr_turns(allowance, shift, (distance - 1u) / (__cuinstr_t)step + 1u);
+    return __cuinstr_turns(allowance, shift, steps(distance - 1u, step) + 1u);
   }
   template <class __cuinstr_t>
   static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
     if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
-    const __cuinstr_t further = distance / (__cuinstr_t)step;
+    const __cuinstr_t further = steps(distance, step);
     return __cuinstr_turns(allowance, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
   template <class __cuinstr_t>
@@ -590,8 +607,8 @@ struct __cuinstr_strips {
   __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)
 #undef __cuinstr_count
 };
-template <>
-struct __cuinstr_strips<false> {
+template <bool __cuinstr_divides>
+struct __cuinstr_strips<false, __cuinstr_divides> {
 #define __cuinstr_count(__cuinstr_name)                                                                                                           \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
   static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) { \
@@ -610,16 +627,20 @@ struct __cuinstr_known {
 #define __cuinstr_strip(__cuinstr_name)                                                                                                           \
   template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \
   __cuinstr_device unsigned int __cuinstr_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
-    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value>::__cuinstr_name(allowance, shift, from, to, step); \
+    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, true>::__cuinstr_name(allowance, shift, from, to, step); \
+  }                                                                                                                                               \
+  template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \
+  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name##_by(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
+    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, false>::__cuinstr_name(allowance, shift, from, to, step); \
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip
 // The same where a name may be a constant or not: if not, a strip is a chunk of a constant number of iterations, before each of which the
 // user's condition is asked. All values, so that no constant's address is asked for.
-template <bool __cuinstr_types, bool __cuinstr_constants>
-struct __cuinstr_maybe : __cuinstr_strips<__cuinstr_types> {};
-template <>
-struct __cuinstr_maybe<true, false> {
+template <bool __cuinstr_types, bool __cuinstr_constants, bool __cuinstr_divides>
+struct __cuinstr_maybe : __cuinstr_strips<__cuinstr_types, __cuinstr_divides> {};
+template <bool __cuinstr_divides>
+struct __cuinstr_maybe<true, false, __cuinstr_divides> {
 #define __cuinstr_count(__cuinstr_name)                                                                                                           \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
   static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i, __cuinstr_n, __cuinstr_s) { \
@@ -631,7 +652,11 @@ struct __cuinstr_maybe<true, false> {
 #define __cuinstr_strip(__cuinstr_name)                                                                                                           \
   template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
   __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants>::__cuinstr_name(allowance, shift, from, to, step); \
+    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, true>::__cuinstr_name(allowance, shift, from, to, step); \
+  }                                                                                                                                               \
+  template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
+  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name##_by(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, false>::__cuinstr_name(allowance, shift, from, to, step); \
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip

@@ -28,6 +28,8 @@ pub(crate) struct Strip {
     pub(crate) amount: String,
     /// Whether the amount is a literal that no chunk can make overflow.
     pub(crate) constant: bool,
+    /// Whether the amount is known at run time only.
+    pub(crate) late: bool,
     /// Expressions whose types the compiler has to look at.
     pub(crate) typed: Vec<String>,
     /// Names that the compiler has to take for constants.
@@ -85,6 +87,7 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     if induction.relation == Relation::Not && !constant {
         return Err("its step may skip its bound");
     }
+    let late = amount.is_some_and(|range| home.is_of_run_time(range.clone(), loop_)) || !step.variables.is_empty();
     let mut constants = bound.constants;
     constants.extend(step.constants);
     constants.dedup();
@@ -111,6 +114,7 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         bound: bound.text,
         amount: step.text,
         constant,
+        late,
         typed,
         constants,
         breaks,
