@@ -128,7 +128,11 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 // What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
 // from ours by its value.
 #if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
-struct __cuinstr_block {
+struct __attribute__((aligned(16))) __cuinstr_block {
+#if __cuinstr_barriers
+  unsigned long long mine;
+  unsigned long long left;
+#endif
 #if __cuinstr_clocks
   unsigned long long tag;
   unsigned long long start_ns;
@@ -136,10 +140,6 @@ struct __cuinstr_block {
 #endif
 #if __cuinstr_gate
   unsigned int ended;
-#endif
-#if __cuinstr_barriers
-  unsigned long long mine;
-  unsigned long long left;
 #endif
 };
 __cuinstr_shared_definition __device__ __attribute__((unused)) volatile __cuinstr_block* __cuinstr_this_block() {
@@ -703,10 +703,27 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   }
 }
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
-// so in shared memory, which is asked at a fraction of the flag's price.
+// so in shared memory, which is asked at a fraction of the flag's price, and have told why: this thread is only counted, at its site's first
+// slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `left` is what others wrote there.
+#define __cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)                                                  \
+  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b64 left, awaited, record, slot, found;\n\t" __cuinstr_load                                 \
+               "setp.ne.b64 stays, left, awaited;\n\t@stays bra passed;\n\t"                                                                         \
+               "ld.global.b64 record, [cuinstr_control_v1+64];\n\tsetp.ne.b64 other, record, 0;\n\t@other bra given;\n\t"                          \
+               "mov.b64 record, cuinstr_control_v1;\n\tcvta.global.u64 record, record;\n\tadd.u64 record, record, 72;\n"                           \
+               "given:\n\tred.add.u64 [record+80], 1;\n\tshr.u64 slot, %0, 1;\n\tand.b64 slot, slot, 63;\n\tshl.b64 slot, slot, 4;\n\t"              \
+               "add.u64 slot, slot, record;\n\tatom.cas.b64 found, [slot+96], 0, %0;\n\tsetp.eq.b64 other, found, 0;\n\t@other bra listed;\n\t"      \
+               "setp.eq.b64 other, found, %0;\n\t@other bra listed;\n\tred.add.u64 [record+88], 1;\n\texit;\n"                                     \
+               "listed:\n\tred.add.u64 [slot+104], 1;\n\texit;\n"                                                                                 \
+               "passed:\n\t}"                                                                                                                        \
+               :                                                                                                                               \
+               : "l"(__cuinstr_site), "r"(__cuinstr_where), "l"(__cuinstr_what)                                                                 \
+               : "memory")
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 #if __cuinstr_barriers
-  if ((site & 1ull) == 0ull && __cuinstr_this_block()->left == __cuinstr_left_word()) __cuinstr_end_thread(site, 1u);
+  if ((site & 1ull) == 0ull) {
+    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->left);
+    __cuinstr_leave_if_left("mov.b64 awaited, %2;\n\tld.volatile.shared.b64 left, [%1];\n\t", site, where, __cuinstr_left_word());
+  }
 #else
   (void)site;
 #endif
@@ -716,8 +733,8 @@ __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 __cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
 #if __cuinstr_barriers
   if ((site & 1ull) == 0ull) {
-    volatile __cuinstr_block* block = __cuinstr_this_block();
-    if (block->left == block->mine) __cuinstr_end_thread(site, 1u);
+    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->mine);
+    __cuinstr_leave_if_left("ld.volatile.shared.v2.b64 {awaited, left}, [%1];\n\t", site, where, 0ull);
   }
 #else
   (void)site;

@@ -44,12 +44,21 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
         ("SHORT", poll::SHORT.to_string()),
         ("GAP", poll::GAP.to_string()),
     ];
-    // Text and names in turn: the template holds no other `@`.
     let mut text = String::with_capacity(2 * TEMPLATE.len());
-    for (index, piece) in TEMPLATE.split('@').enumerate() {
-        let value = if index % 2 == 1 { values.iter().find(|(name, _)| *name == piece) } else { None };
-        text.push_str(value.map_or(piece, |(_, value)| value));
+    let mut rest = TEMPLATE;
+    while let Some(at) = rest.find('@') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        // A predicate of PTX has such a sign, too.
+        match values.iter().find_map(|(name, value)| rest.strip_prefix(name)?.strip_prefix('@').map(|behind| (value, behind))) {
+            Some((value, behind)) => {
+                text.push_str(value);
+                rest = behind;
+            }
+            None => text.push('@'),
+        }
     }
+    text.push_str(rest);
     text
 }
 
