@@ -151,7 +151,8 @@ impl<'a> Memory<'a> {
     fn of(context: &Context<'a>, body: &Body) -> Self {
         let (source, fragment) = (context.source, context.fragment);
         let Some(scope) = body.scopes.first() else { return Self { own: BTreeSet::new(), loaded: BTreeSet::new() } };
-        let names = || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
+        let names =
+            || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
         let own = names().filter(|at| fragment.is(at + 1, b'[') && is_declared(source, fragment, *at)).map(|at| fragment.text(source, at));
         let mut memory = Self { own: own.collect(), loaded: BTreeSet::new() };
         let is_loaded = |at: &usize| {

@@ -207,27 +207,35 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         return header;
     }
     let turns = turns(index);
-    let inside = if strip.constants.is_empty() {
-        format!("for ({turns} = __cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three}); {turns} != 0u")
+    // Where a name turns out to be no constant, the condition is asked in each iteration.
+    let (turns_now, asked) = if strip.constants.is_empty() {
+        (format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})"), String::new())
     } else {
-        // Where a name turns out to be no constant, the condition is asked in each iteration.
         let constants: Vec<String> = strip.constants.iter().map(|name| format!("__builtin_constant_p({name})")).collect();
         let known = format!("<{values}, {}>", constants.join(" && "));
-        let sign = sign_of(strip.relation);
-        format!(
-            "for ({turns} = __cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three}); {turns} != 0u && \
-             (__cuinstr_sure{known}({three}) || {counter} {sign} ({bound}))"
-        )
+        let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
+        (format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"), asked)
     };
-    let count = format!(" (void)--{turns}");
+    // With a constant step the counter itself tells where it was when the loop was left.
+    let (inside, count, ended) = if strip.constant && strip.steady {
+        let sign = if strip.up { "" } else { "-" };
+        let types = format!("<{values}, decltype(({bound}))>");
+        let strip_now = format!("__cuinstr_leg{types}({turns}, {counter}, {turns_now}, {sign}({amount}))");
+        let goes_on = format!("__cuinstr_strip.goes_on({counter}, {turns}){asked}");
+        let inside = format!("for (auto __cuinstr_strip = {strip_now}; {goes_on}");
+        (inside, " __cuinstr_strip.step()".to_owned(), format!("__cuinstr_arrived{types}({turns}, {counter})"))
+    } else {
+        let inside = format!("for ({turns} = {turns_now}; {turns} != 0u{asked}");
+        (inside, format!(" (void)--{turns}"), format!("__cuinstr_unbroken({turns})"))
+    };
     header.counts = true;
-    header.before = format!(" __cuinstr_unbroken({turns}) && ");
+    header.before = format!(" {ended} && ");
     let inside = if is_for { format!("; {pass}) {inner}{inside}") } else { format!(") {inner}{inside}") };
     let behind = if is_for { String::new() } else { format!(";{count}") };
     if is_for {
         header.step = count;
     } else {
-        header.before = format!(" __cuinstr_unbroken({turns}) && ({pass}, true) && ");
+        header.before = format!(" {ended} && ({pass}, true) && ");
     }
     match strip.rest {
         Some(at) => (header.inside, header.behind) = (Some((at, inside + " ")), behind),

@@ -692,6 +692,55 @@ template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n>
 __cuinstr_device __cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i> __cuinstr_to(const __cuinstr_i& from, const __cuinstr_n&, unsigned int turns, int step) {
   return {from, turns, step};
 }
+// The same in a loop that may end before its strip does. Where it comes by again, `mark` tells: zero where the loop begins, else where its
+// last strip was to end, in so many of the counter's bits as tell a strip's values from each other, and one bit that is always set.
+template <class __cuinstr_t>
+struct __cuinstr_bare {
+  typedef __cuinstr_t type;
+};
+template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
+template <bool __cuinstr_known, class __cuinstr_i>
+struct __cuinstr_stage {
+  __cuinstr_i end;
+  static __device__ __forceinline__ unsigned int mark(__cuinstr_i counter) { return (unsigned int)counter << 1 | 1u; }
+  static __device__ __forceinline__ bool is_end(unsigned int marked, __cuinstr_i counter) { return marked == mark(counter); }
+  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i from, unsigned int turns, int step)
+      : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) { marked = mark(end); }
+  __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter, unsigned int&) const { return counter != end; }
+  __device__ __forceinline__ void step() {}
+};
+template <class __cuinstr_i>
+struct __cuinstr_stage<true, __cuinstr_i*> {
+  __cuinstr_i* end;
+  static __device__ __forceinline__ unsigned int mark(__cuinstr_i* counter) { return (unsigned int)((unsigned long long)counter / sizeof(__cuinstr_i)) << 1 | 1u; }
+  static __device__ __forceinline__ bool is_end(unsigned int marked, __cuinstr_i* counter) { return marked == mark(counter); }
+  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) { marked = mark(end); }
+  __device__ __forceinline__ bool goes_on(__cuinstr_i* counter, unsigned int&) const { return counter != end; }
+  __device__ __forceinline__ void step() {}
+};
+template <class __cuinstr_i>
+struct __cuinstr_stage<false, __cuinstr_i> {
+  unsigned int turns;
+  static __device__ __forceinline__ bool is_end(unsigned int, const __cuinstr_i&) { return false; }
+  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, const __cuinstr_i&, unsigned int turns_, int) : turns(turns_) { marked = 1u; }
+  __device__ __forceinline__ bool goes_on(const __cuinstr_i&, unsigned int& marked) const {
+    if (turns == 0u) marked = 0u;
+    return turns != 0u;
+  }
+  __device__ __forceinline__ void step() { --turns; }
+};
+template <bool __cuinstr_all, class __cuinstr_n, class __cuinstr_i>
+__cuinstr_device __cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i> __cuinstr_leg(unsigned int& mark, const __cuinstr_i& from, unsigned int turns, int step) {
+  return {mark, from, turns, step};
+}
+template <bool __cuinstr_all, class __cuinstr_n, class __cuinstr_i>
+__cuinstr_device bool __cuinstr_arrived(unsigned int& mark, const __cuinstr_i& counter) {
+  const bool arrived = mark == 0u || __cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i>::is_end(mark, counter);
+  mark = 0u;
+  return arrived;
+}
 // The same with a fixed pace, for functions that the host or the compiler may run, too.
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
   __cuinstr_burn(site);
@@ -814,10 +863,13 @@ __cuinstr_device void __cuinstr_begin() {
 #if __cuinstr_fuel
   *__cuinstr_tank() = __cuinstr_full_tank();
 #endif
-  if (cuinstr_control_v1.timeout_ns != 0ull && __cuinstr_thread() == 0u) __cuinstr_start(__cuinstr_now());
 }
-// What it does last, on every way out. A few threads ask for their block: if all did, the warps of a short kernel would wait in line for
-// the one word that the flag is.
+// When the launch begins, which one thread of a block can tell; a kernel without a loop does not need it before its end.
+__cuinstr_device void __cuinstr_begin_clock() {
+  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+}
+// What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
+// if all did, the warps of a short kernel would wait in line for the one word that the flag is.
 __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 #if __cuinstr_gate
   // A thread that is done sleeps and polls until its whole block is done.
@@ -845,6 +897,7 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
   const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
 #else
   if ((threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
+  if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
   const bool asked = __cuinstr_asked_near();
   unsigned int why = asked ? 1u : 0u;
   // One thread of a block can tell whether a deadline has passed.
@@ -865,6 +918,7 @@ struct __cuinstr_kernel {
     // Read first and looked at last: what else there is to read is then waited for at the same time.
     const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
     __cuinstr_begin();
+    __cuinstr_begin_clock();
     if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
   __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }

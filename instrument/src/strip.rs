@@ -7,6 +7,7 @@
 //! wrong sign, or a wrap-around makes the count doubtful, it is one, and the user's own condition is asked after each iteration.
 
 use crate::bound;
+use crate::fragment::Fragment;
 use crate::induction::{self, Relation, Step};
 use crate::invariant::{Home, Invariant};
 use crate::read_only;
@@ -28,6 +29,8 @@ pub(crate) struct Strip {
     pub(crate) amount: String,
     /// Whether the amount is a literal that no chunk can make overflow.
     pub(crate) constant: bool,
+    /// Whether each round steps, so that the counter tells how many there were.
+    pub(crate) steady: bool,
     /// Whether the amount is known at run time only.
     pub(crate) late: bool,
     /// Expressions whose types the compiler has to look at.
@@ -114,12 +117,27 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         bound: bound.text,
         amount: step.text,
         constant,
+        steady: induction.in_body.is_empty() || steps_each_round(fragment, loop_, induction.in_body.start),
         late,
         typed,
         constants,
         breaks,
         rest,
     })
+}
+
+/// Whether the statement at `step` stands right in the loop's body, and nothing can pass it by that goes round.
+fn steps_each_round(fragment: &Fragment, loop_: &Loop, step: usize) -> bool {
+    let end = loop_.body_end.unwrap_or(loop_.body);
+    let mut at = loop_.body + usize::from(fragment.is(loop_.body, b'{'));
+    let mut begins = true;
+    while at < step {
+        begins = matches!(fragment.kind(at), Some(Kind::Punct(b';' | b'}')));
+        let close = if fragment.is(at, b'{') { fragment.mate(at) } else { None };
+        begins |= close.is_some();
+        at = close.unwrap_or(at) + 1;
+    }
+    at == step && begins && !(loop_.body..=end).any(|at| matches!(fragment.kind(at), Some(Kind::Continue | Kind::Goto)))
 }
 
 /// Whether the words declare a variable that is the thread's own and no reference, as far as the text tells.

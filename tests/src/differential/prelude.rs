@@ -11,6 +11,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
+    ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
 ];
@@ -20,8 +21,10 @@ const WORDS: &str = "inline unsigned int host_word(const unsigned int* word) { r
     inline unsigned long long host_word(const unsigned long long* word) { return *word; }\n";
 
 /// Macros that speak PTX.
-const MACROS: &[(&str, &str)] =
-    &[("__cuinstr_leave()", "host_leave()"), ("__cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)", "")];
+const MACROS: &[(&str, &str)] = &[
+    ("__cuinstr_leave()", "host_leave()"),
+    ("__cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)", ""),
+];
 
 /// What the test knows of the control block beside the ABI.
 const HOOKS: &str = "void host_arm(unsigned long long fuel) {\n\

@@ -413,10 +413,10 @@ fn a_loop_around_loops_that_end_soon_is_weighed_with_them() {
     assert_eq!(nest(&[4, 4]), [Form::None; 2]);
     assert_ne!(nest(&[1000, 1000]).first(), Some(&Form::None), "a million rounds are not soon");
     // 4^9 rounds: each loop is short, the nest is not.
-    assert!(nest(&[4; 9]).contains(&Form::CountDown));
+    assert!(nest(&[4; 9]).contains(&Form::Foldable));
     let calls = rewritten(
         "__device__ void slow(int n) { while (n--) f(n); }\n__global__ void k() {\n    for (int i = 0; i < 64; ++i) slow(64);\n}\n",
     );
     let outer = calls.sites.sites.iter().find(|site| site.kind == Kind::For).expect("a loop");
-    assert_eq!(outer.form, Form::CountDown, "its body calls a function with a loop");
+    assert_eq!(outer.form, Form::Foldable, "its body calls a function with a loop");
 }

@@ -40,7 +40,7 @@ fn words(site: &Site) -> String {
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let kind = serde_json::to_value(site.kind).map(word).unwrap_or_default();
     let form = match site.form {
-        Form::CountDown | Form::Strip | Form::Chunk => "polled".to_owned(),
+        Form::CountDown | Form::Strip | Form::Chunk | Form::Foldable => "polled".to_owned(),
         form => serde_json::to_value(form).map(word).unwrap_or_default(),
     };
     format!("{} {kind} {form}", site.line)
