@@ -420,8 +420,8 @@ __cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned lo
 // Enumerators count as numbers where they turn into such by themselves.
 template <class __cuinstr_t>
 struct __cuinstr_steps {
-  static char converts(long long);
-  static long converts(...);
+  static __device__ char converts(long long);
+  static __device__ long converts(...);
   static constexpr bool number = __is_enum(__cuinstr_t) && sizeof(converts(__cuinstr_t())) == 1;
   static constexpr bool value = number;
   static constexpr bool narrow = true;
