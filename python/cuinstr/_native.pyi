@@ -239,6 +239,7 @@ def evaluate(
     baseline: tuple[bool, int, int] | None,
     program: str,
     arguments: list[str],
+    libraries: list[str],
     watch: Callable[[str, str], object],
 ) -> Summary:
     """Judges candidates, and calls `watch` with what happens: a name, and JSON."""

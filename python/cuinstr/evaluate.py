@@ -25,8 +25,10 @@ on where it was when the same command is given again.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
+import pathlib
 import sys
 import time
 from collections import Counter
@@ -114,8 +116,19 @@ def _run(
         baseline,
         sys.executable,
         ["-c", _SERVE],
+        _libraries(),
         watch or (lambda name, text: None),
     )
+
+
+def _libraries() -> list[str]:
+    """Folders in which NVIDIA's own wheels keep libraries, where the loader does not look by itself: NVRTC's among them."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return []
+    places = found.submodule_search_locations or [] if found is not None else []
+    return [str(folder) for place in places for folder in sorted(pathlib.Path(place).glob("*/lib")) if any(folder.glob("libnvrtc.so*"))]
 
 
 class _Bar:

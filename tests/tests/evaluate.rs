@@ -195,7 +195,10 @@ fn evaluator(folder: &Path) -> ExitCode {
         let sources = many();
         let sources: Vec<(&str, String)> = sources.iter().map(|(name, source)| (name.as_str(), source.clone())).collect();
         let candidates = candidates(folder, &sources)?;
-        all(&spec, &candidates, &settings(&nvrtc, folder)).map(|_| ())
+        // Two workers, as of two devices.
+        let summary = all(&spec, &candidates, &Settings { devices: vec![0, 1], ..settings(&nvrtc, folder) })?;
+        let ran_on = |device| summary.judgements.iter().any(|judgement| judgement.device == Some(device));
+        check(ran_on(0) && ran_on(1), "one of the devices had nothing to do")
     };
     match work() {
         Ok(()) => ExitCode::SUCCESS,
