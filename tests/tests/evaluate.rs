@@ -260,6 +260,18 @@ fn stopped(nvrtc: &Nvrtc) -> Result<(), String> {
     let found: Vec<_> = summary.judgements.iter().map(|judgement| stem(&judgement.candidate)).collect();
     check(found == ["a", "b"] && !summary.is_complete() && since.elapsed() < LONG, format!("{found:?}"))?;
     check(summary.to_string().contains("stopped: 2 are left; the same command goes on"), summary.to_string())?;
+    // The same before the first candidate: the reference runs until it is cancelled.
+    let mut endless = spec.clone();
+    endless.source = acting("waits");
+    let since = Instant::now();
+    let settings_of_its_own = Settings { journal: None, ..settings.clone() };
+    let mut asked = 0;
+    let mut watch = |_: &Event| {
+        asked += 1;
+        if asked > 200 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let told = evaluate(&endless, &candidates, &settings_of_its_own, &mut watch).map_or_else(text, |_| "nothing".into());
+    check(told == "stopped before the first candidate" && since.elapsed() < LONG, told)?;
     // As somebody who gives it up would have it.
     let path = folder.path().join("candidates/c.cu");
     std::fs::write(&path, acting("hangs")).map_err(text)?;
