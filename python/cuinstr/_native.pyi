@@ -145,6 +145,8 @@ class Armed:
 
     def launched(self) -> None:
         """The launch was made."""
+    def finish(self) -> Outcome | None:
+        """The launch was made: says so, and waits for the outcome."""
     def cancel(self) -> None:
         """Tells it to stop."""
     def give_up(self) -> None:

@@ -234,6 +234,15 @@ class Attaching(unittest.TestCase):
         self.assertEqual(len(self.attached), len(modules))
         self.assertEqual(len(_guard._attached), _guard._MOST_ATTACHED)
 
+    def test_what_came_to_the_place_of_another_is_attached_itself(self) -> None:
+        first, second = made("cuda.core._module", "ObjectCode"), made("cuda.core._module", "ObjectCode")
+        _guard._attach_once(first)
+        # As if the first had gone and the second had been put where it was.
+        _guard._attached_weak[id(second)] = _guard._attached_weak[id(first)]
+        _guard._attach_once(second)
+        self.assertEqual(len(self.attached), 2)
+        self.assertIs(_guard._attached_weak[id(second)][0](), second)
+
     def test_a_number_is_attached_each_time(self) -> None:
         _guard._attach_once(77)
         _guard._attach_once(77)
