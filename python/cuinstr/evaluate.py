@@ -166,7 +166,10 @@ class _Bar:
         known = f" (and {self._known} known)" if self._known else ""
         bar = "#" * int(20 * share)
         line = f"[{bar:20}] {self._done} of {self._left}{known}, {rate:.1f} a second{rest}: {verdicts}{more}"
-        columns = os.get_terminal_size(self._stream.fileno()).columns if self._stream.isatty() else 200
+        columns = 200
+        if self._stream.isatty():
+            # A terminal that does not know its width says 0.
+            columns = os.get_terminal_size(self._stream.fileno()).columns or 80
         line = line[: max(columns - 1, 20)]
         self._stream.write("\r" + line.ljust(self._width))
         self._stream.flush()
