@@ -7,13 +7,14 @@ pub(crate) use child::serve;
 use crate::bench::{Answers, Bench, judge};
 use crate::child::{Helper, Role};
 use crate::compile::{Built, Compiler, Image, Order};
-use crate::evaluation::{Event, Observer, Settings};
+use crate::evaluation::{BRIEF, Event, Observer, Settings};
 use crate::limits::Limits;
 use crate::spec::{Argument, Case, Spec};
 use crate::verdict::{Finding, Judgement, Verdict};
 use crate::{Candidate, Result};
 use cuinstr_image::Arch;
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -122,8 +123,8 @@ impl Stand<'_> {
             self.limits.iter().map(|limits| Limits::new(&limits.case, rules, Duration::from_secs_f64(limits.reference_s), None)).collect();
         let is_fueled = self.limits.iter().all(|limits| limits.fuel.is_some());
         let order = Order::new(self.spec, self.arch, is_fueled);
-        let rewritten = self.compile(&order, &chosen)?;
-        let plain = self.compile(&order.clone().plain(), &chosen)?;
+        let Some(rewritten) = self.compile(&order, &chosen, observer)? else { return Ok(None) };
+        let Some(plain) = self.compile(&order.clone().plain(), &chosen, observer)? else { return Ok(None) };
         // Only what compiles either way is run.
         let pairs: Vec<(usize, &Image, &Image)> = chosen
             .iter()
@@ -173,7 +174,7 @@ impl Stand<'_> {
         (0..most).map(|index| all[index * count / most]).collect()
     }
 
-    fn compile(&self, order: &Order, chosen: &[usize]) -> Result<Vec<Built>> {
+    fn compile(&self, order: &Order, chosen: &[usize], observer: &mut Observer) -> Result<Option<Vec<Built>>> {
         let within = Duration::from_secs_f64(self.spec.limits.compile);
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let jobs = if self.settings.jobs == 0 { processors } else { self.settings.jobs }.clamp(1, chosen.len());
@@ -188,14 +189,13 @@ impl Stand<'_> {
                 built.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(done);
             }
         };
-        let ended: Vec<Result<()>> = thread::scope(|scope| {
-            let working: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-            working.into_iter().filter_map(|working| working.join().ok()).collect()
-        });
-        ended.into_iter().collect::<Result<()>>()?;
+        let is_stopped = watched(jobs, work, || observer(&Event::Waiting), || next.store(chosen.len(), Ordering::Relaxed))?;
+        if is_stopped {
+            return Ok(None);
+        }
         let missing = || Err(Box::new(Finding::new(Verdict::CompileError, "it was not compiled".to_owned())));
         let built = built.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(built.into_iter().map(|built| built.unwrap_or_else(missing)).collect())
+        Ok(Some(built.into_iter().map(|built| built.unwrap_or_else(missing)).collect()))
     }
 
     fn on_worker(
@@ -236,20 +236,9 @@ impl Stand<'_> {
             }
         };
         let since = Instant::now();
-        let mut is_stopped = false;
-        let ended: Vec<Result<()>> = thread::scope(|scope| {
-            let working: Vec<_> = (0..at_a_time.max(1)).map(|_| scope.spawn(work)).collect();
-            while working.iter().any(|working| !working.is_finished()) {
-                if observer(&Event::Compared(done(), pairs.len())).is_break() && !is_stopped {
-                    is_stopped = true;
-                    next.store(pairs.len(), Ordering::Relaxed);
-                }
-                thread::sleep(Duration::from_millis(5));
-            }
-            working.into_iter().filter_map(|working| working.join().ok()).collect()
-        });
+        let watch = || observer(&Event::Compared(done(), pairs.len()));
+        let is_stopped = watched(at_a_time.max(1), work, watch, || next.store(pairs.len(), Ordering::Relaxed))?;
         let took = since.elapsed();
-        ended.into_iter().collect::<Result<()>>()?;
         let verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((!is_stopped).then(|| (took, verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Fault)).collect())))
     }
@@ -286,6 +275,29 @@ impl Stand<'_> {
         }
         Ok(Verdict::Pass)
     }
+}
+
+/// Has several threads do the work, and asks meanwhile whether to go on. Says whether it was stopped.
+fn watched(
+    threads: usize,
+    work: impl Fn() -> Result<()> + Sync,
+    mut watch: impl FnMut() -> ControlFlow<()>,
+    stop: impl Fn(),
+) -> Result<bool> {
+    let mut is_stopped = false;
+    let ended: Vec<Result<()>> = thread::scope(|scope| {
+        let working: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        while working.iter().any(|working| !working.is_finished()) {
+            if watch().is_break() && !is_stopped {
+                is_stopped = true;
+                stop();
+            }
+            thread::sleep(BRIEF);
+        }
+        working.into_iter().filter_map(|working| working.join().ok()).collect()
+    });
+    ended.into_iter().collect::<Result<()>>()?;
+    Ok(is_stopped)
 }
 
 fn launch(case: &Case, payload: &mut Vec<u8>) -> Launch {

@@ -40,6 +40,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Environment variables besides this process's own.
     pub variables: Vec<(OsString, OsString)>,
+    /// Folders in which the compiler's libraries may lie, besides those of the loader's path and where toolkits are installed.
+    pub libraries: Vec<PathBuf>,
 }
 
 /// What a helper does.
@@ -97,9 +99,10 @@ fn die() -> ! {
 }
 
 /// The loader's path with folders behind what it has.
-fn loader_path(own: Option<&OsString>, folders: Vec<String>) -> OsString {
-    let own: Vec<PathBuf> = own.into_iter().flat_map(std::env::split_paths).filter(|folder| !folder.as_os_str().is_empty()).collect();
-    std::env::join_paths(own.into_iter().chain(folders.into_iter().map(PathBuf::from))).unwrap_or_default()
+fn loader_path(own: Option<&OsString>, folders: impl IntoIterator<Item = PathBuf>) -> OsString {
+    let own = own.into_iter().flat_map(std::env::split_paths).filter(|folder| !folder.as_os_str().is_empty());
+    let all: Vec<PathBuf> = own.chain(folders).collect();
+    std::env::join_paths(&all).unwrap_or_default()
 }
 
 /// A helper process, killed with all that it started when it is dropped.
@@ -148,7 +151,9 @@ impl Helper {
         // In a group of its own, Ctrl-C is the parent's to handle, and its own children end with it.
         command.process_group(0).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         if role == Role::Compile {
-            command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), jit::folders_with_nvrtc()));
+            let toolkits = jit::folders_with_nvrtc().into_iter().map(PathBuf::from);
+            let folders = toolkits.chain(program.libraries.iter().cloned());
+            command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), folders));
         }
         // What the caller says counts most.
         command.envs(program.variables.iter().cloned());

@@ -44,6 +44,9 @@ pub enum Error {
         /// What it did instead.
         why: String,
     },
+    /// Whoever watched said to stop before the first candidate.
+    #[error("stopped before the first candidate")]
+    Stopped,
     /// The compiler is missing, or broken.
     #[error("nothing can be compiled: {0}")]
     Compiler(String),

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How often whoever watches is asked whether to go on, while nothing happens.
 const TICK: Duration = Duration::from_millis(50);
+/// The same where nothing wakes the thread that asks.
+pub(crate) const BRIEF: Duration = Duration::from_millis(5);
 
 /// How an evaluation is made.
 #[derive(Debug, Clone)]
@@ -116,7 +118,20 @@ pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, obse
         Some(path) => Journal::open(path, &fingerprint)?,
         None => Journal::none(),
     };
-    let stage = Stage::set(&spec, settings, journal.head())?;
+    let halt = Halt::default();
+    let stage = thread::scope(|scope| {
+        let setting = scope.spawn(|| Stage::set(&spec, settings, journal.head(), &halt));
+        while !setting.is_finished() {
+            if observer(&Event::Waiting).is_break() {
+                halt.stop();
+            }
+            thread::sleep(BRIEF);
+        }
+        let stage =
+            setting.join().unwrap_or_else(|_| Err(Error::Reference("could not be measured: a thread of this process failed".into())));
+        // What else went wrong then follows from it.
+        if halt.is_stopped() { Err(Error::Stopped) } else { stage }
+    })?;
     journal.begin(Head {
         journal: VERSION,
         cuinstr: env!("CARGO_PKG_VERSION").into(),
@@ -171,6 +186,33 @@ pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, obse
     Ok(Summary { judgements, wanted, known, prepared, took, losses, limits: stage.limits, device: stage.device, comparison })
 }
 
+/// Stops what goes on before the first candidate.
+#[derive(Debug, Default)]
+struct Halt {
+    is_stopped: AtomicBool,
+    stoppers: Mutex<Vec<Stopper>>,
+    killers: Mutex<Vec<Killer>>,
+}
+
+impl Halt {
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        self.stoppers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Stopper::stop);
+        self.killers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Killer::kill);
+    }
+
+    /// Has it stopped with the rest, if it is not too late.
+    fn stops(&self, bench: Option<&Bench>, compiler: Option<&Compiler>) -> Result<()> {
+        self.stoppers.lock().unwrap_or_else(PoisonError::into_inner).extend(bench.map(Bench::stopper));
+        self.killers.lock().unwrap_or_else(PoisonError::into_inner).extend(compiler.map(Compiler::killer));
+        if self.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
 /// All that candidates are judged by.
 struct Stage {
     benches: Vec<(Bench, Answers)>,
@@ -181,9 +223,9 @@ struct Stage {
 
 impl Stage {
     /// Compiles the reference, starts the workers, and measures it.
-    fn set(spec: &Arc<Spec>, settings: &Settings, head: Option<&Head>) -> Result<Self> {
+    fn set(spec: &Arc<Spec>, settings: &Settings, head: Option<&Head>, halt: &Halt) -> Result<Self> {
         if let Some(arch) = settings.compile_only {
-            let _ = reference(spec, settings, arch)?;
+            let _ = reference(spec, settings, arch, halt)?;
             return Ok(Self { benches: Vec::new(), limits: Vec::new(), arch, device: String::new() });
         }
         let devices = if settings.devices.is_empty() { (0..cuinstr_runtime::device_count()?).collect() } else { settings.devices.clone() };
@@ -197,7 +239,7 @@ impl Stage {
         let mut started = started.into_iter().collect::<Result<Vec<_>>>()?;
         let Some(first) = started.first() else { return Err(Error::Runtime(cuinstr_runtime::Error::NoDevice { ordinal: 0, found: 0 })) };
         let (arch, device) = (first.arch()?, first.device_name()?);
-        let image = reference(spec, settings, arch)?;
+        let image = reference(spec, settings, arch, halt)?;
         let mut benches = Vec::with_capacity(started.len());
         let mut limits: Option<Vec<Limits>> = head.filter(|head| !head.limits.is_empty()).map(|head| head.limits.clone());
         for mut bench in started.drain(..) {
@@ -207,6 +249,7 @@ impl Stage {
                     "would run on GPUs of two kinds ({device}, and {number}: {name}): name those of one kind"
                 )));
             }
+            halt.stops(Some(&bench), None)?;
             let (answers, measured) = bench.measure(&image, settings.by)?;
             limits.get_or_insert(measured);
             benches.push((bench, answers));
@@ -216,9 +259,10 @@ impl Stage {
 }
 
 /// The reference, compiled.
-fn reference(spec: &Spec, settings: &Settings, arch: Arch) -> Result<Arc<Image>> {
+fn reference(spec: &Spec, settings: &Settings, arch: Arch, halt: &Halt) -> Result<Arc<Image>> {
     let order = Order::new(spec, arch, settings.by == By::Fuel);
     let mut compiler = Compiler::start(&settings.program, order, Duration::from_secs_f64(spec.limits.compile))?;
+    halt.stops(None, Some(&compiler))?;
     let name = spec.reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let candidate = Candidate { name: name.clone(), path: name, source: spec.source.clone().into_bytes().into(), origin: None };
     compiler.compile(&candidate)?.map_err(|finding| {

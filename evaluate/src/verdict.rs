@@ -120,7 +120,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn new(verdict: Verdict, message: impl Into<Option<String>>) -> Self {
-        Self { verdict, case: None, by: None, place: None, message: message.into() }
+        Self { verdict, case: None, by: None, place: None, message: message.into().map(cut) }
     }
 
     pub(crate) fn of_case(mut self, name: &str) -> Self {
@@ -129,9 +129,26 @@ impl Finding {
     }
 }
 
+/// Longest message, in bytes: a compiler may say far more.
+const MOST_MESSAGE: usize = 2000;
+
+fn cut(mut text: String) -> String {
+    if text.len() > MOST_MESSAGE {
+        text.truncate((0..=MOST_MESSAGE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
+        text.push_str(" …");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_between_letters() {
+        let message = Finding::new(Verdict::Fault, "ä".repeat(MOST_MESSAGE)).message.unwrap();
+        assert!(message.len() < MOST_MESSAGE + 8 && message.ends_with("ä …"));
+    }
 
     #[test]
     fn a_name_is_what_json_says() {

@@ -8,17 +8,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, ref
 
 from . import _handles, _native
 from ._extents import extents
 from ._native import Failure, Outcome, WrongContext
 
-# What was attached before, so that a guard costs microseconds. Objects that bear no weak reference are kept alive by it: the latest 64.
-_attached_weak: WeakKeyDictionary[Any, Module] = WeakKeyDictionary()
+# What was attached before, so that a guard costs microseconds: by the object's place, with a weak reference that tells it from a later object there.
+# Objects that bear no weak reference are kept alive by it: the latest 64.
+_attached_weak: dict[int, tuple[ReferenceType[Any], Module]] = {}
 _attached: OrderedDict[int, Module] = OrderedDict()
 _MOST_ATTACHED = 64
 _lock = threading.Lock()
+
+_Limits = tuple[float | None, int | None, int | None, bool, float, float, tuple[list[int], list[int]] | None]
 
 
 class Stopped(Failure):
@@ -105,34 +108,34 @@ def attach(
 
 
 def _attach_once(module: Any) -> Module:
+    place = id(module)
+    known = _attached_weak.get(place)
+    if known is not None and known[0]() is module:
+        return known[1]
     if isinstance(module, Module):
         return module
     if isinstance(module, int):
         # Another module may have the same number later.
         return attach(module)
-    with _lock:
-        try:
-            found = _attached_weak.get(module)
-            bears_weak = True
-        except TypeError:
-            found = _attached.get(id(module))
-            bears_weak = False
-        if found is not None:
-            if not bears_weak:
-                _attached.move_to_end(id(module))
-            return found
+    found = _attached.get(place)
+    if found is not None and found._object is module:
+        return found
     made = attach(module)
-    with _lock:
-        if bears_weak:
-            try:
-                # It must not keep alive what it is kept under.
-                _attached_weak[module] = Module(made._native, None)
-                return made
-            except TypeError:
-                pass
-        _attached[id(module)] = made
-        while len(_attached) > _MOST_ATTACHED:
-            _attached.popitem(last=False)
+
+    def forget(gone: ReferenceType[Any]) -> None:
+        # Another object may be there by now.
+        known = _attached_weak.get(place)
+        if known is not None and known[0] is gone:
+            del _attached_weak[place]
+
+    try:
+        # It must not keep alive what it is kept under.
+        _attached_weak[place] = ref(module, forget), Module(made._native, None)
+    except TypeError:
+        with _lock:
+            _attached[place] = made
+            while len(_attached) > _MOST_ATTACHED:
+                _attached.popitem(last=False)
     return made
 
 
@@ -142,28 +145,13 @@ class Guard:
     outcome: Outcome | None
     """How the launch ended; None before it is known."""
 
-    def __init__(
-        self,
-        module: Any,
-        stream: Any = None,
-        *,
-        timeout: float | None,
-        fuel: int | None = None,
-        budget_cycles: int | None = None,
-        count_fuel: bool = False,
-        grace: float = 0.1,
-        begin_within: float = 60.0,
-        grid: Sequence[int] | None = None,
-        block: Sequence[int] | None = None,
-        raises: bool = True,
-    ) -> None:
+    __slots__ = ("_armed", "_limits", "_module", "_raises", "_stream", "outcome")
+
+    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool) -> None:
         self.outcome = None
         self._module = module
         self._stream = stream
-        if (grid is None) != (block is None):
-            raise ValueError("a guard is told grid and block, or neither")
-        known = None if grid is None or block is None else (list(extents(grid, "grid")), list(extents(block, "block")))
-        self._limits = (timeout, fuel, budget_cycles, count_fuel, grace, begin_within, known)
+        self._limits = limits
         self._raises = raises
         self._armed: _native.Armed | None = None
 
@@ -193,8 +181,7 @@ class Guard:
             except Failure:
                 pass
             return
-        armed.launched()
-        outcome = armed.wait(None)
+        outcome = armed.finish()
         self.outcome = outcome
         if outcome is None or outcome.completed:
             return
@@ -248,16 +235,9 @@ def guard(
     and Undrained if it can't be waited for. Ctrl-C cancels the launch and raises KeyboardInterrupt. If the block itself raises, what it
     launched is cancelled.
     """
-    return Guard(
-        module,
-        stream,
-        timeout=timeout,
-        fuel=fuel,
-        budget_cycles=budget_cycles,
-        count_fuel=count_fuel,
-        grace=grace,
-        begin_within=begin_within,
-        grid=grid,
-        block=block,
-        raises=raises,
-    )
+    known: tuple[list[int], list[int]] | None = None
+    if grid is not None and block is not None:
+        known = list(extents(grid, "grid")), list(extents(block, "block"))
+    elif grid is not None or block is not None:
+        raise ValueError("a guard is told grid and block, or neither")
+    return Guard(module, stream, (timeout, fuel, budget_cycles, count_fuel, grace, begin_within, known), raises)

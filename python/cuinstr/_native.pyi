@@ -145,6 +145,8 @@ class Armed:
 
     def launched(self) -> None:
         """The launch was made."""
+    def finish(self) -> Outcome | None:
+        """The launch was made: says so, and waits for the outcome."""
     def cancel(self) -> None:
         """Tells it to stop."""
     def give_up(self) -> None:
@@ -239,6 +241,7 @@ def evaluate(
     baseline: tuple[bool, int, int] | None,
     program: str,
     arguments: list[str],
+    libraries: list[str],
     watch: Callable[[str, str], object],
 ) -> Summary:
     """Judges candidates, and calls `watch` with what happens: a name, and JSON."""

@@ -25,8 +25,10 @@ on where it was when the same command is given again.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
+import pathlib
 import sys
 import time
 from collections import Counter
@@ -114,8 +116,19 @@ def _run(
         baseline,
         sys.executable,
         ["-c", _SERVE],
+        _libraries(),
         watch or (lambda name, text: None),
     )
+
+
+def _libraries() -> list[str]:
+    """Folders in which NVIDIA's own wheels keep libraries, where the loader does not look by itself: NVRTC's among them."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return []
+    places = found.submodule_search_locations or [] if found is not None else []
+    return [str(folder) for place in places for folder in sorted(pathlib.Path(place).glob("*/lib")) if any(folder.glob("libnvrtc.so*"))]
 
 
 class _Bar:
@@ -153,7 +166,10 @@ class _Bar:
         known = f" (and {self._known} known)" if self._known else ""
         bar = "#" * int(20 * share)
         line = f"[{bar:20}] {self._done} of {self._left}{known}, {rate:.1f} a second{rest}: {verdicts}{more}"
-        columns = os.get_terminal_size(self._stream.fileno()).columns if self._stream.isatty() else 200
+        columns = 200
+        if self._stream.isatty():
+            # A terminal that does not know its width says 0.
+            columns = os.get_terminal_size(self._stream.fileno()).columns or 80
         line = line[: max(columns - 1, 20)]
         self._stream.write("\r" + line.ljust(self._width))
         self._stream.flush()

@@ -65,7 +65,7 @@ fn raised(error: &cuinstr_evaluate::Error) -> PyErr {
 
 /// Judges candidates, and calls `watch` with what happens: a name, and JSON or numbers as text.
 #[pyfunction]
-#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, devices, spares, jobs, compile_only, baseline, program, arguments, watch))]
+#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, devices, spares, jobs, compile_only, baseline, program, arguments, libraries, watch))]
 #[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "Python's function gives each a name and a default")]
 pub(crate) fn evaluate(
     py: Python<'_>,
@@ -83,6 +83,7 @@ pub(crate) fn evaluate(
     baseline: Option<(bool, usize, usize)>,
     program: PathBuf,
     arguments: Vec<String>,
+    libraries: Vec<PathBuf>,
     watch: Py<PyAny>,
 ) -> PyResult<Summary> {
     let operators = operators.map(|names| names.iter().map(|name| crate::mutate::operator(name)).collect::<PyResult<Vec<Operator>>>());
@@ -105,7 +106,12 @@ pub(crate) fn evaluate(
         jobs,
         compile_only: compile_only.map(architecture).transpose()?,
         baseline: baseline.map(|(only_timeouts, most, at_a_time)| Baseline { only_timeouts, most, at_a_time }),
-        program: Program { path: Some(program), arguments: arguments.into_iter().map(Into::into).collect(), variables: Vec::new() },
+        program: Program {
+            path: Some(program),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            variables: Vec::new(),
+            libraries,
+        },
     };
     let mut error: Option<PyErr> = None;
     let judged = py.detach(|| {

@@ -129,6 +129,12 @@ impl Armed {
         }
     }
 
+    /// The launch was made: says so, and waits for the outcome.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
+        self.launched(py)?;
+        self.wait(py, None)
+    }
+
     /// Cancels it and gives it its grace time to leave.
     fn give_up(&self, py: Python<'_>) {
         let Some(guard) = &self.guard else { return };

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pickle
+import pty
 import signal
 import subprocess
 import sys
@@ -234,6 +235,15 @@ class Attaching(unittest.TestCase):
         self.assertEqual(len(self.attached), len(modules))
         self.assertEqual(len(_guard._attached), _guard._MOST_ATTACHED)
 
+    def test_what_came_to_the_place_of_another_is_attached_itself(self) -> None:
+        first, second = made("cuda.core._module", "ObjectCode"), made("cuda.core._module", "ObjectCode")
+        _guard._attach_once(first)
+        # As if the first had gone and the second had been put where it was.
+        _guard._attached_weak[id(second)] = _guard._attached_weak[id(first)]
+        _guard._attach_once(second)
+        self.assertEqual(len(self.attached), 2)
+        self.assertIs(_guard._attached_weak[id(second)][0](), second)
+
     def test_a_number_is_attached_each_time(self) -> None:
         _guard._attach_once(77)
         _guard._attach_once(77)
@@ -354,6 +364,27 @@ class Evaluating(unittest.TestCase):
         done = self.run_it("--mutants")
         self.assertEqual(done.returncode, 1)
         self.assertIn("unknown field `both`", done.stderr)
+
+    def test_a_terminal_gets_a_bar_and_a_pipe_does_not(self) -> None:
+        self.needs_nvrtc()
+        for more, is_drawn in ((), True), (("--no-progress",), False):
+            ours, theirs = pty.openpty()
+            process = subprocess.Popen(
+                self.command("--mutants", "3", "--compile-only", "80", *more), stdout=subprocess.PIPE, stderr=theirs, text=True
+            )
+            os.close(theirs)
+            table, _ = process.communicate(timeout=300)
+            drawn = b""
+            try:
+                while piece := os.read(ours, 4096):
+                    drawn += piece
+            except OSError:  # The other end is closed.
+                pass
+            os.close(ours)
+            self.assertEqual(process.returncode, 0, drawn)
+            self.assertIn("3 judged in", table)
+            self.assertNotIn("\r", table)
+            self.assertEqual(b"\r[####################] 3 of 3, " in drawn, is_drawn, drawn)
 
     def test_a_bar_is_drawn_where_somebody_sees_it(self) -> None:
         stream = io.StringIO()

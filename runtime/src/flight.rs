@@ -80,9 +80,15 @@ impl Orders {
         ]
     }
 
-    fn write_to(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
-        let words = self.words();
-        driver::write_words(stream, control, &std::array::from_fn::<_, { Self::WORDS }, _>(|index| (index, words[index])))
+    /// Writes those words that are wanted, in the stream's order.
+    fn write_some(&self, stream: sys::CUstream, control: u64, is_wanted: impl Fn(usize, u64) -> bool) -> Result<(), DriverFault> {
+        let mut chosen = [(0, 0); Self::WORDS];
+        let mut count = 0;
+        for (index, word) in self.words().into_iter().enumerate().filter(|(index, word)| is_wanted(*index, *word)) {
+            chosen[count] = (index, word);
+            count += 1;
+        }
+        driver::write_words(stream, control, &chosen[..count])
     }
 
     /// A control block's first words before anybody armed it: its own flag, no limit but those compiled in, and a trap.
@@ -391,17 +397,24 @@ impl Flight {
         Ok(())
     }
 
-    /// Writes all of the orders to the control block, in the stream's order. Nothing is believed of what it holds: another host's launches
-    /// may have come between.
-    pub(crate) fn send_all_orders(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
-        self.orders().write_to(stream, control)
+    /// Writes the orders to the control block of another host's module, in the stream's order. Little is believed of what it holds, since another
+    /// host's launches may have come between: only that limits which few launches have are absent, as everyone leaves them.
+    pub(crate) fn send_guarded_orders(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
+        let rare = [offset_of!(Orders, budget_cycles) / 8, offset_of!(Orders, fuel) / 8];
+        self.orders().write_some(stream, control, |index, word| word != 0 || !rare.contains(&index))
     }
 
     /// The caller has launched: has the control block forget the orders and marks the end of the launch, both in the stream's order. So the
     /// end is not seen before a launch that nobody guards is safe again.
+    ///
+    /// Each word costs the GPU time, so some stay: the start, which only a deadline counts from; where the flag lies, which holds this launch's
+    /// number or a later one's, but never that of a launch which nobody guards; where the record lies, which is written when a launch is stopped.
     pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
+        let stay = [offset_of!(Orders, start_ns) / 8, offset_of!(Orders, flag) / 8, offset_of!(Orders, record) / 8];
+        let armed = self.orders().words();
         // Not under the lock: a stream that is full makes these wait, and a cancel must get through.
-        let marked = unarmed.write_to(stream, control).and_then(|()| self.end.record(stream));
+        let written = unarmed.write_some(stream, control, |index, word| word != armed[index] && !stay.contains(&index));
+        let marked = written.and_then(|()| self.end.record(stream));
         if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
             return marked;
         }

@@ -151,7 +151,7 @@ impl Attached {
             is_guarded: true,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, limits.grace);
-        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_all_orders(raw, control.address)?));
+        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_guarded_orders(raw, control.address)?));
         if let Err(error) = armed {
             flight.abandon();
             running.forget();

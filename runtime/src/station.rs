@@ -7,7 +7,7 @@ use crate::error::{DriverFault, Error, Poison};
 use crate::flight::{DEVICE_BYTES, Flight, Orders, Shared};
 use crate::watchdog::{Kennel, Watchdog};
 use cudarc::driver::{CudaContext, sys};
-use cuinstr_abi::control::StopRecord;
+use cuinstr_abi::control::{FIRST_LAUNCH, StopRecord};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -21,7 +21,18 @@ const ROUNDS: u64 = 8;
 const COMPARING: Duration = Duration::from_millis(20);
 
 /// Number of the latest launch of the process: no two launches carry the same, so a late cancel hits no other.
-static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+static LAUNCHES: AtomicU32 = AtomicU32::new(FIRST_LAUNCH);
+
+/// A number for a launch. Zero is what an untouched flag holds, and the first is what a launch bears that nobody armed: neither is given, so that
+/// such a launch takes no flag for its own, wherever its block says that the flag lies.
+fn next_number() -> u32 {
+    loop {
+        let number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if number > FIRST_LAUNCH {
+            return number;
+        }
+    }
+}
 
 /// Whose context it is.
 enum Home {
@@ -187,12 +198,7 @@ impl Station {
         };
         idle.push_back(Arc::clone(&flight));
         drop(idle);
-        let mut number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if number == 0 {
-            // Zero is what an untouched flag holds.
-            number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        }
-        Ok((flight, number))
+        Ok((flight, next_number()))
     }
 
     /// A flight begins; `is_unbounded` if its kernel watches no deadline of its own.
@@ -309,5 +315,18 @@ impl Station {
     /// When the device's clock showed this, in the host's terms.
     pub(crate) fn host_time(&self, device_ns: u64) -> Option<Instant> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.host_time(device_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_launch_bears_the_number_of_one_that_nobody_armed() {
+        // Other tests of this process may take numbers, too.
+        LAUNCHES.store(u32::MAX - 1, Ordering::Relaxed);
+        let numbers: Vec<u32> = (0..4).map(|_| next_number()).collect();
+        assert!(numbers.iter().all(|number| *number > FIRST_LAUNCH), "{numbers:?}");
     }
 }

@@ -195,7 +195,10 @@ fn evaluator(folder: &Path) -> ExitCode {
         let sources = many();
         let sources: Vec<(&str, String)> = sources.iter().map(|(name, source)| (name.as_str(), source.clone())).collect();
         let candidates = candidates(folder, &sources)?;
-        all(&spec, &candidates, &settings(&nvrtc, folder)).map(|_| ())
+        // Two workers, as of two devices.
+        let summary = all(&spec, &candidates, &Settings { devices: vec![0, 1], ..settings(&nvrtc, folder) })?;
+        let ran_on = |device| summary.judgements.iter().any(|judgement| judgement.device == Some(device));
+        check(ran_on(0) && ran_on(1), "one of the devices had nothing to do")
     };
     match work() {
         Ok(()) => ExitCode::SUCCESS,
@@ -257,6 +260,18 @@ fn stopped(nvrtc: &Nvrtc) -> Result<(), String> {
     let found: Vec<_> = summary.judgements.iter().map(|judgement| stem(&judgement.candidate)).collect();
     check(found == ["a", "b"] && !summary.is_complete() && since.elapsed() < LONG, format!("{found:?}"))?;
     check(summary.to_string().contains("stopped: 2 are left; the same command goes on"), summary.to_string())?;
+    // The same before the first candidate: the reference runs until it is cancelled.
+    let mut endless = spec.clone();
+    endless.source = acting("waits");
+    let since = Instant::now();
+    let settings_of_its_own = Settings { journal: None, ..settings.clone() };
+    let mut asked = 0;
+    let mut watch = |_: &Event| {
+        asked += 1;
+        if asked > 200 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let told = evaluate(&endless, &candidates, &settings_of_its_own, &mut watch).map_or_else(text, |_| "nothing".into());
+    check(told == "stopped before the first candidate" && since.elapsed() < LONG, told)?;
     // As somebody who gives it up would have it.
     let path = folder.path().join("candidates/c.cu");
     std::fs::write(&path, acting("hangs")).map_err(text)?;
