@@ -100,6 +100,10 @@ pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Component
     sets
 }
 
+/// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
+const MOST_FORKED: usize = 200;
+const MOST_FORKS: usize = 8;
+
 /// Scratch space for one function.
 struct Work<'w, 'a> {
     body: &'w Body<'a>,
@@ -318,45 +322,59 @@ struct Left {
     blocks: Vec<u32>,
     asks: bool,
     count: Option<Count>,
+    /// Values with which the head is reached again, and what counts the rounds that follow one another if they begin so.
+    again: Option<State>,
+    in_a_row: Option<Count>,
 }
 
 fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
-    let left = remaining(work, blocks, head, base, asked);
+    let left = remaining(work, blocks, head, base, asked, None);
     if left.blocks.is_empty() {
         if left.asks {
             return (Proof::Polled, left);
         }
         // Something else ends it: what it counts, a clock, or a callee that asks.
-        let plain = remaining(work, blocks, head, base, Assumption::default());
+        let plain = remaining(work, blocks, head, base, Assumption::default(), None);
         if plain.blocks.is_empty() {
             return (Proof::Counted(NEVER), plain);
         }
         if let Some(count) = plain.count {
             return (Proof::Counted(count), plain);
         }
-        let late = remaining(work, blocks, head, base, only_late);
+        let late = remaining(work, blocks, head, base, only_late, None);
         return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
     }
     if let Some(count) = left.count {
-        let plain = remaining(work, blocks, head, base, only_late);
+        let plain = remaining(work, blocks, head, base, only_late, None);
         return match plain.count {
             Some(count) => (Proof::Counted(count), plain),
             None => (Proof::PolledWithin(count), left),
         };
     }
+    if let Some(count) = fork(work, &left.blocks, head, base, asked) {
+        return (Proof::PolledWithin(count), left);
+    }
     if work.budget == 0 {
         return (Proof::None(Why::TooLarge), left);
     }
-    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked });
+    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, None);
     if trap.blocks.is_empty() || trap.count.is_some() {
         return (Proof::TrapOnly, left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
 }
 
-fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, (base, begun): &(State, bool), assumption: Assumption) -> Left {
+/// The same without an edge, if one is named.
+fn remaining(
+    work: &mut Work<'_, '_>,
+    blocks: &[u32],
+    head: u32,
+    (base, begun): &(State, bool),
+    assumption: Assumption,
+    shut: Option<usize>,
+) -> Left {
     let start = begin(work, head, base);
     let graph = work.body.graph;
     let place = work.place;
@@ -366,12 +384,14 @@ fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, (base, begun): 
     loop {
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
-        let closed = |edge: usize| open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
+        let closed = |edge: usize| shut == Some(edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |found, pass| {
             let counted = count(pass, &found, base, *begun);
-            (found, counted)
+            let in_a_row = found.again.as_ref().filter(|_| shut.is_some()).and_then(|again| count(pass, &found, again, true));
+            (found, (counted, in_a_row))
         });
+        let (counted, in_a_row) = counted;
         asks |= found.asks;
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
         let before = open.as_ref().map(Vec::len);
@@ -393,13 +413,83 @@ fn remaining(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, (base, begun): 
             .collect();
         let is_same = around.len() == blocks.len() && before == Some(within.len());
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted };
+            return Left { blocks: around, asks, count: counted, again: found.again, in_a_row };
         }
         blocks = around;
         let mut within = within;
         within.sort_unstable();
         open = Some(within);
     }
+}
+
+/// Counts rounds of two kinds, told apart by a branch that each passes once. In those of one kind a register counts, which the others leave
+/// alone or move the same way: there are so many of them in all. The others, among themselves, count by a register of their own, which the
+/// first kind moves the same way: it does not come back to where they can be before it has gone all the way round.
+fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool), assumption: Assumption) -> Option<Count> {
+    if blocks.len() > MOST_FORKED {
+        return None;
+    }
+    let graph = work.body.graph;
+    let is_member = |block: u32| blocks.binary_search(&block).is_ok();
+    let mut tried = 0;
+    for &block in blocks {
+        let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
+        let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
+        let &[one, other] = &ways[..] else { continue };
+        if !is_passed_once(work, blocks, head, block) {
+            continue;
+        }
+        tried += 1;
+        if tried > MOST_FORKS {
+            return None;
+        }
+        let ones = remaining(work, blocks, head, base, assumption, Some(other));
+        let others = remaining(work, blocks, head, base, assumption, Some(one));
+        let counts = counts_both(work, &ones, &others).or_else(|| counts_both(work, &others, &ones));
+        if counts.is_some() {
+            return counts;
+        }
+    }
+    None
+}
+
+/// Whether each round passes the block, and no loop inside does.
+fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, block: u32) -> bool {
+    if block == head {
+        return true;
+    }
+    let graph = work.body.graph;
+    let mut without = |out: u32, within: u32| {
+        let nodes: Vec<u32> = blocks.iter().copied().filter(|node| *node != out).collect();
+        let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
+            graph.edges(node).get(nth as usize).map(|edge| (edge.to != out && nodes.binary_search(&edge.to).is_ok()).then_some(edge.to))
+        });
+        sets.iter().any(|set| set.contains(&within))
+    };
+    !without(block, head) && !without(head, block)
+}
+
+/// Rounds of both kinds, if those that pay end and the free ones do not take that back.
+fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left) -> Option<Count> {
+    let (pays, runs) = (paid.count?, free.in_a_row?);
+    let moves = |left: &Left, slot: u32| {
+        let value = left.again.as_ref()?.get(slot)?;
+        value.since.filter(|since| since.slot == slot).map(Since::plain)
+    };
+    let kept = moves(free, pays.slot)?;
+    let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
+    // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
+    let rounds = match (moves(free, runs.slot), moves(paid, runs.slot)) {
+        (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
+            let step = |since: Since| u128::from(since.lo.unsigned_abs().max(since.hi.unsigned_abs()));
+            let way = u128::from(pays.rounds + 1) * step(fast) + 2 * u128::from(runs.rounds + 1) * step(slow);
+            let is_short = way < 1 << work.slice.slots[runs.slot as usize].1.min(64);
+            is_short.then_some(pays.rounds + runs.rounds + 2)
+        }
+        _ => None,
+    };
+    let rounds = rounds.unwrap_or((pays.rounds + 1).saturating_mul(runs.rounds + 1));
+    (is_kept && rounds <= super::count::MOST_TOGETHER).then(|| Count { rounds, slot: u32::MAX, step: 1, ..pays })
 }
 
 /// What holds at the beginning of a round: each register is what it is there.
@@ -494,5 +584,5 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
 fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
     let base = (known.base_of)(round.head)?;
     let late = Assumption { late: true, ..Assumption::default() };
-    remaining(work, &round.blocks, round.head, &(base, false), late).count.filter(|count| count.slot != u32::MAX)
+    remaining(work, &round.blocks, round.head, &(base, false), late, None).count.filter(|count| count.slot != u32::MAX)
 }
