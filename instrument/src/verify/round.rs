@@ -322,9 +322,8 @@ struct Left {
     blocks: Vec<u32>,
     asks: bool,
     count: Option<Count>,
-    /// Values with which the head is reached again, and what counts the rounds that follow one another if they begin so.
+    /// Values with which the head is reached again.
     again: Option<State>,
-    in_a_row: Option<Count>,
 }
 
 fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
@@ -388,10 +387,8 @@ fn remaining(
         let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |found, pass| {
             let counted = count(pass, &found, base, *begun);
-            let in_a_row = found.again.as_ref().filter(|_| shut.is_some()).and_then(|again| count(pass, &found, again, true));
-            (found, (counted, in_a_row))
+            (found, counted)
         });
-        let (counted, in_a_row) = counted;
         asks |= found.asks;
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
         let before = open.as_ref().map(Vec::len);
@@ -413,7 +410,7 @@ fn remaining(
             .collect();
         let is_same = around.len() == blocks.len() && before == Some(within.len());
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, in_a_row };
+            return Left { blocks: around, asks, count: counted, again: found.again };
         }
         blocks = around;
         let mut within = within;
@@ -445,9 +442,14 @@ fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)
         }
         let ones = remaining(work, blocks, head, base, assumption, Some(other));
         let others = remaining(work, blocks, head, base, assumption, Some(one));
-        let counts = counts_both(work, &ones, &others).or_else(|| counts_both(work, &others, &ones));
-        if counts.is_some() {
-            return counts;
+        for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
+            let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
+            // Those that follow one another begin as the one before has left things.
+            let in_a_row = remaining(work, blocks, head, &(again.clone(), true), assumption, Some(shut));
+            let counts = counts_both(work, paid, free, &in_a_row);
+            if counts.is_some() {
+                return counts;
+            }
         }
     }
     None
@@ -470,8 +472,8 @@ fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, block: u32
 }
 
 /// Rounds of both kinds, if those that pay end and the free ones do not take that back.
-fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left) -> Option<Count> {
-    let (pays, runs) = (paid.count?, free.in_a_row?);
+fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -> Option<Count> {
+    let (pays, runs) = (paid.count?, in_a_row.count?);
     let moves = |left: &Left, slot: u32| {
         let value = left.again.as_ref()?.get(slot)?;
         value.since.filter(|since| since.slot == slot).map(Since::plain)
@@ -479,7 +481,7 @@ fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left) -> Option<Count> {
     let kept = moves(free, pays.slot)?;
     let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
     // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
-    let rounds = match (moves(free, runs.slot), moves(paid, runs.slot)) {
+    let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
         (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
             let step = |since: Since| u128::from(since.lo.unsigned_abs().max(since.hi.unsigned_abs()));
             let way = u128::from(pays.rounds + 1) * step(fast) + 2 * u128::from(runs.rounds + 1) * step(slow);
