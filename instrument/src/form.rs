@@ -72,7 +72,7 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
             (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, ..*nest }),
             (None, _) => None,
         };
-        let known = Known { cost: costs[index], may_be_known: may_be_known[index], nest };
+        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest };
         let shape = better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown);
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
             && costs[index].left_alone.is_none()
@@ -94,8 +94,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
 #[derive(Debug, Clone, Copy)]
 struct Known {
     cost: Cost,
-    /// Whether the compiler may know its trips.
-    may_be_known: bool,
+    /// Whether something in its header is known at run time only.
+    is_open: bool,
     /// The nest that it would belong to, if it can.
     nest: Option<Nest>,
 }
@@ -113,7 +113,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
         return Err("it stands in a macro");
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
-    if known.may_be_known {
+    if !known.is_open {
         return known.nest.map(Shape::Foldable).ok_or("nothing can stand in front of it");
     }
     if home.host_too {

@@ -84,7 +84,7 @@ pub(crate) fn weight(home: &Home, index: usize, costs: &[Cost], nest_of: &dyn Fn
     let mut more = String::new();
     // What is in the same count has counted itself.
     let counted = nest_of(index).map(|nest| Nest { begins: None, ..nest });
-    inner(home, index, costs, &|nested| nest_of(nested).filter(|nest| Some(*nest) != counted).is_some(), &mut more, index);
+    inner(home, index, costs, &|nested| nest_of(nested).is_some_and(|nest| Some(nest) != counted), &mut more, index);
     if more.is_empty() {
         format!("{own}u")
     } else if more.len() > MOST_TEXT {

@@ -1,4 +1,4 @@
-//! The text of polls: the one place that knows how a form is spelled. `prelude.cuh` defines what is named here.
+//! The text of polls: the one place that knows how a form is spelled. `prelude/` defines what is named here.
 
 use crate::form::{Chunk, Shape};
 use crate::induction::Relation;

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 
 pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 
-const TEMPLATE: &str = include_str!("prelude.cuh");
+/// One text in three parts: the control block and what a look is; allowances and the forms of loops; functions that the host may run too,
+/// barriers, and a kernel's two ends.
+const TEMPLATE: &str = concat!(include_str!("prelude/control.cuh"), include_str!("prelude/loops.cuh"), include_str!("prelude/kernel.cuh"));
 
 /// Bytes of the record in one string literal.
 const PIECE: usize = 1000;

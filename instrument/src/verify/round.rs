@@ -491,7 +491,7 @@ fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -
         _ => None,
     };
     let rounds = rounds.unwrap_or((pays.rounds + 1).saturating_mul(runs.rounds + 1));
-    (is_kept && rounds <= super::count::MOST_TOGETHER).then(|| Count { rounds, slot: u32::MAX, step: 1, ..pays })
+    (is_kept && rounds <= super::count::MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..pays })
 }
 
 /// What holds at the beginning of a round: each register is what it is there.

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: 0BSD
+// Inserted by cuinstr: the device side of docs/ABI.md. This text may land in anybody's source, without conditions.
+#ifndef __cuinstr_prelude_v1
+#define __cuinstr_prelude_v1
+// NVRTC makes weak words with a name of ours from nothing but an `inline` variable, and takes those from C++17 on.
+#if defined(__CUDACC_RTC__) && defined(__CUDACC_RDC__) && __cplusplus < 201703L
+#error "cuinstr: NVRTC with relocatable device code needs C++17 (--std=c++17)"
+#endif
+// Weak control words under -rdc=true need `inline` variables, which C++11 and C++14 know as an extension only.
+#if defined(__CUDACC_RDC__) && __cplusplus < 201703L
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 3033
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wc++17-extensions"
+#endif
+#endif
+extern "C++" {
+@CONTROL_BLOCK@
+// What is compiled in for hosts that arm nothing. 0 stands for no limit.
+#define __cuinstr_timeout_ns @TIMEOUT_NS@ull
+#define __cuinstr_budget_cycles @BUDGET_CYCLES@ull
+#define __cuinstr_fuel @FUEL@ull
+#define __cuinstr_gate @GATE@
+// Whether threads check at barriers if others of their block have left. Another translation unit's barriers are not in sight.
+#if defined(__CUDACC_RDC__)
+#define __cuinstr_barriers 1
+#else
+#define __cuinstr_barriers @BARRIERS@
+#endif
+#define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
+// Iterations, by weight, between two looks of one function activation: at first, at most, both as powers of two; how many are too few to
+// cut a loop into; and the time that they should take. Debug builds look at each.
+#ifdef __CUDACC_DEBUG__
+#define __cuinstr_first_pace 0u
+#define __cuinstr_most_pace 0u
+#define __cuinstr_nest 0u
+#define __cuinstr_short 1u
+#else
+#define __cuinstr_first_pace @FIRST_PACE@u
+#define __cuinstr_most_pace @MOST_PACE@u
+#define __cuinstr_nest @NEST@u
+#define __cuinstr_short @SHORT@u
+#endif
+#define __cuinstr_chunk (1u << __cuinstr_first_pace)
+#define __cuinstr_most (1u << __cuinstr_most_pace)
+// In units of 1024 ns.
+#define __cuinstr_gap @GAP@u
+// For loops of ours around the user's own, in front of which a pragma to unroll may stand.
+#define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
+#define __cuinstr_rolled _Pragma("unroll 1")
+// One definition a program: static where a translation unit is the program, merged by nvlink where it is not.
+#ifdef __CUDACC_RDC__
+#define __cuinstr_shared_definition inline
+#else
+#define __cuinstr_shared_definition static
+#endif
+#define __cuinstr_device static __device__ __attribute__((unused)) __forceinline__
+#if __cplusplus >= 201402L
+#define __cuinstr_constexpr constexpr
+#define __cuinstr_evaluated_by_compiler __builtin_is_constant_evaluated()
+#else
+#define __cuinstr_constexpr
+#define __cuinstr_evaluated_by_compiler false
+#endif
+#define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
+__cuinstr_shared_definition __device__ unsigned int cuinstr_flag_v1 = 0u;
+__cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
+    1u, 0u, 1u, 0u, &cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
+
+// Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
+// loops, since it may lie in host memory. At a kernel's two ends, where every thread passes once, the narrower scope is half the price,
+// and what it could miss there the clocks and loops do not. All other words were written before the launch, in the order of its stream, and are read as any data.
+__cuinstr_device unsigned int __cuinstr_load(const unsigned int* word) {
+  unsigned int value;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#else
+  asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#endif
+  return value;
+}
+__cuinstr_device unsigned int __cuinstr_load_near(const unsigned int* word) {
+  unsigned int value;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#else
+  asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
+#endif
+  return value;
+}
+__cuinstr_device unsigned long long __cuinstr_load(const unsigned long long* word) {
+  unsigned long long value;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word));
+#else
+  asm volatile("ld.volatile.u64 %0, [%1];" : "=l"(value) : "l"(word));
+#endif
+  return value;
+}
+__cuinstr_device unsigned long long __cuinstr_now() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+__cuinstr_device unsigned long long __cuinstr_cycles() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return now;
+}
+__cuinstr_device unsigned int __cuinstr_thread() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+// The end of this thread. After the call to __cuinstr_stop nothing lives on, so the cold side costs the hot one no registers.
+#define __cuinstr_leave() \
+  do {                    \
+    asm volatile("exit;"); \
+    __builtin_unreachable(); \
+  } while (0)
+
+// Names this block of this launch, so that words in shared memory left by another block are not taken for ours.
+__cuinstr_device unsigned long long __cuinstr_tag() {
+  unsigned long long grid;
+  asm("mov.u64 %0, %%gridid;" : "=l"(grid));
+  const unsigned long long block = ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned long long mixed = (grid * 0x9e3779b97f4a7c15ull) ^ ((block + 1ull) * 0xd1342543de82ef95ull);
+  return mixed ^ (mixed >> 29) ^ 0x63756e7374727631ull;
+}
+// What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
+// from ours by its value.
+#if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
+struct __attribute__((aligned(16))) __cuinstr_block {
+#if __cuinstr_barriers
+  unsigned long long mine;
+  unsigned long long left;
+#endif
+#if __cuinstr_clocks
+  unsigned long long tag;
+  unsigned long long start_ns;
+  unsigned long long start_cycles;
+#endif
+#if __cuinstr_gate
+  unsigned int ended;
+#endif
+};
+__cuinstr_shared_definition __device__ __attribute__((unused)) volatile __cuinstr_block* __cuinstr_this_block() {
+  __shared__ __cuinstr_block block;
+  return &block;
+}
+#endif
+#if __cuinstr_clocks
+// Threads that do this at once write times that differ by less than the compiled-in limits can tell.
+__cuinstr_device void __cuinstr_enter_block(volatile __cuinstr_block* block) {
+  block->start_ns = __cuinstr_now();
+  block->start_cycles = __cuinstr_cycles();
+  __threadfence_block();
+  block->tag = __cuinstr_tag();
+  __threadfence_block();
+}
+// In a kernel that was not rewritten (a library's, calling our functor) nobody entered: the first poll does.
+__cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
+  volatile __cuinstr_block* block = __cuinstr_this_block();
+  if (block->tag != __cuinstr_tag()) __cuinstr_enter_block(block);
+  return block;
+}
+#endif
+#if __cuinstr_barriers
+// What a thread that leaves writes for its block. A block of the same launch may have left it there before: then the launch is being
+// stopped all the same.
+__cuinstr_device unsigned long long __cuinstr_left_word() { return 0x63756e7374720000ull + cuinstr_control_v1.launch; }
+#endif
+
+__cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
+  return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
+}
+// The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
+// the record is out: device memory can't be read afterwards.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
+  __cuinstr_control* control = &cuinstr_control_v1;
+  const unsigned int launch = control->launch;
+  const bool trap = control->action == 0u;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  const unsigned int mask = __match_any_sync(__activemask(), site);
+#else
+  const unsigned int mask = __ballot_sync(__activemask(), 1);
+#endif
+  unsigned int lanes_below;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
+  if ((mask & lanes_below) == 0u) {
+    __cuinstr_stop_record* record = __cuinstr_record();
+    const unsigned long long threads = (unsigned long long)__popc(mask);
+    if (atomicCAS(&record->claimed, 0u, launch) == 0u) {
+      record->site = site;
+      record->why = why;
+      record->block[0] = blockIdx.x;
+      record->block[1] = blockIdx.y;
+      record->block[2] = blockIdx.z;
+      record->thread[0] = threadIdx.x;
+      record->thread[1] = threadIdx.y;
+      record->thread[2] = threadIdx.z;
+      const unsigned long long start = __cuinstr_load(&control->start_ns);
+      record->elapsed_ns = start == 0ull ? 0ull : __cuinstr_now() - start;
+#if __cuinstr_budget_cycles
+      record->elapsed_cycles = __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles;
+#endif
+      if (control->host_record != nullptr) {
+        __cuinstr_stop_record* host = control->host_record;
+        host->claimed = launch;
+        host->site = site;
+        host->why = why;
+        for (int axis = 0; axis < 3; ++axis) {
+          host->block[axis] = record->block[axis];
+          host->thread[axis] = record->thread[axis];
+        }
+        host->elapsed_ns = record->elapsed_ns;
+        host->elapsed_cycles = record->elapsed_cycles;
+        __threadfence_system();
+        *(volatile unsigned int*)&host->published = launch;
+        __threadfence_system();
+      }
+      __threadfence();
+      *(volatile unsigned int*)&record->published = launch;
+    }
+    atomicAdd(&record->threads, threads);
+    unsigned int slot = (unsigned int)(site >> 1) % 64u;
+    __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
+      if (probes == 64u) {
+        atomicAdd(&record->unlisted, threads);
+        break;
+      }
+      const unsigned long long there = atomicCAS(&record->sites[slot].site, 0ull, site);
+      if (there == 0ull || there == site) {
+        atomicAdd(&record->sites[slot].threads, threads);
+        break;
+      }
+      slot = (slot + 1u) % 64u;
+    }
+  }
+  // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
+  if (__cuinstr_load(control->flag) != launch) {
+    __threadfence_system();
+    *(volatile unsigned int*)control->flag = launch;
+  }
+  if (trap) {
+    __threadfence_system();
+    // A record that another thread has claimed is waited for, but not for longer than a millisecond.
+    const unsigned long long since = __cuinstr_now();
+    while (__cuinstr_load(&__cuinstr_record()->published) == 0u && __cuinstr_now() - since < 1000000ull) {
+    }
+    asm volatile("trap;");
+  }
+}
+
+__cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
+__cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
+// The launch begins at the first look at its clock; whoever is first sets it for all.
+__cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
+  const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
+  if (start != 0ull) return start;
+  const unsigned long long first = atomicCAS(&cuinstr_control_v1.start_ns, 0ull, now);
+  if (first != 0ull) return first;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned long long*)&cuinstr_control_v1.host_record->start_ns = now;
+  return now;
+}
+// The reason to stop, or 0. Two clocks of one launch may differ by a tick, so a start that lies ahead is no deadline passed.
+__cuinstr_device unsigned int __cuinstr_due(bool asked) {
+  unsigned int why = asked ? 1u : 0u;
+  const unsigned long long timeout = cuinstr_control_v1.timeout_ns;
+  if (timeout != 0ull) {
+    const unsigned long long now = __cuinstr_now();
+    const unsigned long long start = __cuinstr_start(now);
+    if (why == 0u && now > start && now - start >= timeout) why = 2u;
+  }
+#if __cuinstr_timeout_ns
+  else {
+    const unsigned long long now = __cuinstr_now();
+    const unsigned long long start = __cuinstr_entered_block()->start_ns;
+    if (why == 0u && now > start && now - start >= __cuinstr_timeout_ns) why = 2u;
+  }
+#endif
+#if __cuinstr_budget_cycles
+  const unsigned long long armed = cuinstr_control_v1.budget_cycles;
+  if (why == 0u && __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles >= (armed != 0ull ? armed : __cuinstr_budget_cycles)) why = 3u;
+#endif
+  return why;
+}
+
+// A site with an odd id stands where leaving is not defined: its threads say that they should stop, and go on.
+__cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
+  if ((site & 1ull) == 0ull) {
+#if __cuinstr_barriers
+    __cuinstr_this_block()->left = __cuinstr_left_word();
+    __threadfence_block();
+#endif
+    __cuinstr_stop(site, why);
+    __cuinstr_leave();
+  } else if (why != 1u || cuinstr_control_v1.action == 0u) {
+    __cuinstr_stop(site, why);
+  }
+}
+
+#if __cuinstr_fuel
+// One word a thread: what is left in the low 40 bits, above them a part of the tag, for threads that no kernel of ours filled up.
+__cuinstr_shared_definition __device__ __attribute__((unused)) unsigned long long* __cuinstr_tank() {
+  __shared__ unsigned long long tanks[1024];
+  return tanks + __cuinstr_thread();
+}
+__cuinstr_device unsigned long long __cuinstr_full_tank() {
+  const unsigned long long armed = cuinstr_control_v1.fuel;
+  const unsigned long long fuel = armed != 0ull ? armed : __cuinstr_fuel;
+  return (__cuinstr_tag() & ~0xffffffffffull) | (fuel < 0xffffffffffull ? fuel : 0xffffffffffull);
+}
+#endif
+// Each iteration costs one unit. A full tank of 2^40 - 1 is no limit and is not drawn from.
+__cuinstr_device void __cuinstr_burn(unsigned long long site) {
+#if __cuinstr_fuel
+  unsigned long long* tank = __cuinstr_tank();
+  unsigned long long level = *tank;
+  if (((level ^ __cuinstr_tag()) & ~0xffffffffffull) != 0ull) level = __cuinstr_full_tank();
+  const unsigned long long left = level & 0xffffffffffull;
+  if (left == 0ull) __cuinstr_end_thread(site, 4u);
+  if (left != 0ull && left != 0xffffffffffull) --level;
+  *tank = level;
+#else
+  (void)site;
+#endif
+}
+
+__cuinstr_device void __cuinstr_look(unsigned long long site) {
+  const unsigned int why = __cuinstr_due(__cuinstr_asked());
+  if (why != 0u) __cuinstr_end_thread(site, why);
+}
+// A poll at each iteration.
+__cuinstr_device void __cuinstr_poll(unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_look(site);
+}

@@ -1,0 +1,196 @@
+// The same with a fixed pace, for functions that the host or the compiler may run, too.
+__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  if (__cuinstr_chunk > 1u && left > weight) {
+    left -= weight;
+  } else {
+    left = __cuinstr_chunk;
+    __cuinstr_look(site);
+  }
+}
+// After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
+// so in shared memory, which is asked at a fraction of the flag's price, and have told why: this thread is only counted, at its site's first
+// slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `left` is what others wrote there.
+#define __cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)                                                  \
+  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b64 left, awaited, record, slot, found;\n\t" __cuinstr_load                                 \
+               "setp.ne.b64 stays, left, awaited;\n\t@stays bra passed;\n\t"                                                                         \
+               "ld.global.b64 record, [cuinstr_control_v1+64];\n\tsetp.ne.b64 other, record, 0;\n\t@other bra given;\n\t"                          \
+               "mov.b64 record, cuinstr_control_v1;\n\tcvta.global.u64 record, record;\n\tadd.u64 record, record, 72;\n"                           \
+               "given:\n\tred.add.u64 [record+80], 1;\n\tshr.u64 slot, %0, 1;\n\tand.b64 slot, slot, 63;\n\tshl.b64 slot, slot, 4;\n\t"              \
+               "add.u64 slot, slot, record;\n\tatom.cas.b64 found, [slot+96], 0, %0;\n\tsetp.eq.b64 other, found, 0;\n\t@other bra listed;\n\t"      \
+               "setp.eq.b64 other, found, %0;\n\t@other bra listed;\n\tred.add.u64 [record+88], 1;\n\texit;\n"                                     \
+               "listed:\n\tred.add.u64 [slot+104], 1;\n\texit;\n"                                                                                 \
+               "passed:\n\t}"                                                                                                                        \
+               :                                                                                                                               \
+               : "l"(__cuinstr_site), "r"(__cuinstr_where), "l"(__cuinstr_what)                                                                 \
+               : "memory")
+__cuinstr_device void __cuinstr_barrier(unsigned long long site) {
+#if __cuinstr_barriers
+  if ((site & 1ull) == 0ull) {
+    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->left);
+    __cuinstr_leave_if_left("mov.b64 awaited, %2;\n\tld.volatile.shared.b64 left, [%1];\n\t", site, where, __cuinstr_left_word());
+  }
+#else
+  (void)site;
+#endif
+}
+// The same in a kernel's own body, whose threads have all written their launch's word at its entry: no thread passes the barrier before
+// each of its block has.
+__cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
+#if __cuinstr_barriers
+  if ((site & 1ull) == 0ull) {
+    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->mine);
+    __cuinstr_leave_if_left("ld.volatile.shared.v2.b64 {awaited, left}, [%1];\n\t", site, where, 0ull);
+  }
+#else
+  (void)site;
+#endif
+}
+// A call of a recursive function.
+__cuinstr_device void __cuinstr_call(unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_look(site);
+}
+
+// The same for functions that the host runs too, or the compiler itself.
+__cuinstr_everywhere void __cuinstr_poll_hd(unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_poll(site);
+#else
+  (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int weight, unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(left, weight, site);
+#else
+  (void)left, (void)weight, (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(allowance, weight, site);
+#else
+  (void)allowance, (void)weight, (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, unsigned int weight, unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) {
+    run += weight;
+    if (run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
+  }
+#else
+  (void)run, (void)left, (void)weight, (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_barrier(site);
+#else
+  (void)site;
+#endif
+}
+__cuinstr_everywhere void __cuinstr_call_hd(unsigned long long site) {
+#ifdef __CUDA_ARCH__
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_call(site);
+#else
+  (void)site;
+#endif
+}
+// In the body of a macro nobody knows whose activation it will be: where the function declares no allowance, this is what the name
+// `__cuinstr_left` finds, and each iteration polls.
+struct __cuinstr_no_allowance {};
+__attribute__((unused)) static constexpr __cuinstr_no_allowance __cuinstr_left = {};
+__cuinstr_everywhere void __cuinstr_tick_hd(const __cuinstr_no_allowance&, unsigned int, unsigned long long site) { __cuinstr_poll_hd(site); }
+
+// What a kernel does first.
+__cuinstr_device void __cuinstr_begin() {
+#if __cuinstr_clocks
+  __cuinstr_enter_block(__cuinstr_this_block());
+#endif
+#if __cuinstr_gate
+  // The one barrier that is ever added stands where no thread of the block can yet be at another.
+  if (__cuinstr_thread() == 0u) __cuinstr_this_block()->ended = 0u;
+  __syncthreads();
+#endif
+#if __cuinstr_barriers
+  __cuinstr_this_block()->mine = __cuinstr_left_word();
+#endif
+#if __cuinstr_fuel
+  *__cuinstr_tank() = __cuinstr_full_tank();
+#endif
+}
+// When the launch begins, which one thread of a block can tell; a kernel without a loop does not need it before its end.
+__cuinstr_device void __cuinstr_begin_clock() {
+  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+}
+// What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
+// if all did, the warps of a short kernel would wait in line for the one word that the flag is.
+__cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
+#if __cuinstr_gate
+  // A thread that is done sleeps and polls until its whole block is done.
+  const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
+  atomicAdd((unsigned int*)&__cuinstr_this_block()->ended, 1u);
+  while (__cuinstr_this_block()->ended < threads) {
+    const unsigned int reason = __cuinstr_due(__cuinstr_asked());
+    if (reason != 0u) {
+      // Its own work is done, so under `leave` it just goes: the host sees that the launch was asked to stop.
+      if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, reason);
+      break;
+    }
+#if __CUDA_ARCH__ >= 700
+    __nanosleep(1000u);
+#endif
+  }
+#endif
+#if __cuinstr_fuel
+  if (cuinstr_control_v1.count_fuel != 0u) {
+    const unsigned long long left = *__cuinstr_tank() & 0xffffffffffull;
+    atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
+  }
+#endif
+#if __cuinstr_clocks
+  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
+#else
+  if ((threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
+  if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
+  const bool asked = __cuinstr_asked_near();
+  unsigned int why = asked ? 1u : 0u;
+  // One thread of a block can tell whether a deadline has passed.
+  if (cuinstr_control_v1.timeout_ns != 0ull && threadIdx.x == 0u) why = __cuinstr_due(asked);
+#endif
+  if (why == 0u) return;
+  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
+  const unsigned int launch = cuinstr_control_v1.launch;
+  // The host's own copy lies across the bus, so few write it.
+  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
+  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+}
+// Stands first in a kernel: blocks of a stopped launch that begin late leave at once, and its destructor asks on every way out.
+struct __cuinstr_kernel {
+  unsigned long long exit_site;
+  __device__ __forceinline__ __cuinstr_kernel(unsigned long long entry_site, unsigned long long exit) : exit_site(exit) {
+    // Read first and looked at last: what else there is to read is then waited for at the same time.
+    const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
+    __cuinstr_begin();
+    __cuinstr_begin_clock();
+    if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
+  }
+  __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }
+};
+// The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
+struct __cuinstr_short_kernel {
+  unsigned long long exit_site;
+  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) { __cuinstr_begin(); }
+  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site); }
+};
+}
+#if defined(__CUDACC_RDC__) && __cplusplus < 201703L
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+#pragma nv_diagnostic pop
+#endif
+#endif
