@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) record: Option<String>,
     /// The same for the host half, which has no device memory to read it from.
     pub(super) rows: Option<String>,
+    /// The site map itself, if there are sites.
+    pub(super) sites: Option<serde_json::Value>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
     /// Gaps and refusals, one line each.
@@ -131,6 +133,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
         rows: (!sites.sites.is_empty()).then(|| half::rows(&sites, &options.limits)),
+        sites: serde_json::to_value(&sites).ok().filter(|_| !sites.sites.is_empty()),
         barriers: prelude::has_barriers(&sites),
         said: said(name, bytes, &diagnostics),
         refused: false,

@@ -33,6 +33,9 @@ use std::path::{Component, Path, PathBuf};
 /// Folders that compilers search by themselves; naming them again changes nothing.
 const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
 
+/// The toolkit's libraries of device code, below its folder of headers: cooperative groups, CUB, Thrust and libcu++, which newer toolkits keep together.
+const LIBRARIES: [&str; 6] = ["cooperative_groups.h", "cooperative_groups", "cccl", "cub", "thrust", "cuda"];
+
 /// What files of a view are called that hold what was said.
 const SAID: &str = "said-";
 
@@ -60,12 +63,26 @@ struct Plan {
     main: (usize, OsString),
     quote: Vec<Option<usize>>,
     include: Vec<Option<usize>>,
+    systems: Vec<Option<usize>>,
     forced: Vec<Option<(usize, OsString)>>,
     /// Folders whose headers are the toolkit's or the system's.
     system: Vec<OsString>,
+    /// What of it is rewritten all the same: the toolkit's libraries of device code.
+    libraries: Vec<OsString>,
     /// Files of the tree, without links, and what is known of them.
     files: Vec<(OsString, Facts)>,
     has_prelude: bool,
+    /// What the view was made by, and the words of the call.
+    key: String,
+    words: Vec<OsString>,
+}
+
+impl Plan {
+    /// Whether the file, by its path without links, is left as it is.
+    fn is_system(&self, file: &Path) -> bool {
+        let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
+        is_in(&self.system) && !is_in(&self.libraries)
+    }
 }
 
 impl View {
@@ -87,7 +104,13 @@ impl View {
         // What an attempt that failed left would be in the way.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).map_err(failed)?;
-        let plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        let mut plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        // A pass for each architecture is the same unit; one with other names defined is another.
+        let defined =
+            call.words().iter().filter(|word| word.as_bytes().starts_with(b"-D") && !word.as_bytes().starts_with(b"-D__CUDA_ARCH_"));
+        let defined: Vec<_> = defined.collect();
+        plan.key = format!("{:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced, defined));
+        plan.words = call.words().to_vec();
         fs::write(&plan_path, serde_json::to_vec(&plan).map_err(|error| failed(error.into()))?).map_err(failed)?;
         Ok(Self::new(folder, plan))
     }
@@ -114,6 +137,11 @@ impl View {
     /// What takes the place of that folder of `-I`; `None`: itself.
     pub(super) fn include(&self, index: usize) -> Option<PathBuf> {
         self.plan.include[index].map(|root| self.root(root))
+    }
+
+    /// What takes the place of that folder of `-isystem`; `None`: itself.
+    pub(super) fn system(&self, index: usize) -> Option<PathBuf> {
+        self.plan.systems[index].map(|root| self.root(root))
     }
 
     /// What takes the place of that forced include; `None`: itself.
@@ -165,13 +193,14 @@ impl View {
         let mut missed = Vec::new();
         for (name, _) in names {
             if let Some((root, rest)) = self.inside(name) {
-                if self.facts(root, &rest).is_none() && Path::new(&self.plan.roots[root].1).join(&rest).is_file() {
+                let file = Path::new(&self.plan.roots[root].1).join(&rest);
+                if self.facts(root, &rest).is_none() && file.is_file() && !self.is_system(file.as_os_str().as_bytes()) {
                     missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
                 }
             } else if !self.is_system(name) {
                 // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
                 let name = Path::new(OsStr::from_bytes(name));
-                let folders = call.quote.iter().chain(&call.include);
+                let folders = call.quote.iter().chain(&call.include).chain(&call.system);
                 let found =
                     folders.filter_map(|folder| Some((folder, name.strip_prefix(folder).ok()?))).max_by_key(|(folder, _)| folder.len());
                 missed.extend(found.map(|(root, rest)| Missed { root: root.clone(), rest: rest.as_os_str().to_owned() }));
@@ -184,7 +213,7 @@ impl View {
         // The prelude is ours.
         let is_ours = Path::new(OsStr::from_bytes(name)).starts_with(&self.folder);
         let Ok(file) = Path::new(OsStr::from_bytes(name)).canonicalize() else { return true };
-        is_ours || !file.is_file() || self.plan.system.iter().any(|folder| file.starts_with(folder))
+        is_ours || !file.is_file() || self.plan.is_system(&file)
     }
 
     /// Says what there is to say about the files that were read, each once a session, and whether one of them must not be compiled.
@@ -231,6 +260,48 @@ impl View {
     }
 }
 
+/// What became of one source's files.
+#[derive(Debug)]
+pub(super) struct UnitFiles {
+    /// What the view was made by.
+    pub(super) key: String,
+    pub(super) source: PathBuf,
+    /// The preprocessor's words.
+    pub(super) words: Vec<OsString>,
+    pub(super) files: Vec<CoveredFile>,
+}
+
+/// One file.
+#[derive(Debug)]
+pub(super) struct CoveredFile {
+    pub(super) path: PathBuf,
+    pub(super) rewritten: bool,
+    pub(super) sites: Option<serde_json::Value>,
+    pub(super) said: String,
+}
+
+/// All units of the session. Where a pass was repeated with more files, the last time counts.
+pub(super) fn units(session: &Path) -> Vec<UnitFiles> {
+    let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
+    for entry in fs::read_dir(session).into_iter().flatten().flatten() {
+        let Ok(bytes) = fs::read(entry.path().join("plan.json")) else { continue };
+        let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { continue };
+        let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
+        let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
+            path: path.into(),
+            rewritten: facts.rewritten,
+            sites: facts.sites,
+            said: facts.said,
+        });
+        let unit = UnitFiles { key: plan.key.clone(), source, words: plan.words, files: files.collect() };
+        let count = unit.files.len();
+        if units.get(&plan.key).is_none_or(|(before, _)| *before < count) {
+            units.insert(plan.key, (count, unit));
+        }
+    }
+    units.into_values().map(|(_, unit)| unit).collect()
+}
+
 /// All that was said in the session, in no order that matters.
 pub(super) fn said(session: &Path) -> BTreeSet<String> {
     let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -262,6 +333,7 @@ struct Builder<'a> {
     plan: Plan,
     quote: Vec<Searched>,
     include: Vec<Searched>,
+    systems: Vec<Searched>,
     system_folders: Vec<PathBuf>,
     /// Files by their paths without links in folders, and those that they are without any links.
     files: BTreeMap<PathBuf, PathBuf>,
@@ -286,6 +358,7 @@ impl<'a> Builder<'a> {
             plan: Plan::default(),
             quote: Vec::new(),
             include: Vec::new(),
+            systems: Vec::new(),
             system_folders: Vec::new(),
             files: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -299,8 +372,14 @@ impl<'a> Builder<'a> {
         };
         let system = builder.system(call);
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
+        if knowledge.settings.system_headers {
+            let toolkits = system.iter().filter(|folder| folder.join("cuda_runtime.h").is_file());
+            let parts = toolkits.flat_map(|folder| LIBRARIES.iter().map(move |name| folder.join(name)));
+            builder.plan.libraries = parts.filter_map(|path| path.canonicalize().ok()).map(PathBuf::into_os_string).collect();
+        }
         builder.quote = call.quote.iter().map(|folder| builder.searched(folder, &system)).collect();
         builder.include = call.include.iter().map(|folder| builder.searched(folder, &system)).collect();
+        builder.systems = call.system.iter().map(|folder| builder.searched(folder, &system)).collect();
         builder
     }
 
@@ -322,7 +401,7 @@ impl<'a> Builder<'a> {
 
     fn searched(&mut self, spelled: &OsStr, system: &[PathBuf]) -> Searched {
         match Path::new(spelled).canonicalize() {
-            Ok(real) if real.is_dir() && !system.iter().any(|folder| real.starts_with(folder)) => {
+            Ok(real) if real.is_dir() && (!system.iter().any(|folder| real.starts_with(folder)) || self.holds_libraries(&real)) => {
                 Searched::Root(self.root_of(spelled, real))
             }
             other => {
@@ -330,6 +409,12 @@ impl<'a> Builder<'a> {
                 Searched::System(self.system_folders.len() - 1)
             }
         }
+    }
+
+    /// Whether libraries that are rewritten lie in the folder, or it in one.
+    fn holds_libraries(&self, folder: &Path) -> bool {
+        let mut libraries = self.plan.libraries.iter().map(Path::new);
+        libraries.any(|library| folder.starts_with(library) || library.parent() == Some(folder))
     }
 
     /// The number of the folder, which a path spells like this.
@@ -410,9 +495,14 @@ impl<'a> Builder<'a> {
         if self.texts.contains_key(&target) {
             return Ok(());
         }
-        let is_system = self.plan.system.iter().any(|folder| target.starts_with(folder));
+        let is_system = self.plan.is_system(&target);
         let spelled = Path::new(&self.plan.roots[place.root].0).join(&place.rest);
-        let unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        let mut unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        if self.plan.libraries.iter().any(|library| target.starts_with(library)) {
+            // Gaps in libraries are nothing that the user could mend.
+            unit.facts.said.clear();
+            unit.facts.refused = false;
+        }
         self.has_barriers |= unit.facts.barriers;
         self.plan.has_prelude |= unit.facts.rewritten;
         self.prelude_parts.extend(unit.facts.record.clone());
@@ -476,7 +566,7 @@ impl<'a> Builder<'a> {
         if let Some(known) = self.angled.get(name) {
             return known.clone();
         }
-        let include = self.include.clone();
+        let include: Vec<_> = self.include.iter().chain(&self.systems).copied().collect();
         let found = match self.search(&include, path) {
             Found::Here(place) => Some(place),
             Found::InSystem | Found::Nowhere => None,
@@ -491,7 +581,7 @@ impl<'a> Builder<'a> {
                 Searched::Root(root) => {
                     let place = Place { root, rest: path.to_owned() };
                     if self.exists(&place) {
-                        return Found::Here(place);
+                        return if self.is_system(&place) { Found::InSystem } else { Found::Here(place) };
                     }
                 }
                 Searched::System(index) if self.system_folders[index].join(path).is_file() => return Found::InSystem,
@@ -518,7 +608,7 @@ impl<'a> Builder<'a> {
 
     fn is_system(&self, place: &Place) -> bool {
         let file = self.root(place.root).join(&place.rest).canonicalize().unwrap_or_default();
-        self.plan.system.iter().any(|folder| file.starts_with(folder))
+        self.plan.is_system(&file)
     }
 
     /// Makes folders, links and the prelude.
@@ -540,7 +630,8 @@ impl<'a> Builder<'a> {
         }
         // The neighbours: what no source names by its text may still be asked for, by a system's header where folders are searched for it, and
         // anywhere by a source that has a macro make the name.
-        let searched: Vec<PathBuf> = self.quote.iter().chain(&self.include).filter_map(|folder| self.searched_root(folder)).collect();
+        let searched: Vec<PathBuf> =
+            self.quote.iter().chain(&self.include).chain(&self.systems).filter_map(|folder| self.searched_root(folder)).collect();
         let needs_all = |folder: &Path| self.has_others || searched.iter().any(|root| folder.starts_with(root));
         for folder in self.folders.iter().filter(|folder| needs_all(folder)) {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -561,13 +652,14 @@ impl<'a> Builder<'a> {
             Searched::Root(root) => self.folders.contains(Path::new(&self.plan.roots[root].1)).then_some(root),
             Searched::System(_) => None,
         };
-        let (quote, include) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
+        let (quote, include): (Vec<_>, Vec<_>) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
+        let systems = self.systems.iter().map(replaced).collect();
         if self.plan.has_prelude {
             let mut text = prelude::device_side(&self.knowledge.settings.options(), self.has_barriers);
             text.extend(self.prelude_parts.iter().map(String::as_str));
             fs::write(self.folder.join("prelude.cuh"), text)?;
         }
-        (self.plan.quote, self.plan.include) = (quote, include);
+        (self.plan.quote, self.plan.include, self.plan.systems) = (quote, include, systems);
         Ok(self.plan)
     }
 }
