@@ -135,8 +135,6 @@ __cuinstr_once image* find_image(void* handle, context* home) {
     made->launch = words.launch;
     words.action = set.leave ? 1 : 0;
     if (set.fuel != 0) words.fuel = set.fuel;
-    // What the environment asks takes the place of what was compiled in.
-    if ((set.timeout_ns != 0 || set.limit_count != 0) && compiled_with('t')) words.timeout_ns = ~0ull;
     words.host_record = home->memory + address((char*)&at.memory->records[made->index] - (char*)at.memory);
     made->works = cuda.to_device(made->control_at, &words, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0;
     ++at.image_count;
@@ -256,9 +254,15 @@ __cuinstr_once int launch(launch_call& call) {
   it.what = on.what;
   it.where.file = place.file;
   it.where.line = u32(place.line);
-  const bool marked = cuda.write(call.stream, word, number, 0) == 0;
+  // The launch's own clock stops it if nothing else runs that began later, and needs no driver for it: one that is busy with a full stream, or with
+  // loading a kernel while another one hangs, lets nobody through. What a launch that goes around us finds is no clock.
+  const address control_at = on.what->home->control_at;
+  const u64 limit = on.what->timeout_ns != 0 ? on.what->timeout_ns : asked().timeout_ns != 0 || asked().limit_count == 0 ? 0 : compiled_with('t') ? ~0ull : 0;
+  const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(word, number, 2)};
+  const memory_write after[] = {write_of(control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
+  const bool marked = cuda.write_all(call.stream, 3, before, 0) == 0;
   const int result = call.run(call);
-  if (marked) cuda.write(call.stream, word, number | done_bit, 0);
+  if (marked) cuda.write_all(call.stream, 2, after, 0);
   at->handing_over.give();
   return result;
 }

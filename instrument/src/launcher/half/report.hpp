@@ -106,7 +106,7 @@ __cuinstr_once void sentence(text& out, const stop& it) {
     out << "was stopped: its cycle budget is used up\n";
   } else if (why == 4) {
     out << "was stopped: its fuel is used up\n";
-  } else if (why == 1) {
+  } else if (why == 1 || (it.what != nullptr && it.what->timeout_ns != 0)) {
     out << "was stopped: its deadline (";
     out.time(it.what != nullptr ? it.what->timeout_ns : set.timeout_ns) << ") passed\n";
   } else {
