@@ -319,6 +319,19 @@ struct Place {
     rest: PathBuf,
 }
 
+/// A file of the tree before it is rewritten.
+struct FoundFile {
+    /// Its path without any links.
+    target: PathBuf,
+    /// As compilers will name it.
+    spelled: PathBuf,
+    bytes: Vec<u8>,
+    /// Names of included files that others take the place of.
+    edits: Vec<(std::ops::Range<usize>, Vec<u8>)>,
+    /// Whether other units may read it, too.
+    shared: bool,
+}
+
 /// A folder of the search order.
 #[derive(Debug, Clone, Copy)]
 enum Searched {
@@ -343,6 +356,7 @@ struct Builder<'a> {
     folders: BTreeSet<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
     queue: Vec<Place>,
+    found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
     prelude_parts: BTreeSet<String>,
     has_barriers: bool,
@@ -365,6 +379,7 @@ impl<'a> Builder<'a> {
             folders: BTreeSet::new(),
             links: BTreeMap::new(),
             queue: Vec::new(),
+            found: Vec::new(),
             angled: BTreeMap::new(),
             prelude_parts: BTreeSet::new(),
             has_barriers: false,
@@ -451,7 +466,7 @@ impl<'a> Builder<'a> {
         };
         self.plan.main = (main.root, main.rest.clone().into_os_string());
         let mut maker = Maker::new(&self.knowledge.settings, Store::new(Path::new(&self.knowledge.store)));
-        self.read(&main, &mut maker, false)?;
+        self.read(&main, false);
         for name in &call.forced {
             let place = if is_runtime_header(name) { None } else { self.forced(name) };
             self.queue.extend(place.clone());
@@ -464,20 +479,25 @@ impl<'a> Builder<'a> {
             }
         }
         while let Some(place) = self.queue.pop() {
-            self.read(&place, &mut maker, true)?;
+            self.read(&place, true);
+        }
+        let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
+        maker.learn(&own);
+        for file in std::mem::take(&mut self.found) {
+            self.make(file, &mut maker)?;
         }
         self.finish().map_err(failed)
     }
 
     /// Takes a file into the tree, with all that it names.
-    fn read(&mut self, place: &Place, maker: &mut Maker, shared: bool) -> Result<(), Error> {
-        let Some(file) = self.enter(place) else { return Ok(()) };
+    fn read(&mut self, place: &Place, shared: bool) {
+        let Some(file) = self.enter(place) else { return };
         if self.files.contains_key(&file) {
-            return Ok(());
+            return;
         }
-        let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return Ok(()) };
+        let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return };
         // Its reader will say that it can't be read, if it has one.
-        let Ok(bytes) = fs::read(&target) else { return Ok(()) };
+        let Ok(bytes) = fs::read(&target) else { return };
         let mut edits = Vec::new();
         let names = include::names(&bytes);
         self.has_others |= names.others;
@@ -492,11 +512,17 @@ impl<'a> Builder<'a> {
         }
         self.files.insert(file, target.clone());
         // The same file by another name is the same text.
-        if self.texts.contains_key(&target) {
-            return Ok(());
+        if self.texts.insert(target.clone(), Vec::new()).is_some() {
+            return;
         }
-        let is_system = self.plan.is_system(&target);
         let spelled = Path::new(&self.plan.roots[place.root].0).join(&place.rest);
+        self.found.push(FoundFile { target, spelled, bytes, edits, shared });
+    }
+
+    /// Rewrites a file of the tree.
+    fn make(&mut self, file: FoundFile, maker: &mut Maker) -> Result<(), Error> {
+        let FoundFile { target, spelled, bytes, edits, shared } = file;
+        let is_system = self.plan.is_system(&target);
         let mut unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
         if self.plan.libraries.iter().any(|library| target.starts_with(library)) {
             // Gaps in libraries are nothing that the user could mend.
