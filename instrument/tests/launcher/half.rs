@@ -114,7 +114,7 @@ fn what_is_in_time_is_left_alone(program: &Program) {
 
 fn half_a_result_is_no_success(program: &Program) {
     let leave = [("CUINSTR_TIMEOUT", "200ms"), ("CUINSTR_ON_STOP", "leave"), ("CUINSTR_REPORT", "stderr")];
-    let output = program.run("s w m150 w x0", &leave);
+    let output = program.run("s w m1 w x0", &leave);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(124), "waited: 0\nwaited: 0\n"), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     let told: serde_json::Value = serde_json::from_str(&said).expect("one line, and nothing else");

@@ -150,10 +150,14 @@ __cuinstr_once void look_at_all() {
   // What the GPU itself stopped comes first.
   for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
     if (!of->works || __atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
+    // A thread of the program's own keeps its context.
+    void* before = nullptr;
+    at.cuda.context(&before);
     at.cuda.set_context(of->home->handle);
     if (!of->told) tell_record(of, nullptr);
     // Under `leave` the next launches shall run again.
     if (asked().leave && !at.finished) renew(of);
+    at.cuda.set_context(before);
   }
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
