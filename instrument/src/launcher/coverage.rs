@@ -1,9 +1,10 @@
 //! `--cuinstr-coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
 
-use super::view;
+use super::view::Plan;
 use super::{Error, absolute};
 use cuinstr_abi::sites::hash;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -42,7 +43,7 @@ pub(super) fn write(folder: &Path, session: &Path, code: u8) -> Result<(), Error
     let failed = |error: io::Error| Error::io("can't write coverage to", folder, &error);
     let current = std::env::current_dir().map_err(failed)?;
     fs::create_dir_all(folder).map_err(failed)?;
-    for unit in view::units(session) {
+    for unit in units(session) {
         let files: Vec<_> = unit
             .files
             .iter()
@@ -59,6 +60,48 @@ pub(super) fn write(folder: &Path, session: &Path, code: u8) -> Result<(), Error
         new.persist(folder.join(format!("{:016x}.json", hash(0, key.as_bytes())))).map_err(|error| failed(error.error))?;
     }
     Ok(())
+}
+
+/// What became of one source's files.
+#[derive(Debug)]
+struct UnitFiles {
+    /// What the view was made by.
+    key: String,
+    source: PathBuf,
+    /// The preprocessor's words.
+    words: Vec<OsString>,
+    files: Vec<CoveredFile>,
+}
+
+/// One file.
+#[derive(Debug)]
+struct CoveredFile {
+    path: PathBuf,
+    rewritten: bool,
+    sites: Option<serde_json::Value>,
+    said: String,
+}
+
+/// All units of the session. Where a pass was repeated with more files, the last time counts.
+fn units(session: &Path) -> Vec<UnitFiles> {
+    let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
+    for entry in fs::read_dir(session).into_iter().flatten().flatten() {
+        let Ok(bytes) = fs::read(entry.path().join("plan.json")) else { continue };
+        let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { continue };
+        let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
+        let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
+            path: path.into(),
+            rewritten: facts.rewritten,
+            sites: facts.sites,
+            said: facts.said,
+        });
+        let unit = UnitFiles { key: plan.key.clone(), source, words: plan.words, files: files.collect() };
+        let count = unit.files.len();
+        if units.get(&plan.key).is_none_or(|(before, _)| *before < count) {
+            units.insert(plan.key, (count, unit));
+        }
+    }
+    units.into_values().map(|(_, unit)| unit).collect()
 }
 
 #[cfg(test)]

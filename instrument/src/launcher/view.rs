@@ -57,10 +57,10 @@ pub(super) struct View {
 
 /// What all processes that read the view must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Plan {
+pub(super) struct Plan {
     /// Roots by number: as the user spelled them, and without links.
-    roots: Vec<(OsString, OsString)>,
-    main: (usize, OsString),
+    pub(super) roots: Vec<(OsString, OsString)>,
+    pub(super) main: (usize, OsString),
     quote: Vec<Option<usize>>,
     include: Vec<Option<usize>>,
     systems: Vec<Option<usize>>,
@@ -70,11 +70,11 @@ struct Plan {
     /// What of it is rewritten all the same: the toolkit's libraries of device code.
     libraries: Vec<OsString>,
     /// Files of the tree, without links, and what is known of them.
-    files: Vec<(OsString, Facts)>,
+    pub(super) files: Vec<(OsString, Facts)>,
     has_prelude: bool,
     /// What the view was made by, and the words of the call.
-    key: String,
-    words: Vec<OsString>,
+    pub(super) key: String,
+    pub(super) words: Vec<OsString>,
 }
 
 impl Plan {
@@ -201,8 +201,13 @@ impl View {
                 // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
                 let name = Path::new(OsStr::from_bytes(name));
                 let folders = call.quote.iter().chain(&call.include).chain(&call.system);
-                let found =
-                    folders.filter_map(|folder| Some((folder, name.strip_prefix(folder).ok()?))).max_by_key(|(folder, _)| folder.len());
+                // The preprocessor may have followed links, so folders are tried as they are spelled and without links.
+                let found = folders
+                    .filter_map(|folder| {
+                        let rest = name.strip_prefix(folder).ok().map(Path::to_owned);
+                        Some((folder, rest.or_else(|| name.strip_prefix(Path::new(folder).canonicalize().ok()?).ok().map(Path::to_owned))?))
+                    })
+                    .min_by_key(|(_, rest)| rest.as_os_str().len());
                 missed.extend(found.map(|(root, rest)| Missed { root: root.clone(), rest: rest.as_os_str().to_owned() }));
             }
         }
@@ -258,48 +263,6 @@ impl View {
         }
         Ok(refused)
     }
-}
-
-/// What became of one source's files.
-#[derive(Debug)]
-pub(super) struct UnitFiles {
-    /// What the view was made by.
-    pub(super) key: String,
-    pub(super) source: PathBuf,
-    /// The preprocessor's words.
-    pub(super) words: Vec<OsString>,
-    pub(super) files: Vec<CoveredFile>,
-}
-
-/// One file.
-#[derive(Debug)]
-pub(super) struct CoveredFile {
-    pub(super) path: PathBuf,
-    pub(super) rewritten: bool,
-    pub(super) sites: Option<serde_json::Value>,
-    pub(super) said: String,
-}
-
-/// All units of the session. Where a pass was repeated with more files, the last time counts.
-pub(super) fn units(session: &Path) -> Vec<UnitFiles> {
-    let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
-    for entry in fs::read_dir(session).into_iter().flatten().flatten() {
-        let Ok(bytes) = fs::read(entry.path().join("plan.json")) else { continue };
-        let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { continue };
-        let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
-        let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
-            path: path.into(),
-            rewritten: facts.rewritten,
-            sites: facts.sites,
-            said: facts.said,
-        });
-        let unit = UnitFiles { key: plan.key.clone(), source, words: plan.words, files: files.collect() };
-        let count = unit.files.len();
-        if units.get(&plan.key).is_none_or(|(before, _)| *before < count) {
-            units.insert(plan.key, (count, unit));
-        }
-    }
-    units.into_values().map(|(_, unit)| unit).collect()
 }
 
 /// All that was said in the session, in no order that matters.
