@@ -74,7 +74,7 @@ pub(crate) struct Macros<'a> {
 const DEVICE: &str = "CUTLASS_DEVICE CUTE_DEVICE _CCCL_DEVICE _CCCL_DEVICE_API _CCCL_VISIBILITY_HIDDEN_DEVICE C10_DEVICE AT_DEVICE \
     RAFT_DEVICE_INLINE_FUNCTION KOKKOS_IMPL_DEVICE_FUNCTION AMREX_GPU_DEVICE RAJA_DEVICE MFEM_DEVICE CUDA_DEV CUDA_DEVICE GPU_DEVICE \
     DEVICE_INLINE DEVICE_FUNCTION DEVICE_FUNC FORCEINLINE_DEVICE INLINE_DEVICE CUDF_DEVICE THRUST_DEVICE_FUNCTION THRUST_DEVICE \
-    _CUB_DEVICE __cuda_device__ DI TV_DEVICE_INLINE HIP_DEVICE QUALIFIERS_DEVICE";
+    _CG_QUALIFIER _CG_STATIC_QUALIFIER _CG_CONSTEXPR_QUALIFIER _CUB_DEVICE __cuda_device__ DI TV_DEVICE_INLINE HIP_DEVICE QUALIFIERS_DEVICE";
 const HOST_DEVICE: &str = "CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_DEVICE_RTC _CCCL_HOST_DEVICE _CCCL_HOST_DEVICE_API _CCCL_API \
     _CCCL_HIDE_FROM_ABI _CCCL_PUBLIC_API _CCCL_NODEBUG_API _CCCL_TRIVIAL_API _LIBCUDACXX_HIDE_FROM_ABI _LIBCUDACXX_INLINE_VISIBILITY \
     C10_HOST_DEVICE C10_HOST_DEVICE_INLINE AT_HOST_DEVICE GPU_LAMBDA HDI RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION \
@@ -91,6 +91,26 @@ const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNE
     CUDA_2D_KERNEL_BLOCK_LOOP GPU_KERNEL_LOOP GPU_1D_KERNEL_LOOP GPU_1D_KERNEL_LOOP_T KERNEL_LOOP KERNEL_LOOP_TYPE CUDA_1D_LOOP \
     GRID_STRIDE_LOOP GRID_STRIDE_RANGE CUDA_GRID_STRIDE_LOOP CUDA_KERNEL_LOOP_X CUDA_KERNEL_LOOP_Y GPU_GRID_STRIDE_RANGE FOR_RANGE_LOOP \
     MFEM_FOREACH_THREAD MFEM_FOREACH_THREAD_DIRECT FOREACH_THREAD CUDA_LOOP HIP_KERNEL_LOOP";
+
+/// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
+/// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
+pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, Option<Space>> {
+    let lexed = lex(source, 0..source.len(), false);
+    let macros = Macros::read(source, &lexed, options);
+    let plain = macros.defined.keys().filter(|name| !macros.with_arguments.contains(*name));
+    plain
+        .map(|name| {
+            let spaces = macros.aliases.get(name).copied().unwrap_or_default();
+            let space = match spaces {
+                Spaces { global: true, .. } => Some(Space::Kernel),
+                Spaces { device: true, host: true, .. } => Some(Space::HostDevice),
+                Spaces { device: true, .. } => Some(Space::Device),
+                _ => None,
+            };
+            (String::from_utf8_lossy(name).into_owned(), space)
+        })
+        .collect()
+}
 
 impl<'a> Macros<'a> {
     /// Reads the file's definitions.

@@ -232,6 +232,14 @@ pub(crate) struct Flags {
     /// Fail if the proof finds a loop in the compiled PTX that is neither polled nor bounded.
     #[arg(long)]
     pub(crate) verify: bool,
+
+    /// Rewrite the toolkit's libraries of device code, too: cooperative groups, CUB, Thrust, libcu++.
+    #[arg(long)]
+    pub(crate) system_headers: bool,
+
+    /// Write what became of each unit's files to this folder, one JSON file a unit. Among nvcc's own options it is `--cuinstr-coverage`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) coverage: Option<PathBuf>,
 }
 
 /// How diagnostics look.

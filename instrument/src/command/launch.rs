@@ -69,7 +69,8 @@ fn settings() -> Result<Settings, String> {
         std::env::VarError::NotUnicode(_) => Err(format!("error: {FLAGS} is not UTF-8\n")),
     })?;
     let words = shlex::split(&text).ok_or_else(|| format!("error: a quote in {FLAGS} has no partner: {text}\n"))?;
-    let Flags { how, verify } = Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
+    let Flags { how, verify, system_headers, coverage } =
+        Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
     Ok(Settings {
         polls: how.polls(),
         at_exit: how.at_exit(),
@@ -79,5 +80,7 @@ fn settings() -> Result<Settings, String> {
         strict: how.strict,
         quiet: how.quiet,
         verify,
+        system_headers,
+        coverage,
     })
 }

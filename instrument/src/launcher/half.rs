@@ -71,9 +71,7 @@ fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
 pub(super) fn rows(sites: &SiteMap, limits: &Limits) -> String {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
     let mut rows = format!(":{}\t", one_line(&sites.file));
-    rows.extend(
-        [(limits.timeout_ns.is_some(), 't'), (limits.fuel.is_some(), 'f')].iter().filter(|(has, _)| *has).map(|(_, letter)| *letter),
-    );
+    rows.extend(limits.fuel.map(|_| 'f'));
     rows.push('\n');
     for site in &sites.sites {
         let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();

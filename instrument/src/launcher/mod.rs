@@ -14,6 +14,7 @@
 
 mod arguments;
 mod compiler;
+mod coverage;
 mod half;
 mod host;
 mod include;
@@ -105,15 +106,17 @@ pub struct Done {
 /// As for [`run`].
 pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<Done, Error> {
     let nvcc = compiler::find(named)?;
-    let line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name))?;
+    let (arguments, coverage) = coverage::split(arguments)?;
+    let coverage = coverage.or_else(|| settings.coverage.clone());
+    let line = arguments::CommandLine::read(&arguments, |name| std::env::var_os(name))?;
     if line.asks_version {
-        let code = code_of(start(Command::new(&nvcc).args(arguments), &nvcc)?);
+        let code = code_of(start(Command::new(&nvcc).args(&arguments), &nvcc)?);
         println!("{}", settings.version_line());
         return Ok(Done { code, said: BTreeSet::new() });
     }
     // Below a running call the source is rewritten already.
     if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
-        let error = Command::new(&nvcc).args(arguments).exec();
+        let error = Command::new(&nvcc).args(&arguments).exec();
         return Err(cannot_start(&nvcc, &error));
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
@@ -132,7 +135,12 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     let names_cuda = line.names_cuda;
     let mut said = view::said(session.folder());
     said.extend(findings);
+    let covered = match (&coverage, &result) {
+        (Some(folder), Ok(code)) => coverage::write(folder, session.folder(), *code),
+        _ => Ok(()),
+    };
     drop(session);
+    covered?;
     let code = result?;
     watch.end();
     if code == 0 && names_cuda && line.preprocesses && !reached {

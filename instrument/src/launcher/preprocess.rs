@@ -92,6 +92,7 @@ struct Place {
 enum What {
     Quote(usize),
     Include(usize),
+    System(usize),
     Forced(usize),
 }
 
@@ -138,7 +139,10 @@ impl Call {
                     call.paths.push(place(What::Quote(call.quote.len())));
                     call.quote.push(value);
                 }
-                b"-isystem" | b"-idirafter" | b"-cxx-isystem" => call.system.push(value),
+                b"-isystem" | b"-idirafter" | b"-cxx-isystem" => {
+                    call.paths.push(place(What::System(call.system.len())));
+                    call.system.push(value);
+                }
                 b"-include" => {
                     call.paths.push(place(What::Forced(call.forced.len())));
                     call.forced.push(value);
@@ -190,6 +194,7 @@ impl Cuda {
             let replacement = path.and_then(|path| match path.what {
                 What::Quote(index) => view.quote(index),
                 What::Include(index) => view.include(index),
+                What::System(index) => view.system(index),
                 What::Forced(index) => view.forced(index),
             });
             match (path, replacement) {

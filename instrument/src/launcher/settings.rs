@@ -25,6 +25,11 @@ pub struct Settings {
     pub verify: bool,
     /// Whether gaps go unsaid.
     pub quiet: bool,
+    /// Whether the toolkit's libraries of device code are rewritten, too.
+    pub system_headers: bool,
+    /// Where to write what became of each unit's files. It decides nothing about objects, and so is no part of their number.
+    #[serde(skip)]
+    pub coverage: Option<PathBuf>,
 }
 
 impl Settings {

@@ -4,11 +4,11 @@ use super::settings::Settings;
 use super::store::Store;
 use super::{Error, absolute, half};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::options::Options;
+use crate::options::{DeviceMacro, Options, Space};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
-use crate::{Rewrite, prelude, rewrite};
+use crate::{Rewrite, macros, prelude, rewrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) record: Option<String>,
     /// The same for the host half, which has no device memory to read it from.
     pub(super) rows: Option<String>,
+    /// The site map itself, if there are sites.
+    pub(super) sites: Option<serde_json::Value>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
     /// Gaps and refusals, one line each.
@@ -45,12 +47,34 @@ pub(super) struct Maker<'a> {
     settings: &'a Settings,
     store: Store,
     configs: BTreeMap<PathBuf, Config>,
+    /// Macros of the translation unit's files that mark device functions in others of them.
+    shared_macros: Vec<DeviceMacro>,
 }
 
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new() }
+        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new() }
+    }
+
+    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file.
+    pub(super) fn learn(&mut self, files: &[&[u8]]) {
+        // A macro may stand for one of a file that comes later.
+        for _ in 0..3 {
+            let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
+            let options = Options { device_macros: self.shared_macros.clone(), ..self.settings.options() };
+            for bytes in files {
+                for (name, space) in macros::definitions(bytes, &options) {
+                    // Where another file gives the name another meaning, what it marks may run on the host as well.
+                    known.entry(name).and_modify(|other| *other = both(*other, space)).or_insert(space);
+                }
+            }
+            let found: Vec<_> = known.into_iter().filter_map(|(name, space)| Some(DeviceMacro { name, space: space? })).collect();
+            if found == self.shared_macros {
+                break;
+            }
+            self.shared_macros = found;
+        }
     }
 
     /// The unit of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
@@ -74,6 +98,10 @@ impl<'a> Maker<'a> {
             options.waivers = config.waivers(&site_path);
         }
         options.site_path = site_path;
+        let shared_macros = self.shared_macros.iter().filter(|shared| options.device_macros.iter().all(|own| own.name != shared.name));
+        let shared_macros: Vec<_> =
+            shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
+        options.device_macros.extend(shared_macros);
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }
@@ -84,6 +112,16 @@ impl<'a> Maker<'a> {
         let unit = unit(&input.name, bytes, &options, edits);
         self.store.put(&key, bytes, &unit)?;
         Ok(unit)
+    }
+}
+
+/// What a name marks that two files define.
+fn both(one: Option<Space>, other: Option<Space>) -> Option<Space> {
+    match (one, other) {
+        (None, None) => None,
+        (one, other) if one == other => one,
+        (Some(Space::Kernel), _) | (_, Some(Space::Kernel)) => Some(Space::Kernel),
+        _ => Some(Space::HostDevice),
     }
 }
 
@@ -131,6 +169,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
         rows: (!sites.sites.is_empty()).then(|| half::rows(&sites, &options.limits)),
+        sites: serde_json::to_value(&sites).ok().filter(|_| !sites.sites.is_empty()),
         barriers: prelude::has_barriers(&sites),
         said: said(name, bytes, &diagnostics),
         refused: false,

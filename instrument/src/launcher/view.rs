@@ -33,6 +33,9 @@ use std::path::{Component, Path, PathBuf};
 /// Folders that compilers search by themselves; naming them again changes nothing.
 const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
 
+/// The toolkit's libraries of device code, below its folder of headers: cooperative groups, CUB, Thrust and libcu++, which newer toolkits keep together.
+const LIBRARIES: [&str; 6] = ["cooperative_groups.h", "cooperative_groups", "cccl", "cub", "thrust", "cuda"];
+
 /// What files of a view are called that hold what was said.
 const SAID: &str = "said-";
 
@@ -54,18 +57,32 @@ pub(super) struct View {
 
 /// What all processes that read the view must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Plan {
+pub(super) struct Plan {
     /// Roots by number: as the user spelled them, and without links.
-    roots: Vec<(OsString, OsString)>,
-    main: (usize, OsString),
+    pub(super) roots: Vec<(OsString, OsString)>,
+    pub(super) main: (usize, OsString),
     quote: Vec<Option<usize>>,
     include: Vec<Option<usize>>,
+    systems: Vec<Option<usize>>,
     forced: Vec<Option<(usize, OsString)>>,
     /// Folders whose headers are the toolkit's or the system's.
     system: Vec<OsString>,
+    /// What of it is rewritten all the same: the toolkit's libraries of device code.
+    libraries: Vec<OsString>,
     /// Files of the tree, without links, and what is known of them.
-    files: Vec<(OsString, Facts)>,
+    pub(super) files: Vec<(OsString, Facts)>,
     has_prelude: bool,
+    /// What the view was made by, and the words of the call.
+    pub(super) key: String,
+    pub(super) words: Vec<OsString>,
+}
+
+impl Plan {
+    /// Whether the file, by its path without links, is left as it is.
+    fn is_system(&self, file: &Path) -> bool {
+        let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
+        is_in(&self.system) && !is_in(&self.libraries)
+    }
 }
 
 impl View {
@@ -87,7 +104,13 @@ impl View {
         // What an attempt that failed left would be in the way.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).map_err(failed)?;
-        let plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        let mut plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        // A pass for each architecture is the same unit; one with other names defined is another.
+        let defined =
+            call.words().iter().filter(|word| word.as_bytes().starts_with(b"-D") && !word.as_bytes().starts_with(b"-D__CUDA_ARCH_"));
+        let defined: Vec<_> = defined.collect();
+        plan.key = format!("{:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced, defined));
+        plan.words = call.words().to_vec();
         fs::write(&plan_path, serde_json::to_vec(&plan).map_err(|error| failed(error.into()))?).map_err(failed)?;
         Ok(Self::new(folder, plan))
     }
@@ -114,6 +137,11 @@ impl View {
     /// What takes the place of that folder of `-I`; `None`: itself.
     pub(super) fn include(&self, index: usize) -> Option<PathBuf> {
         self.plan.include[index].map(|root| self.root(root))
+    }
+
+    /// What takes the place of that folder of `-isystem`; `None`: itself.
+    pub(super) fn system(&self, index: usize) -> Option<PathBuf> {
+        self.plan.systems[index].map(|root| self.root(root))
     }
 
     /// What takes the place of that forced include; `None`: itself.
@@ -165,15 +193,21 @@ impl View {
         let mut missed = Vec::new();
         for (name, _) in names {
             if let Some((root, rest)) = self.inside(name) {
-                if self.facts(root, &rest).is_none() && Path::new(&self.plan.roots[root].1).join(&rest).is_file() {
+                let file = Path::new(&self.plan.roots[root].1).join(&rest);
+                if self.facts(root, &rest).is_none() && file.is_file() && !self.is_system(file.as_os_str().as_bytes()) {
                     missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
                 }
             } else if !self.is_system(name) {
                 // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
                 let name = Path::new(OsStr::from_bytes(name));
-                let folders = call.quote.iter().chain(&call.include);
-                let found =
-                    folders.filter_map(|folder| Some((folder, name.strip_prefix(folder).ok()?))).max_by_key(|(folder, _)| folder.len());
+                let folders = call.quote.iter().chain(&call.include).chain(&call.system);
+                // The preprocessor may have followed links, so folders are tried as they are spelled and without links.
+                let found = folders
+                    .filter_map(|folder| {
+                        let rest = name.strip_prefix(folder).ok().map(Path::to_owned);
+                        Some((folder, rest.or_else(|| name.strip_prefix(Path::new(folder).canonicalize().ok()?).ok().map(Path::to_owned))?))
+                    })
+                    .min_by_key(|(_, rest)| rest.as_os_str().len());
                 missed.extend(found.map(|(root, rest)| Missed { root: root.clone(), rest: rest.as_os_str().to_owned() }));
             }
         }
@@ -184,7 +218,7 @@ impl View {
         // The prelude is ours.
         let is_ours = Path::new(OsStr::from_bytes(name)).starts_with(&self.folder);
         let Ok(file) = Path::new(OsStr::from_bytes(name)).canonicalize() else { return true };
-        is_ours || !file.is_file() || self.plan.system.iter().any(|folder| file.starts_with(folder))
+        is_ours || !file.is_file() || self.plan.is_system(&file)
     }
 
     /// Says what there is to say about the files that were read, each once a session, and whether one of them must not be compiled.
@@ -248,6 +282,19 @@ struct Place {
     rest: PathBuf,
 }
 
+/// A file of the tree before it is rewritten.
+struct FoundFile {
+    /// Its path without any links.
+    target: PathBuf,
+    /// As compilers will name it.
+    spelled: PathBuf,
+    bytes: Vec<u8>,
+    /// Names of included files that others take the place of.
+    edits: Vec<(std::ops::Range<usize>, Vec<u8>)>,
+    /// Whether other units may read it, too.
+    shared: bool,
+}
+
 /// A folder of the search order.
 #[derive(Debug, Clone, Copy)]
 enum Searched {
@@ -262,6 +309,7 @@ struct Builder<'a> {
     plan: Plan,
     quote: Vec<Searched>,
     include: Vec<Searched>,
+    systems: Vec<Searched>,
     system_folders: Vec<PathBuf>,
     /// Files by their paths without links in folders, and those that they are without any links.
     files: BTreeMap<PathBuf, PathBuf>,
@@ -271,6 +319,7 @@ struct Builder<'a> {
     folders: BTreeSet<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
     queue: Vec<Place>,
+    found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
     prelude_parts: BTreeSet<String>,
     has_barriers: bool,
@@ -286,12 +335,14 @@ impl<'a> Builder<'a> {
             plan: Plan::default(),
             quote: Vec::new(),
             include: Vec::new(),
+            systems: Vec::new(),
             system_folders: Vec::new(),
             files: BTreeMap::new(),
             texts: BTreeMap::new(),
             folders: BTreeSet::new(),
             links: BTreeMap::new(),
             queue: Vec::new(),
+            found: Vec::new(),
             angled: BTreeMap::new(),
             prelude_parts: BTreeSet::new(),
             has_barriers: false,
@@ -299,8 +350,14 @@ impl<'a> Builder<'a> {
         };
         let system = builder.system(call);
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
+        if knowledge.settings.system_headers {
+            let toolkits = system.iter().filter(|folder| folder.join("cuda_runtime.h").is_file());
+            let parts = toolkits.flat_map(|folder| LIBRARIES.iter().map(move |name| folder.join(name)));
+            builder.plan.libraries = parts.filter_map(|path| path.canonicalize().ok()).map(PathBuf::into_os_string).collect();
+        }
         builder.quote = call.quote.iter().map(|folder| builder.searched(folder, &system)).collect();
         builder.include = call.include.iter().map(|folder| builder.searched(folder, &system)).collect();
+        builder.systems = call.system.iter().map(|folder| builder.searched(folder, &system)).collect();
         builder
     }
 
@@ -322,7 +379,7 @@ impl<'a> Builder<'a> {
 
     fn searched(&mut self, spelled: &OsStr, system: &[PathBuf]) -> Searched {
         match Path::new(spelled).canonicalize() {
-            Ok(real) if real.is_dir() && !system.iter().any(|folder| real.starts_with(folder)) => {
+            Ok(real) if real.is_dir() && (!system.iter().any(|folder| real.starts_with(folder)) || self.holds_libraries(&real)) => {
                 Searched::Root(self.root_of(spelled, real))
             }
             other => {
@@ -330,6 +387,12 @@ impl<'a> Builder<'a> {
                 Searched::System(self.system_folders.len() - 1)
             }
         }
+    }
+
+    /// Whether libraries that are rewritten lie in the folder, or it in one.
+    fn holds_libraries(&self, folder: &Path) -> bool {
+        let mut libraries = self.plan.libraries.iter().map(Path::new);
+        libraries.any(|library| folder.starts_with(library) || library.parent() == Some(folder))
     }
 
     /// The number of the folder, which a path spells like this.
@@ -366,7 +429,7 @@ impl<'a> Builder<'a> {
         };
         self.plan.main = (main.root, main.rest.clone().into_os_string());
         let mut maker = Maker::new(&self.knowledge.settings, Store::new(Path::new(&self.knowledge.store)));
-        self.read(&main, &mut maker, false)?;
+        self.read(&main, false);
         for name in &call.forced {
             let place = if is_runtime_header(name) { None } else { self.forced(name) };
             self.queue.extend(place.clone());
@@ -379,20 +442,25 @@ impl<'a> Builder<'a> {
             }
         }
         while let Some(place) = self.queue.pop() {
-            self.read(&place, &mut maker, true)?;
+            self.read(&place, true);
+        }
+        let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
+        maker.learn(&own);
+        for file in std::mem::take(&mut self.found) {
+            self.make(file, &mut maker)?;
         }
         self.finish().map_err(failed)
     }
 
     /// Takes a file into the tree, with all that it names.
-    fn read(&mut self, place: &Place, maker: &mut Maker, shared: bool) -> Result<(), Error> {
-        let Some(file) = self.enter(place) else { return Ok(()) };
+    fn read(&mut self, place: &Place, shared: bool) {
+        let Some(file) = self.enter(place) else { return };
         if self.files.contains_key(&file) {
-            return Ok(());
+            return;
         }
-        let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return Ok(()) };
+        let Some(target) = file.canonicalize().ok().filter(|target| target.is_file()) else { return };
         // Its reader will say that it can't be read, if it has one.
-        let Ok(bytes) = fs::read(&target) else { return Ok(()) };
+        let Ok(bytes) = fs::read(&target) else { return };
         let mut edits = Vec::new();
         let names = include::names(&bytes);
         self.has_others |= names.others;
@@ -407,12 +475,23 @@ impl<'a> Builder<'a> {
         }
         self.files.insert(file, target.clone());
         // The same file by another name is the same text.
-        if self.texts.contains_key(&target) {
-            return Ok(());
+        if self.texts.insert(target.clone(), Vec::new()).is_some() {
+            return;
         }
-        let is_system = self.plan.system.iter().any(|folder| target.starts_with(folder));
         let spelled = Path::new(&self.plan.roots[place.root].0).join(&place.rest);
-        let unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        self.found.push(FoundFile { target, spelled, bytes, edits, shared });
+    }
+
+    /// Rewrites a file of the tree.
+    fn make(&mut self, file: FoundFile, maker: &mut Maker) -> Result<(), Error> {
+        let FoundFile { target, spelled, bytes, edits, shared } = file;
+        let is_system = self.plan.is_system(&target);
+        let mut unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        if self.plan.libraries.iter().any(|library| target.starts_with(library)) {
+            // Gaps in libraries are nothing that the user could mend.
+            unit.facts.said.clear();
+            unit.facts.refused = false;
+        }
         self.has_barriers |= unit.facts.barriers;
         self.plan.has_prelude |= unit.facts.rewritten;
         self.prelude_parts.extend(unit.facts.record.clone());
@@ -476,7 +555,7 @@ impl<'a> Builder<'a> {
         if let Some(known) = self.angled.get(name) {
             return known.clone();
         }
-        let include = self.include.clone();
+        let include: Vec<_> = self.include.iter().chain(&self.systems).copied().collect();
         let found = match self.search(&include, path) {
             Found::Here(place) => Some(place),
             Found::InSystem | Found::Nowhere => None,
@@ -491,7 +570,7 @@ impl<'a> Builder<'a> {
                 Searched::Root(root) => {
                     let place = Place { root, rest: path.to_owned() };
                     if self.exists(&place) {
-                        return Found::Here(place);
+                        return if self.is_system(&place) { Found::InSystem } else { Found::Here(place) };
                     }
                 }
                 Searched::System(index) if self.system_folders[index].join(path).is_file() => return Found::InSystem,
@@ -518,7 +597,7 @@ impl<'a> Builder<'a> {
 
     fn is_system(&self, place: &Place) -> bool {
         let file = self.root(place.root).join(&place.rest).canonicalize().unwrap_or_default();
-        self.plan.system.iter().any(|folder| file.starts_with(folder))
+        self.plan.is_system(&file)
     }
 
     /// Makes folders, links and the prelude.
@@ -540,7 +619,8 @@ impl<'a> Builder<'a> {
         }
         // The neighbours: what no source names by its text may still be asked for, by a system's header where folders are searched for it, and
         // anywhere by a source that has a macro make the name.
-        let searched: Vec<PathBuf> = self.quote.iter().chain(&self.include).filter_map(|folder| self.searched_root(folder)).collect();
+        let searched: Vec<PathBuf> =
+            self.quote.iter().chain(&self.include).chain(&self.systems).filter_map(|folder| self.searched_root(folder)).collect();
         let needs_all = |folder: &Path| self.has_others || searched.iter().any(|root| folder.starts_with(root));
         for folder in self.folders.iter().filter(|folder| needs_all(folder)) {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -561,13 +641,14 @@ impl<'a> Builder<'a> {
             Searched::Root(root) => self.folders.contains(Path::new(&self.plan.roots[root].1)).then_some(root),
             Searched::System(_) => None,
         };
-        let (quote, include) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
+        let (quote, include): (Vec<_>, Vec<_>) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
+        let systems = self.systems.iter().map(replaced).collect();
         if self.plan.has_prelude {
             let mut text = prelude::device_side(&self.knowledge.settings.options(), self.has_barriers);
             text.extend(self.prelude_parts.iter().map(String::as_str));
             fs::write(self.folder.join("prelude.cuh"), text)?;
         }
-        (self.plan.quote, self.plan.include) = (quote, include);
+        (self.plan.quote, self.plan.include, self.plan.systems) = (quote, include, systems);
         Ok(self.plan)
     }
 }

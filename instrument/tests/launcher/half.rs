@@ -81,6 +81,14 @@ fn a_launch_that_is_late_is_stopped_and_reported(program: &Program) {
     assert_eq!((&told[0]["event"], &told[0]["why"], &told[0]["loop"]["line"]), (&"stopped".into(), &"deadline".into(), &spin.into()));
     assert_eq!(told[0]["launched_by"], serde_json::json!({"file": "program.cu", "line": launch}));
 
+    // Where the kernel's own clock does not stop it, the host does.
+    let output = program.run("d w", &[("CUINSTR_TIMEOUT", "200ms")]);
+    assert!(
+        text(&output.stderr).starts_with("cuinstr: kernel `deaf` was stopped: its deadline (200 ms) passed\n"),
+        "{}",
+        text(&output.stderr)
+    );
+
     // By the runtime's function, whose call has no line of ours; and without a report, on standard error alone.
     let output = program.run("p w", &[("CUINSTR_TIMEOUT", "200ms")]);
     assert!(text(&output.stderr).contains("launched by a call of the CUDA runtime"), "{}", text(&output.stderr));

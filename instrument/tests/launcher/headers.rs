@@ -1,6 +1,6 @@
 //! Headers: which are rewritten, and that the preprocessor finds each where it would without us.
 
-use crate::project::{Project, expect, text};
+use crate::project::{Project, SPIN, expect, text};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -173,4 +173,20 @@ fn a_preprocessor_that_fails_names_the_users_files() {
     let output = expect(project.launch(&["-c", "src/a.cu"]).env("SHIM_SOURCES", "src/a.cu"), 1);
     assert_eq!(text(&output.stderr), text(&plain.stderr));
     assert!(!project.path().join("toolkit/bin/a.cu.ii").exists());
+}
+
+#[test]
+fn a_macro_of_one_header_marks_functions_in_another() {
+    let config = "#pragma once\n#ifdef __CUDACC__\n#define ESS __host__ __device__\n#define FAST DEVICE_ONLY\n#else\n#define ESS\n#endif\n";
+    let later = "#pragma once\n#define DEVICE_ONLY __device__ __forceinline__\n";
+    let library = "#pragma once\nESS\nstatic inline int count(unsigned n) { int c = 0; while (n & 1) n >>= 1, ++c; return c; }\n\
+                   FAST int wait(volatile int* p) { while (*p) {} return 0; }\nstatic int host(int n) { while (n > 1) n /= 3; return n; }\n";
+    let source = format!("#include \"later.h\"\n#include \"config.h\"\n#include \"library.h\"\n{SPIN}");
+    let project = Project::new(&[("a.cu", &source), ("config.h", config), ("later.h", later), ("library.h", library)]);
+    expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 0);
+    let text = project.preprocessed("a.cu");
+    let line = |mark: &str| text.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark} is gone")).to_owned();
+    assert!(line("int count(").contains("__cuinstr_tick_hd"), "{}", line("int count("));
+    assert!(line("int wait(").contains("__cuinstr_") && !line("int wait(").contains("_hd("), "{}", line("int wait("));
+    assert!(!line("static int host(").contains("__cuinstr_"), "{}", line("static int host("));
 }

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod cargo;
+mod coverage;
 mod doors;
 mod failures;
 mod half;

@@ -171,3 +171,23 @@ fn a_compilation_fails_if_the_proof_does() {
             .is_none_or(|ending| ending != "ptx"))
     );
 }
+
+#[test]
+fn the_toolkits_own_device_headers_are_rewritten_when_asked() {
+    let Some(nvcc) = nvcc() else { return };
+    let source = "#include <cooperative_groups.h>\n__global__ void steps(int* p) {\n    auto grid = cooperative_groups::this_grid();\n    \
+                  for (int i = 0; i < p[0]; ++i) grid.sync();\n}\n";
+    let project = Project::new(&[("a.cu", source)]);
+    let run = |flags: &str, code| {
+        let mut command = project.command(BINARY);
+        command.arg(&nvcc).args(["-c", "a.cu", "-lineinfo", "-Werror", "all-warnings", "-MD", "-Xcompiler", "-Wall,-Wextra,-Werror"]);
+        text(&expect(command.env("CUINSTR_FLAGS", flags), code).stderr)
+    };
+    // The wait for all other blocks is a loop in a header of the toolkit.
+    let message = run("--verify", 1);
+    assert!(message.contains("cooperative_groups/details/sync.h") && message.contains("error[CI050]"), "{message}");
+    assert_eq!(run("--verify --system-headers", 0), "");
+    let dependencies = fs::read_to_string(project.path().join("a.d")).expect("readable");
+    assert!(dependencies.contains("cooperative_groups/details/sync.h") && !dependencies.contains("/cuinstr-"), "{dependencies}");
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}

@@ -18,10 +18,26 @@ struct driver {
   int (*is_capturing)(void*, int*);
   int (*capture_mode)(int*);
   int (*write)(void*, address, u32, u32);
+  int (*write_all)(void*, u32, const struct memory_write*, u32);
   int (*to_device)(address, const void*, unsigned long, void*);
   int (*to_host)(void*, address, unsigned long, void*);
   int (*clear)(address, u32, unsigned long, void*);
 };
+
+// CUstreamBatchMemOpParams, of a word of 32 bits (2) or of 64 (5).
+struct memory_write {
+  u32 kind, unused;
+  address to;
+  u64 value;
+  u32 flags, unused_;
+  address alias;
+  u64 rest;
+};
+static_assert(sizeof(memory_write) == 48, "cuda.h");
+inline memory_write write_of(address to, u64 value, u32 kind) {
+  memory_write one = {kind, 0, to, value, 0, 0, 0, 0};
+  return one;
+}
 
 const u32 word_count = 1u << 14;
 const u32 record_count = 700;
@@ -150,7 +166,8 @@ __cuinstr_once bool load_driver(driver& cuda) {
       find(library, cuda.priorities, "cuCtxGetStreamPriorityRange") && find(library, cuda.make_stream, "cuStreamCreateWithPriority") &&
       find(library, cuda.wait_stream, "cuStreamSynchronize") && find(library, cuda.query_stream, "cuStreamQuery") &&
       find(library, cuda.is_capturing, "cuStreamIsCapturing") && find(library, cuda.capture_mode, "cuThreadExchangeStreamCaptureMode") &&
-      find(library, cuda.write, "cuStreamWriteValue32_v2") && find(library, cuda.to_device, "cuMemcpyHtoDAsync_v2") &&
+      find(library, cuda.write, "cuStreamWriteValue32_v2") &&
+      find(library, cuda.write_all, "cuStreamBatchMemOp_v2") && find(library, cuda.to_device, "cuMemcpyHtoDAsync_v2") &&
       find(library, cuda.to_host, "cuMemcpyDtoHAsync_v2") && find(library, cuda.clear, "cuMemsetD32Async");
   if (!all) {
     complain("the driver is missing, or older than CUDA 12");

@@ -56,7 +56,7 @@ __cuinstr_once site_row find_site(u64 id) {
   }
   return row;
 }
-// Whether some unit of this program was compiled with that limit: a word behind the name of its file.
+// Whether some unit of this program was compiled with that limit: a letter behind the name of its file.
 __cuinstr_once bool compiled_with(char limit) {
   for (const char* at = __start_cuinstr_rows; at < __stop_cuinstr_rows; ++at) {
     if (*at != ':' || (at != __start_cuinstr_rows && at[-1] != '\n' && at[-1] != 0)) continue;
@@ -106,7 +106,7 @@ __cuinstr_once void sentence(text& out, const stop& it) {
     out << "was stopped: its cycle budget is used up\n";
   } else if (why == 4) {
     out << "was stopped: its fuel is used up\n";
-  } else if (why == 1) {
+  } else if (why == 1 || (it.what != nullptr && it.what->timeout_ns != 0)) {
     out << "was stopped: its deadline (";
     out.time(it.what != nullptr ? it.what->timeout_ns : set.timeout_ns) << ") passed\n";
   } else {

@@ -3,6 +3,17 @@
 const u64 grace_ns = 2000000000ull;
 const u64 drain_ns = 5000000000ull;
 
+__cuinstr_once bool begin_thread(void* (*does)(void*), void* with) {
+  // Signals are the program's own threads' business.
+  u64 all[16], before[16];
+  for (int index = 0; index < 16; ++index) all[index] = ~0ull;
+  unsigned long thread;
+  __cuinstr_c_pthread_sigmask(0, all, before);
+  const bool began = __cuinstr_c_pthread_create(&thread, nullptr, does, with) == 0;
+  __cuinstr_c_pthread_sigmask(2, before, nullptr);
+  if (began) __cuinstr_c_pthread_detach(thread);
+  return began;
+}
 // Gives the image a new launch number, so that what was asked of the last launch holds for it alone. Its threads are gone by then.
 __cuinstr_once void renew(image* of) {
   driver& cuda = here().cuda;
@@ -52,11 +63,14 @@ __cuinstr_once void tell_record(image* of, queue* at) {
   if (asked().leave) {
     // Counts are there once its threads have left; a process that is at its end does not wait for them.
     const u64 since = now_ns();
-    while (at != nullptr && at->runs && now_ns() - since < drain_ns && !here().finished) {
+    const u32 running = at != nullptr ? at->running : 0;
+    bool goes_on = at != nullptr && at->runs;
+    while (goes_on && now_ns() - since < drain_ns && !here().finished) {
       sleep_ns(50000ull);
       look(at, now_ns());
+      goes_on = at->runs && at->running == running;
     }
-    if (at != nullptr && at->runs && !here().finished) it.how = stuck;
+    if (goes_on && !here().finished) it.how = stuck;
     if (!here().finished && it.how == stopped && here().cuda.to_host(&it.threads, of->control_at + 72 + 80, 8, of->home->stream) == 0) {
       here().cuda.wait_stream(of->home->stream);
     }
@@ -69,6 +83,20 @@ __cuinstr_once void tell_record(image* of, queue* at) {
     __cuinstr_c_exit(124);
   }
 }
+// The flag, on its way to the GPU. A driver that lets nobody through must not hold up the watch, so a thread of its own waits for it.
+struct errand {
+  image* of;
+  u32 launch;
+  // 1: it was handed over, 2: the driver refused, as it does when the GPU is lost.
+  int state;
+};
+__cuinstr_once void* send_flag(void* data) {
+  errand* it = (errand*)data;
+  driver& cuda = here().cuda;
+  const bool sent = cuda.set_context(it->of->home->handle) == 0 && cuda.write(it->of->home->stream, it->of->flag, it->launch, 0) == 0;
+  __atomic_store_n(&it->state, sent ? 1 : 2, __ATOMIC_RELEASE);
+  return nullptr;
+}
 // A launch is too late: its image is asked to stop. What does not poll is ended with the process.
 __cuinstr_once void halt(queue* at) {
   const launched it = last_of(at);
@@ -77,24 +105,36 @@ __cuinstr_once void halt(queue* at) {
   at->asked = true;
   if (of->told) return;
   of->stopping = true;
-  driver& cuda = here().cuda;
-  cuda.set_context(of->home->handle);
   const u32 running = at->running;
-  const bool sent = cuda.write(of->home->stream, of->flag, of->launch, 0) == 0;
+  // Never freed: the driver may come back at any time.
+  errand* sending = (errand*)__cuinstr_c_calloc(1, sizeof(errand));
+  if (sending == nullptr) return;
+  sending->of = of;
+  sending->launch = of->launch;
+  const bool goes = begin_thread(send_flag, sending);
   const u64 since = now_ns();
-  while (sent && now_ns() - since < grace_ns) {
+  while (goes && now_ns() - since < grace_ns) {
     if (__atomic_load_n(&record->published, __ATOMIC_ACQUIRE) != 0) return tell_record(of, at);
     look(at, now_ns());
-    // It came to its end by itself.
-    if (!at->runs || at->running != running) return renew(of);
+    const int state = __atomic_load_n(&sending->state, __ATOMIC_ACQUIRE);
+    if (state == 2) return;
+    // It came to its end by itself. A flag that is still on its way would be one for the next launches.
+    if (state == 1 && (!at->runs || at->running != running)) return renew(of);
     sleep_ns(50000ull);
   }
-  // The GPU is lost already, so somebody else ended it.
-  if (!sent) return;
   stop what = {stuck, it.what, it.where, at->ran_ns, nullptr, 0};
   tell(what);
   __cuinstr_c_fflush(nullptr);
   __cuinstr_c_exit(124);
+}
+inline u64 period_ns() {
+  const settings& set = asked();
+  u64 shortest = set.timeout_ns != 0 ? set.timeout_ns : 2000000000ull;
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    if (set.limits[index].timeout_ns < shortest) shortest = set.limits[index].timeout_ns;
+  }
+  const u64 part = shortest / 100;
+  return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
 }
 __cuinstr_once void look_at_all() {
   state& at = here();
@@ -107,30 +147,27 @@ __cuinstr_once void look_at_all() {
     look(one, now);
     if (one->runs && one->began < oldest) oldest = one->began;
   }
+  // What the GPU itself stopped comes first.
+  for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
+    if (!of->works || __atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
+    // A thread of the program's own keeps its context.
+    void* before = nullptr;
+    at.cuda.context(&before);
+    at.cuda.set_context(of->home->handle);
+    if (!of->told) tell_record(of, nullptr);
+    // Under `leave` the next launches shall run again.
+    if (asked().leave && !at.finished) renew(of);
+    at.cuda.set_context(before);
+  }
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
     if (!one->runs) continue;
     // A launch that began later may still wait for a place on the GPU behind older ones, so only the oldest pay.
     if (one->began < now && one->began == oldest) one->ran_ns += passed;
     const kernel* what = last_of(one).what;
-    if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns && !one->asked) halt(one);
+    // The launch's own clock has a start of some ticks.
+    if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns + 2 * period_ns() && !one->asked) halt(one);
   }
-  for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
-    if (!of->works || __atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
-    at.cuda.set_context(of->home->handle);
-    if (!of->told) tell_record(of, nullptr);
-    // Under `leave` the next launches shall run again.
-    if (asked().leave && !at.finished) renew(of);
-  }
-}
-inline u64 period_ns() {
-  const settings& set = asked();
-  u64 shortest = set.timeout_ns != 0 ? set.timeout_ns : 2000000000ull;
-  for (u32 index = 0; index < set.limit_count; ++index) {
-    if (set.limits[index].timeout_ns < shortest) shortest = set.limits[index].timeout_ns;
-  }
-  const u64 part = shortest / 100;
-  return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
 }
 __cuinstr_once void* watch(void*) {
   const u64 period = period_ns();
@@ -142,16 +179,9 @@ __cuinstr_once void* watch(void*) {
   }
 }
 __cuinstr_once bool begin_watch() {
-  // Signals are the program's own threads' business.
-  u64 all[16], before[16];
-  for (int index = 0; index < 16; ++index) all[index] = ~0ull;
-  unsigned long thread;
   here().last_look = now_ns();
-  __cuinstr_c_pthread_sigmask(0, all, before);
-  const bool began = __cuinstr_c_pthread_create(&thread, nullptr, watch, nullptr) == 0;
-  __cuinstr_c_pthread_sigmask(2, before, nullptr);
-  if (began) __cuinstr_c_pthread_detach(thread);
-  else complain("no thread can be started");
+  const bool began = begin_thread(watch, nullptr);
+  if (!began) complain("no thread can be started");
   return began;
 }
 // At the process's end, behind all that the program itself does there: what was stopped is told, and half a result is no success.

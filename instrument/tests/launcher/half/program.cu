@@ -14,6 +14,7 @@ __global__ void burn(int* gate) {
     while (*(volatile int*)gate == 0) {
     }
 }
+__global__ void deaf() {}
 __global__ void stubborn() {}
 __global__ void sleeps() {}
 
@@ -27,6 +28,7 @@ int main(int count, char** words) {
             case 's': scope::spin<int><<<2, 32>>>(nullptr); break;
             case 'b': burn<<<2, 32>>>(nullptr); break;
             case 'u': stubborn<<<1, 1>>>(); break;
+            case 'd': deaf<<<1, 1>>>(); break;
             case 'm': sleeps<<<(unsigned)std::atoi(words[word] + 1), 1>>>(); break;
             case 'o': sleeps<<<(unsigned)std::atoi(words[word] + 1), 1, 0, other>>>(); break;
             case 'w': std::printf("waited: %d\n", (int)cudaDeviceSynchronize()); break;

@@ -1,0 +1,119 @@
+//! `--cuinstr-coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
+
+use super::view::Plan;
+use super::{Error, absolute};
+use cuinstr_abi::sites::hash;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The option, as build systems pass it among nvcc's own.
+const OPTION: &str = "--cuinstr-coverage";
+
+/// The arguments without the option, and the folder that it names.
+///
+/// # Errors
+/// If the folder is missing.
+pub(super) fn split(arguments: &[OsString]) -> Result<(Vec<OsString>, Option<PathBuf>), Error> {
+    let (mut kept, mut folder) = (Vec::with_capacity(arguments.len()), None);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word == OPTION {
+            let value = words.next().filter(|value| !value.is_empty());
+            let help = "write `--cuinstr-coverage DIR`";
+            folder = Some(value.ok_or_else(|| Error { code: 2, ..Error::new(format!("{OPTION} names no folder"), help) })?.into());
+        } else if let Some(value) = word.as_bytes().strip_prefix(b"--cuinstr-coverage=") {
+            folder = Some(std::ffi::OsStr::from_bytes(value).into());
+        } else {
+            kept.push(word.clone());
+        }
+    }
+    Ok((kept, folder))
+}
+
+/// Writes a file for each unit of the session. A unit that is compiled again the same way takes the place of the one before.
+///
+/// # Errors
+/// If the folder can't be written.
+pub(super) fn write(folder: &Path, session: &Path, code: u8) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::io("can't write coverage to", folder, &error);
+    let current = std::env::current_dir().map_err(failed)?;
+    fs::create_dir_all(folder).map_err(failed)?;
+    for unit in units(session) {
+        let files: Vec<_> = unit
+            .files
+            .iter()
+            .map(|file| {
+                let said: Vec<&str> = file.said.lines().collect();
+                json!({ "file": absolute(&file.path), "rewritten": file.rewritten, "sites": file.sites, "said": said })
+            })
+            .collect();
+        let words: Vec<_> = unit.words.iter().map(|word| word.to_string_lossy()).collect();
+        let text = json!({ "version": 1, "source": unit.source.to_string_lossy(), "folder": current, "words": words, "code": code, "files": files });
+        let key = format!("{}\n{}\n{}", current.display(), unit.source.display(), unit.key);
+        let mut new = tempfile::Builder::new().prefix("new-").tempfile_in(folder).map_err(failed)?;
+        writeln!(new, "{text}").map_err(failed)?;
+        new.persist(folder.join(format!("{:016x}.json", hash(0, key.as_bytes())))).map_err(|error| failed(error.error))?;
+    }
+    Ok(())
+}
+
+/// What became of one source's files.
+#[derive(Debug)]
+struct UnitFiles {
+    /// What the view was made by.
+    key: String,
+    source: PathBuf,
+    /// The preprocessor's words.
+    words: Vec<OsString>,
+    files: Vec<CoveredFile>,
+}
+
+/// One file.
+#[derive(Debug)]
+struct CoveredFile {
+    path: PathBuf,
+    rewritten: bool,
+    sites: Option<serde_json::Value>,
+    said: String,
+}
+
+/// All units of the session. Where a pass was repeated with more files, the last time counts.
+fn units(session: &Path) -> Vec<UnitFiles> {
+    let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
+    for entry in fs::read_dir(session).into_iter().flatten().flatten() {
+        let Ok(bytes) = fs::read(entry.path().join("plan.json")) else { continue };
+        let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { continue };
+        let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
+        let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
+            path: path.into(),
+            rewritten: facts.rewritten,
+            sites: facts.sites,
+            said: facts.said,
+        });
+        let unit = UnitFiles { key: plan.key.clone(), source, words: plan.words, files: files.collect() };
+        let count = unit.files.len();
+        if units.get(&plan.key).is_none_or(|(before, _)| *before < count) {
+            units.insert(plan.key, (count, unit));
+        }
+    }
+    units.into_values().map(|(_, unit)| unit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_is_ours_and_all_else_is_nvccs() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(split(&words("-c a.cu --cuinstr-coverage d -O2")), Ok((words("-c a.cu -O2"), Some("d".into()))));
+        assert_eq!(split(&words("--cuinstr-coverage=a/b x.cu")), Ok((words("x.cu"), Some("a/b".into()))));
+        assert_eq!(split(&words("x.cu")), Ok((words("x.cu"), None)));
+        assert_eq!(split(&words("x.cu --cuinstr-coverage")).map_err(|error| error.code), Err(2));
+    }
+}
