@@ -10,7 +10,7 @@
 //! command line comes with it.
 
 use crate::launcher::{self, Settings};
-use crate::options::{DeviceMacro, Polls};
+use crate::options::{DeviceMacro, PollGap, Polls};
 use crate::verify::{self, Report};
 use std::collections::BTreeSet;
 use std::env;
@@ -157,6 +157,12 @@ impl Build {
     /// Where polls stand.
     pub fn polls(&mut self, polls: Polls) -> &mut Self {
         self.settings.polls = polls;
+        self
+    }
+
+    /// How far apart in time two polls of a thread should lie.
+    pub fn poll_gap(&mut self, gap: PollGap) -> &mut Self {
+        self.settings.poll_gap = gap;
         self
     }
 

@@ -16,6 +16,38 @@ pub enum Polls {
     Each,
 }
 
+/// How far apart in time two polls of a thread should lie.
+///
+/// Loops follow the clock towards it; before a loop has looked at one, and for functions that the host may run too, their weight tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollGap {
+    nanoseconds: u64,
+}
+
+impl PollGap {
+    /// Least and most nanoseconds.
+    pub const RANGE: std::ops::RangeInclusive<u64> = 2_000..=10_000_000;
+
+    /// A gap of so many nanoseconds; none outside [`PollGap::RANGE`].
+    #[must_use]
+    pub fn from_nanoseconds(nanoseconds: u64) -> Option<Self> {
+        Self::RANGE.contains(&nanoseconds).then_some(Self { nanoseconds })
+    }
+
+    /// In nanoseconds.
+    #[must_use]
+    pub fn nanoseconds(self) -> u64 {
+        self.nanoseconds
+    }
+}
+
+impl Default for PollGap {
+    /// 20 microseconds: a stop takes about as long, and a look of a microsecond is lost in it.
+    fn default() -> Self {
+        Self { nanoseconds: 20_000 }
+    }
+}
+
 /// What a thread does at its kernel's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AtExit {
@@ -90,6 +122,8 @@ pub struct Options {
     pub site_path: String,
     /// Where polls stand.
     pub polls: Polls,
+    /// How far apart they should lie.
+    pub poll_gap: PollGap,
     /// What a thread does at its end.
     pub at_exit: AtExit,
     /// Limits compiled in.

@@ -33,6 +33,7 @@ pub(crate) fn has_barriers(sites: &SiteMap) -> bool {
 pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
+    let pace = poll::Pace::of(options.poll_gap);
     let values = [
         ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
         ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
@@ -40,11 +41,11 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
         ("FUEL", limit(options.limits.fuel)),
         ("GATE", gate.to_owned()),
         ("BARRIERS", if has_barriers { "1" } else { "0" }.to_owned()),
-        ("FIRST_PACE", poll::FIRST_PACE.to_string()),
+        ("FIRST_PACE", pace.first.to_string()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),
         ("NEST", poll::NEST.to_string()),
-        ("SHORT", poll::SHORT.to_string()),
-        ("GAP", poll::GAP.to_string()),
+        ("SHORT", pace.short.to_string()),
+        ("GAP", pace.gap.to_string()),
     ];
     let mut text = String::with_capacity(2 * TEMPLATE.len());
     let mut rest = TEMPLATE;

@@ -4,7 +4,7 @@ use super::duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
-use cuinstr::options::{AtExit, DeviceMacro, Limits, Polls};
+use cuinstr::options::{AtExit, DeviceMacro, Limits, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
 use std::path::PathBuf;
 
@@ -201,6 +201,10 @@ pub(crate) struct HowArgs {
     #[arg(long, value_name = "FORM", value_enum, default_value_t = PollsArg::Amortised)]
     pub(crate) polls: PollsArg,
 
+    /// How far apart in time two polls of a thread should lie: a stop takes about as long, and shorter gaps cost more. 2us to 10ms.
+    #[arg(long, value_name = "TIME", value_parser = poll_gap, default_value = "20us")]
+    pub(crate) poll_gap: PollGap,
+
     /// What threads do at a kernel's end: check once, or wait for the rest of their block at a gate (experimental).
     #[arg(long, value_name = "HOW", value_enum, default_value_t = AtExitArg::Check)]
     pub(crate) at_exit: AtExitArg,
@@ -251,6 +255,11 @@ pub(crate) enum Format {
     Short,
     /// One JSON object a line.
     Json,
+}
+
+/// A time within [`PollGap::RANGE`].
+fn poll_gap(text: &str) -> Result<PollGap, String> {
+    PollGap::from_nanoseconds(duration::parse(text)?).ok_or_else(|| "between 2us and 10ms".to_owned())
 }
 
 /// `--polls`.

@@ -144,6 +144,7 @@ impl Job<'_> {
         let mut options = Options {
             path: self.input.name.clone(),
             polls: self.args.how.polls(),
+            poll_gap: self.args.how.poll_gap,
             at_exit: self.args.how.at_exit(),
             limits: self.args.how.limits(),
             device_macros: self.args.how.device_macro.clone(),

@@ -73,6 +73,7 @@ fn settings() -> Result<Settings, String> {
         Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
     Ok(Settings {
         polls: how.polls(),
+        poll_gap: how.poll_gap,
         at_exit: how.at_exit(),
         limits: how.limits(),
         device_macros: how.device_macro,

@@ -1,6 +1,6 @@
 //! What holds for all files of a project's build.
 
-use crate::options::{AtExit, DeviceMacro, Limits, Options, Polls};
+use crate::options::{AtExit, DeviceMacro, Limits, Options, PollGap, Polls};
 use crate::prelude;
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,8 @@ use std::path::PathBuf;
 pub struct Settings {
     /// Where polls stand.
     pub polls: Polls,
+    /// How far apart they should lie.
+    pub poll_gap: PollGap,
     /// What a thread does at its end.
     pub at_exit: AtExit,
     /// Limits compiled in.
@@ -64,6 +66,7 @@ impl Settings {
     pub(super) fn options(&self) -> Options {
         Options {
             polls: self.polls,
+            poll_gap: self.poll_gap,
             at_exit: self.at_exit,
             limits: self.limits,
             device_macros: self.device_macros.clone(),

@@ -23,6 +23,8 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
         ("k.cu -o out.cu --fuel 1099511627775", "is not in"),
         ("k.cu -o out.cu --budget-cycles 0", "0 is not in"),
         ("k.cu -o out.cu --polls none", "amortised, count-down, each"),
+        ("k.cu -o out.cu --poll-gap 1us", "between 2us and 10ms"),
+        ("k.cu -o out.cu --poll-gap 1s", "between 2us and 10ms"),
         ("k.cu -o out.cu --at-exit wait", "check, gate"),
         ("k.cu -o out.cu --format xml", "full, short, json"),
         ("k.cu -o out.cu --device-macro X", "NAME=device"),

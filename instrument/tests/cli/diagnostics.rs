@@ -160,9 +160,9 @@ fn the_summary_names_what_is_not_covered() {
 fn limits_and_polls_change_the_output() {
     let project = Project::new(&[("k.cu", SPIN)]);
     let plain = project.run("k.cu -o -").exits(0).stdout;
-    for option in ["--timeout 2s", "--budget-cycles 5", "--fuel 5", "--polls each", "--at-exit gate"] {
+    for option in ["--timeout 2s", "--budget-cycles 5", "--fuel 5", "--polls each", "--polls count-down", "--poll-gap 40us", "--poll-gap 5us", "--at-exit gate"] {
         let other = project.run(&format!("k.cu -o - {option}")).exits(0).stdout;
         assert_ne!(other, plain, "{option}");
     }
-    assert_eq!(project.run("k.cu -o - --polls amortised --at-exit check").exits(0).stdout, plain, "these are the defaults");
+    assert_eq!(project.run("k.cu -o - --polls amortised --poll-gap 20us --at-exit check").exits(0).stdout, plain, "these are the defaults");
 }
