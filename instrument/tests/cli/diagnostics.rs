@@ -160,7 +160,16 @@ fn the_summary_names_what_is_not_covered() {
 fn limits_and_polls_change_the_output() {
     let project = Project::new(&[("k.cu", SPIN)]);
     let plain = project.run("k.cu -o -").exits(0).stdout;
-    for option in ["--timeout 2s", "--budget-cycles 5", "--fuel 5", "--polls each", "--polls count-down", "--poll-gap 40us", "--poll-gap 5us", "--at-exit gate"] {
+    for option in [
+        "--timeout 2s",
+        "--budget-cycles 5",
+        "--fuel 5",
+        "--polls each",
+        "--polls count-down",
+        "--poll-gap 40us",
+        "--poll-gap 5us",
+        "--at-exit gate",
+    ] {
         let other = project.run(&format!("k.cu -o - {option}")).exits(0).stdout;
         assert_ne!(other, plain, "{option}");
     }

@@ -281,6 +281,7 @@ impl Generator {
             (format!("{counter} < {}", self.random.below(12)), self.random.of(&patterns).replace("{}", &counter))
         } else {
             let condition = if self.random.percent(3) { String::new() } else { self.condition_of(&counter, &range, &mut items) };
+            let condition = self.and_more(condition);
             (condition, self.step(&counter, range.way, &mut items))
         };
         let edge = if step.is_empty() { LONE_EDGE } else { EDGE };
@@ -298,6 +299,22 @@ impl Generator {
             items.push(self.put(&counter));
         }
         items
+    }
+
+    /// A condition of which the relation is the first part only: the rest is asked once an iteration, whatever it does.
+    fn and_more(&mut self, condition: String) -> String {
+        let is_plain = !condition.is_empty() && !condition.contains([',', '?', '|']);
+        if !is_plain || !self.random.percent(15) {
+            return condition;
+        }
+        let more = self.random.of(&[
+            "acc % 7u != 3u",
+            "(acc & 12u) != 4u && acc != 9u",
+            "(acc += 5u) % 11u != 4u",
+            "(p[3] += 1) % 9 != 8",
+            "n != 77",
+        ]);
+        format!("{condition} && {more}")
     }
 
     /// The counter of a `for`: what its header begins with, and the counter's name.
@@ -450,8 +467,11 @@ impl Generator {
         items.push(line(format!("{} {name} = {};", range.number.text, literal(range.start))));
         self.variables.push(Variable { name: name.clone(), number: range.number, changes: true });
         let condition = self.condition_of(&name, &range, &mut items);
+        let condition = self.and_more(condition);
         let step = self.step(&name, range.way, &mut items);
         let step = if step.is_empty() { format!("{name} += 1") } else { step };
+        // At most one step an iteration.
+        let step = if self.random.percent(12) { format!("if (acc % 3u != 1u) {step}") } else { step };
         let first = self.random.percent(30);
         let site = self.site();
         let tick = self.tick(site);
