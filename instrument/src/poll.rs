@@ -209,10 +209,10 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
             let sign = if strip.up { "" } else { "-" };
             let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
             header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
-            " __cuinstr_strip.step()".clone_into(&mut header.step);
+            header.step = format!(" __cuinstr_strip.step({site:#x}ull)");
         } else {
             header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
-            " (void)--__cuinstr_strip".clone_into(&mut header.step);
+            header.step = format!(" __cuinstr_step(__cuinstr_strip, {site:#x}ull)");
         }
         return header;
     }
@@ -233,10 +233,10 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         let strip_now = format!("__cuinstr_leg{types}({turns}, {counter}, {turns_now}, {sign}({amount}))");
         let goes_on = format!("__cuinstr_strip.goes_on({counter}, {turns}){asked}");
         let inside = format!("for (auto __cuinstr_strip = {strip_now}; {goes_on}");
-        (inside, " __cuinstr_strip.step()".to_owned(), format!("__cuinstr_arrived{types}({turns}, {counter})"))
+        (inside, format!(" __cuinstr_strip.step({site:#x}ull)"), format!("__cuinstr_arrived{types}({turns}, {counter})"))
     } else {
         let inside = format!("for ({turns} = {turns_now}; {turns} != 0u{asked}");
-        (inside, format!(" (void)--{turns}"), format!("__cuinstr_unbroken({turns})"))
+        (inside, format!(" __cuinstr_step({turns}, {site:#x}ull)"), format!("__cuinstr_unbroken({turns})"))
     };
     header.counts = true;
     header.before = format!(" {ended} && ");
@@ -284,7 +284,7 @@ fn chunked(chunk: Chunk, loop_: &Loop, unroll: &Unroll, weight: &str, index: usi
     let semicolon = if is_for { ";" } else { "" };
     let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, {chunk}u * {weight}, {site:#x}ull){semicolon}");
     let again = format!("{again}) {inner}for (; {turns} != 0u");
-    let step = format!(" (void)--{turns}");
+    let step = format!(" __cuinstr_step({turns}, {site:#x}ull)");
     Header {
         keyword,
         before: if has_condition { format!("{again} && (bool)(") } else { again },

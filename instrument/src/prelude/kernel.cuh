@@ -78,7 +78,7 @@ __cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) {
     run += weight;
-    if (run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
+    if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
   }
 #else
   (void)run, (void)left, (void)weight, (void)site;

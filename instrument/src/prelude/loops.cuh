@@ -50,6 +50,18 @@ __cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned in
     __cuinstr_refill(allowance);
   }
 }
+// One iteration of a chunk or strip. A debug build keeps the count in memory, where no proof could follow it, so it looks here.
+__cuinstr_device void __cuinstr_debugged(unsigned long long site) {
+#ifdef __CUDACC_DEBUG__
+  __cuinstr_look(site);
+#else
+  (void)site;
+#endif
+}
+__cuinstr_device void __cuinstr_step(unsigned int& turns, unsigned long long site) {
+  --turns;
+  __cuinstr_debugged(site);
+}
 // A loop in chunks of a constant number of iterations, each paid for before it runs. `turns` counts a chunk down: where the loop comes by
 // again, a zero says that it begins or that its last chunk was used up, anything else that its condition or a `break` has ended it.
 __cuinstr_device bool __cuinstr_again(unsigned int& turns, unsigned int chunk, __cuinstr_allowance& allowance, unsigned int charge, unsigned long long site) {
@@ -71,11 +83,11 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
 // compiler knows the most that it can be, and with it that the poll is dead; beyond a nest's length each iteration is paid for as any other.
 __cuinstr_device void __cuinstr_tick_nest(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
   run += weight;
-  if (run > __cuinstr_nest) __cuinstr_tick(allowance, weight, site);
+  if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(allowance, weight, site);
 }
 // Behind each strip.
 __cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned long long site) {
-  if (allowance.left == 0u) {
+  if (__cuinstr_most <= 1u || allowance.left == 0u) {
     __cuinstr_look(site);
     __cuinstr_refill(allowance);
   }
@@ -336,21 +348,21 @@ struct __cuinstr_until {
   __device__ __forceinline__ __cuinstr_until(__cuinstr_i from, unsigned int turns, int step)
       : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) {}
   __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter) const { return counter != end; }
-  __device__ __forceinline__ void step() {}
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
 struct __cuinstr_until<true, __cuinstr_i*> {
   __cuinstr_i* end;
   __device__ __forceinline__ __cuinstr_until(__cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) {}
   __device__ __forceinline__ bool goes_on(__cuinstr_i* counter) const { return counter != end; }
-  __device__ __forceinline__ void step() {}
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
 struct __cuinstr_until<false, __cuinstr_i> {
   unsigned int turns;
   __device__ __forceinline__ __cuinstr_until(const __cuinstr_i&, unsigned int turns_, int) : turns(turns_) {}
   __device__ __forceinline__ bool goes_on(const __cuinstr_i&) const { return turns != 0u; }
-  __device__ __forceinline__ void step() { --turns; }
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_step(turns, site); }
 };
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n>
 __cuinstr_device __cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i> __cuinstr_to(const __cuinstr_i& from, const __cuinstr_n&, unsigned int turns, int step) {
@@ -373,7 +385,7 @@ struct __cuinstr_stage {
   __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i from, unsigned int turns, int step)
       : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) { marked = mark(end); }
   __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter, unsigned int&) const { return counter != end; }
-  __device__ __forceinline__ void step() {}
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
 struct __cuinstr_stage<true, __cuinstr_i*> {
@@ -382,7 +394,7 @@ struct __cuinstr_stage<true, __cuinstr_i*> {
   static __device__ __forceinline__ bool is_end(unsigned int marked, __cuinstr_i* counter) { return marked == mark(counter); }
   __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) { marked = mark(end); }
   __device__ __forceinline__ bool goes_on(__cuinstr_i* counter, unsigned int&) const { return counter != end; }
-  __device__ __forceinline__ void step() {}
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
 struct __cuinstr_stage<false, __cuinstr_i> {
@@ -393,7 +405,7 @@ struct __cuinstr_stage<false, __cuinstr_i> {
     if (turns == 0u) marked = 0u;
     return turns != 0u;
   }
-  __device__ __forceinline__ void step() { --turns; }
+  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_step(turns, site); }
 };
 template <bool __cuinstr_all, class __cuinstr_n, class __cuinstr_i>
 __cuinstr_device __cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i> __cuinstr_leg(unsigned int& mark, const __cuinstr_i& from, unsigned int turns, int step) {
