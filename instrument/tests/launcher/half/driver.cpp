@@ -64,6 +64,10 @@ struct Stream {
         work.push_back(std::move(one));
         changed.notify_all();
     }
+    bool is_idle() {
+        std::lock_guard<std::mutex> held(lock);
+        return !busy && work.empty();
+    }
     void wait() {
         std::unique_lock<std::mutex> held(lock);
         while ((busy || !work.empty()) && sticky == 0) changed.wait_for(held, std::chrono::milliseconds(1));
@@ -144,7 +148,7 @@ int cuMemHostGetDevicePointer_v2(uint64_t* at, void* memory, unsigned) { return 
 int cuCtxGetStreamPriorityRange(int* lowest, int* highest) { return *lowest = 0, *highest = -5, 0; }
 int cuStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new Stream, 0; }
 int cuStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
-int cuStreamQuery(void*) { return sticky; }
+int cuStreamQuery(void* stream) { return sticky != 0 ? sticky.load() : stream_of(stream).is_idle() ? 0 : 600; }
 int cuStreamIsCapturing(void*, int* status) { return *status = 0, sticky.load(); }
 int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
 int cuStreamWriteValue32_v2(void* stream, uint64_t at, uint32_t value, unsigned) {
