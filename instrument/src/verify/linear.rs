@@ -143,8 +143,13 @@ impl Linear {
             let (least, most) = (sum.lo.max(lo) - i128::from(self.hi), sum.hi.min(hi) - i128::from(self.lo));
             let (least, most) = if times > 0 { (least, most) } else { (-most, -least) };
             let times = times.abs();
+            // A stride of the sum is one of the root.
+            let is_exact = self.lo == self.hi && i128::from(sum.step) % times == 0 && least % times == 0 && (lo..=hi).contains(&sum.lo);
+            let step = if is_exact && self.alone().is_some_and(|(_, times)| times > 0) { i128::from(sum.step) / times } else { 1 };
             let (least, most) = ((least + times - 1).div_euclid(times), most.div_euclid(times));
-            return (0 <= least && least <= most).then(|| (name, Range::between(least, most, width)));
+            let whole =
+                || Range::strided(least, least + (most - least) / step.max(1) * step.max(1), step.max(1).unsigned_abs() as u64, width);
+            return (0 <= least && least <= most).then(|| (name, whole()));
         }
         let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
         Some((name, sum.sub(offset, width).times(i128::from(times), width)))

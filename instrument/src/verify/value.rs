@@ -509,16 +509,21 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
     let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
     if head == "and" {
         let (of, from, mask) = if a.lo == a.hi { (two.moved(), b, a.lo) } else { (one.moved(), a, b.lo) };
+        // Bits that are never set can be asked about, too.
+        let below = (mask & -mask) - 1;
+        let never = mask > 0 && from.lo & below == 0 && i128::from(from.step) & below == 0;
+        let asked = if never { mask | below } else { mask };
         if a.lo == a.hi || b.lo == b.hi {
             if let Some(lost) = linear::low_bits(mask, from, width) {
                 return Some(Value::of(masked(from, lost, width)));
             }
-            if mask & (mask + 1) == 0
-                && mask < from.hi
-                && let Ok(bits) = u32::try_from(mask)
+            if asked & (asked + 1) == 0
+                && asked < from.hi
+                && let Ok(bits) = u32::try_from(asked)
             {
                 let kind = of.map_or(Kind::Plain, |of| Kind::Low { of, bits });
-                return Some(Value::of(Range::between(0, mask, width)).kind(kind));
+                let step = if never { below.unsigned_abs() as u64 + 1 } else { 1 };
+                return Some(Value::of(Range::strided(0, mask, step, width)).kind(kind));
             }
         }
     }

@@ -67,6 +67,17 @@ $I:
 \t@%p4 bra $I;
 \tbra $O;";
 
+/// The same as newer compilers ask for what is left over: by two bits amid a multiple of 32.
+fn by_bits_amid() -> String {
+    STRIP
+        .replace("shr.u32 %r7, %r6, 5", "mov.u32 %r7, 0")
+        .replace("and.b32 %r9, %r8, 3", "and.b32 %r9, %r6, 96")
+        .replace("%p2, %r9, 0", "%p2, %r9, 96")
+        .replace("and.b32 %r11, %r3, 3", "mov.u32 %r11, %r9")
+        .replace("%p2, %r11, 1", "%p2, %r11, 0")
+        .replace("%p2, %r9, 2", "%p2, %r9, 32")
+}
+
 fn all_hold(body: &str) -> bool {
     let verdicts = verdicts(&format!("$O:\n{}{body}", poll(1)));
     assert_eq!(verdicts.len(), 2, "{body}");
@@ -75,7 +86,7 @@ fn all_hold(body: &str) -> bool {
 
 #[test]
 fn loops_unrolled_by_four_end() {
-    for body in [CHUNK, STRIP, LATE] {
+    for body in [CHUNK, STRIP, LATE, &by_bits_amid()] {
         assert!(all_hold(body), "{body}");
     }
 }
@@ -94,6 +105,9 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         (STRIP, "%p3, %r6, 96", "%p3, %r6, 64", "three rounds are left to a loop of four"),
         (STRIP, "min.u32 %r3, %r3, 16384", "min.u32 %r3, %r3, -1", "nothing bounds it"),
         (STRIP, "shr.u32 %r7, %r6, 5", "shr.u32 %r7, %r6, 4", "not the number of iterations"),
+        (&by_bits_amid(), "%r6, 96;\n\tsetp", "%r6, 64;\n\tsetp", "one bit says nothing of the other"),
+        (&by_bits_amid(), "%p2, %r9, 32", "%p2, %r9, 64", "two iterations are left over where there should be none"),
+        (&by_bits_amid(), "shl.b32 %r4, %r3, 5", "shl.b32 %r4, %r3, 4", "steps are twice as long as the end is far"),
         (LATE, "%p2, %r1, 1", "%p2, %r1, 65", "it never comes by there"),
         (LATE, "and.pred", "or.pred", "either condition goes on"),
     ] {
