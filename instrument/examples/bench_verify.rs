@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 /// Megabytes of the texts that are tried.
 const SIZES: &[usize] = &[1, 10, 50, 100];
 
+/// What this process has spent on cores, where the system says so: another process on the same core is no business of this table.
+fn on_core() -> Option<Duration> {
+    let words = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    words.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut bodies = Vec::new();
     for path in std::env::args().skip(1) {
@@ -33,9 +39,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut best = Duration::MAX;
         let mut loops = 0;
         for _ in 0..if *size > 10 { 1 } else { 5 } {
-            let start = Instant::now();
+            let start = (Instant::now(), on_core());
             loops = verify_ptx(&text).loops.len();
-            best = best.min(start.elapsed());
+            let spent = start.0.elapsed();
+            best = best.min(on_core().zip(start.1).map_or(spent, |(now, before)| now.saturating_sub(before)));
         }
         let millions = u32::try_from(text.len() / 1_000_000).map(f64::from)?;
         println!("| {millions} | {loops} | {:.3} | {:.1} |", best.as_secs_f64(), millions / best.as_secs_f64());

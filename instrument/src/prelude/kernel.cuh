@@ -9,18 +9,20 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   }
 }
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
-// so in shared memory, which is asked at a fraction of the flag's price, and have told why: this thread is only counted, at its site's first
-// slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `left` is what others wrote there.
+// so in shared memory, which is asked at a fraction of the flag's price, and have told why: this thread's warp is only counted, at its site's
+// first slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `left` is what others wrote there.
 #define __cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)                                                  \
-  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b64 left, awaited, record, slot, found;\n\t" __cuinstr_load                                 \
-               "setp.ne.b64 stays, left, awaited;\n\t@stays bra passed;\n\t"                                                                         \
+  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b32 warp, below;\n\t.reg .b64 left, awaited, record, slot, found, threads;\n\t"              \
+               __cuinstr_load "setp.ne.b64 stays, left, awaited;\n\t@stays bra passed;\n\t"                                                       \
+               "activemask.b32 warp;\n\tmov.u32 below, %%lanemask_lt;\n\tand.b32 below, below, warp;\n\tsetp.ne.u32 other, below, 0;\n\t"            \
+               "@other exit;\n\tpopc.b32 warp, warp;\n\tcvt.u64.u32 threads, warp;\n\t"                                                            \
                "ld.global.b64 record, [cuinstr_control_v1+64];\n\tsetp.ne.b64 other, record, 0;\n\t@other bra given;\n\t"                          \
                "mov.b64 record, cuinstr_control_v1;\n\tcvta.global.u64 record, record;\n\tadd.u64 record, record, 72;\n"                           \
-               "given:\n\tred.add.u64 [record+80], 1;\n\tshr.u64 slot, %0, 1;\n\tand.b64 slot, slot, 63;\n\tshl.b64 slot, slot, 4;\n\t"              \
+               "given:\n\tred.add.u64 [record+80], threads;\n\tshr.u64 slot, %0, 1;\n\tand.b64 slot, slot, 63;\n\tshl.b64 slot, slot, 4;\n\t"        \
                "add.u64 slot, slot, record;\n\tatom.cas.b64 found, [slot+96], 0, %0;\n\tsetp.eq.b64 other, found, 0;\n\t@other bra listed;\n\t"      \
-               "setp.eq.b64 other, found, %0;\n\t@other bra listed;\n\tred.add.u64 [record+88], 1;\n\texit;\n"                                     \
-               "listed:\n\tred.add.u64 [slot+104], 1;\n\texit;\n"                                                                                 \
-               "passed:\n\t}"                                                                                                                        \
+               "setp.eq.b64 other, found, %0;\n\t@other bra listed;\n\tred.add.u64 [record+88], threads;\n\texit;\n"                               \
+               "listed:\n\tred.add.u64 [slot+104], threads;\n\texit;\n"                                                                           \
+               "passed:\n\t}"                                                                                                                    \
                :                                                                                                                               \
                : "l"(__cuinstr_site), "r"(__cuinstr_where), "l"(__cuinstr_what)                                                                 \
                : "memory")
@@ -121,9 +123,9 @@ __cuinstr_device void __cuinstr_begin() {
   *__cuinstr_tank() = __cuinstr_full_tank();
 #endif
 }
-// When the launch begins, which one thread of a block can tell; a kernel without a loop does not need it before its end.
-__cuinstr_device void __cuinstr_begin_clock() {
-  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+// When the launch begins: one thread of a block can tell, and one of the grid where blocks are short.
+__cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
+  if ((threadIdx.x | threadIdx.y | threadIdx.z | others) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
@@ -175,7 +177,7 @@ struct __cuinstr_kernel {
     // Read first and looked at last: what else there is to read is then waited for at the same time.
     const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
     __cuinstr_begin();
-    __cuinstr_begin_clock();
+    __cuinstr_begin_clock(0u);
     if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
   __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }
@@ -183,7 +185,10 @@ struct __cuinstr_kernel {
 // The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
 struct __cuinstr_short_kernel {
   unsigned long long exit_site;
-  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) { __cuinstr_begin(); }
+  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) {
+    __cuinstr_begin();
+    __cuinstr_begin_clock(blockIdx.x | blockIdx.y | blockIdx.z);
+  }
   __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site); }
 };
 }

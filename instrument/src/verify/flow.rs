@@ -7,8 +7,9 @@ use super::range::Range;
 use super::since::Since;
 use super::slice::{Slice, Step};
 use super::text::Flow;
-use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
+use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Pair, Source, Value, result};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// How often a block is looked at before the sets there are widened.
 const PATIENCE: u32 = 2;
@@ -21,32 +22,34 @@ const MOST_WAYS: usize = 8;
 /// Most ways back to a block that are kept apart.
 pub(super) const MOST_BACK: usize = 64;
 
-/// Values of slots at one point, sorted by slot. Of those that are missing nothing is known.
+/// Values of slots at one point, sorted by slot. Of those that are missing nothing is known. Most values are the same at many points, and are
+/// kept once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct State(Vec<(u32, Value)>);
+pub(super) struct State(Vec<(u32, Rc<Value>)>);
 
 impl State {
-    pub(super) fn new(values: Vec<(u32, Value)>) -> Self {
-        Self(values)
+    pub(super) fn new(values: impl Iterator<Item = (u32, Value)>) -> Self {
+        Self(values.map(|(slot, value)| (slot, Rc::new(value))).collect())
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&Value> {
-        self.0.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &self.0[at].1)
+        self.0.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &*self.0[at].1)
     }
 
     pub(super) fn set(&mut self, slot: u32, value: Value) {
         match self.0.binary_search_by_key(&slot, |(at, _)| *at) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (slot, value)),
+            Ok(at) => self.0[at].1 = Rc::new(value),
+            Err(at) => self.0.insert(at, (slot, Rc::new(value))),
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Value)> {
-        self.0.iter().map(|(slot, value)| (*slot, value))
+        self.0.iter().map(|(slot, value)| (*slot, &**value))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Value)> {
-        self.0.iter_mut().map(|(slot, value)| (*slot, value))
+    /// Lets `change` have each value for which `needed` holds; false as soon as one of these can't be.
+    pub(super) fn change(&mut self, needed: impl Fn(u32, &Value) -> bool, mut change: impl FnMut(u32, &mut Value) -> bool) -> bool {
+        self.0.iter_mut().all(|(slot, held)| !needed(*slot, held) || change(*slot, Rc::make_mut(held)))
     }
 
     /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
@@ -66,61 +69,75 @@ impl State {
 
     /// Takes something as added to every register.
     fn charge(&mut self, more: impl Fn(Since) -> Since) {
-        for (_, held) in self.iter_mut() {
+        let has_relation = |_, held: &Value| held.since.is_some() || matches!(held.kind, Kind::Saturated(..));
+        self.change(has_relation, |_, held| {
             held.since = held.since.map(&more);
-            if let Kind::Saturated(since) = held.kind {
-                held.kind = Kind::Saturated(more(since));
+            if let Kind::Saturated(since, pair) = held.kind {
+                held.kind = Kind::Saturated(more(since), pair);
             }
-        }
+            true
+        });
     }
 
-    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, since a sum says nothing without that.
-    fn only(&self, live: &[u32]) -> Self {
+    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, since a sum says nothing without that. Lowest
+    /// bits that were asked about are often taken anew; what was learned of them is not lost so.
+    fn only(mut self, live: &[u32]) -> Self {
+        let is_live = |slot: u32, rest: &mut std::iter::Peekable<std::slice::Iter<'_, u32>>| {
+            while rest.next_if(|next| **next < slot).is_some() {}
+            rest.peek().is_some_and(|next| **next == slot)
+        };
+        let mut named: Vec<Name> = Vec::new();
+        let mut has_parts = false;
         let mut rest = live.iter().peekable();
-        let is_live: Vec<bool> = self
-            .0
-            .iter()
-            .map(|(slot, _)| {
-                while rest.next_if(|next| **next < *slot).is_some() {}
-                rest.peek().is_some_and(|next| **next == *slot)
-            })
-            .collect();
-        let kept = || self.0.iter().zip(&is_live).filter(|(_, live)| **live).map(|((_, value), _)| value);
-        let mut named: Vec<Name> =
-            kept().filter_map(|value| value.form.as_ref()).flat_map(|form| form.parts().map(|(name, _)| name)).collect();
-        if !named.is_empty() {
-            named.sort_unstable();
-            named.dedup();
-            for value in kept() {
-                if let Ok(at) = named.binary_search(&value.name) {
-                    named.remove(at);
-                }
+        let mut dead = 0;
+        for (slot, value) in &self.0 {
+            let is_live = is_live(*slot, &mut rest);
+            dead += usize::from(!is_live);
+            has_parts |= !is_live && matches!(value.kind, Kind::Low { .. });
+            if is_live && let Some(form) = &value.form {
+                named.extend(form.parts().map(|(name, _)| name));
             }
         }
-        // Lowest bits that were asked about are often taken anew; what was learned of them is not lost so.
-        let is_part = |value: &Value| matches!(value.kind, Kind::Low { of, .. } if kept().any(|held| held.name == of.name));
-        let parts: Vec<bool> = self.0.iter().map(|(_, value)| is_part(value)).collect();
-        let mut is_needed = |name: Name| named.binary_search(&name).map(|at| named.remove(at)).is_ok();
-        let all = self.0.iter().zip(is_live.iter().zip(parts));
-        Self(all.filter(|((_, value), (live, part))| **live || *part || is_needed(value.name)).map(|(entry, _)| *entry).collect())
+        if dead == 0 {
+            return self;
+        }
+        let mut rest = live.iter().peekable();
+        if named.is_empty() && !has_parts {
+            self.0.retain(|(slot, _)| is_live(*slot, &mut rest));
+            return self;
+        }
+        // Names that a live slot holds need no other. Of several slots that hold another all are kept: on other ways one of them may not.
+        let mut held: Vec<Name> = Vec::new();
+        let kept: Vec<bool> = self.0.iter().map(|(slot, _)| is_live(*slot, &mut rest)).collect();
+        held.extend(self.0.iter().zip(&kept).filter(|(_, kept)| **kept).map(|((_, value), _)| value.name));
+        held.sort_unstable();
+        named.sort_unstable();
+        named.dedup();
+        named.retain(|name| held.binary_search(name).is_err());
+        let mut kept = kept.into_iter();
+        self.0.retain(|(_, value)| {
+            let is_part = |value: &Value| matches!(value.kind, Kind::Low { of, .. } if held.binary_search(&of.name).is_ok());
+            kept.next() == Some(true) || is_part(value) || named.binary_search(&value.name).is_ok()
+        });
+        self
     }
 
     /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
     pub(super) fn join(&self, new: &Self, slice: &Slice<'_>, at: Option<u32>) -> Self {
-        let joined = self.both(new).map(|(slot, known, new)| {
-            let name = at.map_or(NOBODY, |block| slice.name_at(block, slot as usize));
-            (slot, known.join(new, slice.slots[slot as usize].1.clamp(1, 64), name))
-        });
-        Self(joined.collect())
-    }
-
-    /// Slots of both, with both values.
-    fn both<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = (u32, &'s Value, &'s Value)> {
-        let mut rest = other.0.iter().peekable();
-        self.0.iter().filter_map(move |(slot, value)| {
-            while rest.next_if(|(at, _)| at < slot).is_some() {}
-            rest.peek().filter(|(at, _)| at == slot).map(|(_, other)| (*slot, value, other))
-        })
+        let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()));
+        let mut rest = new.0.iter().peekable();
+        for (slot, known) in &self.0 {
+            while rest.next_if(|(other, _)| other < slot).is_some() {}
+            let Some((_, new)) = rest.next_if(|(other, _)| other == slot) else { continue };
+            if Rc::ptr_eq(known, new) && known.name != NOBODY {
+                joined.push((*slot, Rc::clone(known)));
+                continue;
+            }
+            let name = at.map_or(NOBODY, |block| slice.name_at(block, *slot as usize));
+            let both = known.join(new, slice.slots[*slot as usize].1.clamp(1, 64), name);
+            joined.push((*slot, if both == **known { Rc::clone(known) } else { Rc::new(both) }));
+        }
+        Self(joined)
     }
 }
 
@@ -188,10 +205,7 @@ struct Here<'p, 'a, 's> {
 impl Source for Here<'_, '_, '_> {
     fn value(&self, operand: Operand<'_>, width: u8) -> Value {
         match operand {
-            Operand::Register(register) => {
-                let Some(slot) = self.pass.slice.find(register) else {
-                    return Value::unknown(if width == 0 { self.pass.body.registers.width(register).clamp(1, 64) } else { width });
-                };
+            Operand::Register(slot) => {
                 let (_, own) = self.pass.slice.slots[slot as usize];
                 if width != 0 && own != width || own == 0 || own > 64 {
                     Value::unknown(width.clamp(1, 64))
@@ -207,7 +221,7 @@ impl Source for Here<'_, '_, '_> {
     fn is_fixed(&self, operand: Operand<'_>) -> bool {
         match operand {
             Operand::Number(_) => true,
-            Operand::Register(register) => self.pass.slice.find(register).is_some_and(|slot| self.pass.fixed[slot as usize]),
+            Operand::Register(slot) => self.pass.fixed[slot as usize],
             _ => false,
         }
     }
@@ -218,7 +232,7 @@ impl Source for Here<'_, '_, '_> {
 
     fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
         let slot = match predicate {
-            Operand::Register(register) => self.pass.slice.find(register),
+            Operand::Register(slot) => Some(slot),
             _ => None,
         };
         let Some(slot) = slot else { return Some(self.value(operand, width)) };
@@ -247,7 +261,7 @@ impl Pass<'_, '_> {
             let at = self.position[*block as usize] as usize;
             found.states[at] = Some(match found.states[at].take() {
                 Some(known) => known.join(state, self.slice, Some(*block)),
-                None => self.named(*block, state.only(self.slice.live(*block))),
+                None => self.named(*block, state.clone().only(self.slice.live(*block))),
             });
             dirty[at] = true;
         }
@@ -348,11 +362,11 @@ impl Pass<'_, '_> {
             found.work += 1;
             self.step(index as u32, &mut state, found);
         }
-        self.ways(block, &state, found)
+        self.ways(block, state, found)
     }
 
     /// Ways out of a block with the values behind its steps.
-    fn ways(&self, block: u32, state: &State, found: &mut Found) -> Vec<(usize, u32, State)> {
+    fn ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
         let graph = self.body.graph;
         let last = graph.blocks[block as usize].end - 1;
         let statement = &self.body.function.statements[last as usize];
@@ -371,20 +385,18 @@ impl Pass<'_, '_> {
             }
         }
         let mut ways = Vec::with_capacity(edges.len());
+        let mut rest = Some(state);
         for (nth, edge) in edges.iter().enumerate() {
             if (self.closed)(first + nth) {
                 continue;
             }
-            let Some(taken) = edge.when else {
-                ways.push((first + nth, edge.to, state.clone()));
-                continue;
-            };
-            let holds = taken == polarity();
-            if known.is_some_and(|known| known != holds) {
+            let holds = edge.when.map(|taken| taken == polarity());
+            if holds.is_some_and(|holds| known.is_some_and(|known| known != holds)) {
                 continue;
             }
-            let mut state = state.clone();
-            if guard.is_none_or(|slot| self.learn(&mut state, slot, holds, 0)) {
+            // The last way takes the state along.
+            let Some(mut state) = (if nth + 1 == edges.len() { rest.take() } else { rest.clone() }) else { break };
+            if holds.is_none_or(|holds| guard.is_none_or(|slot| self.learn(&mut state, slot, holds, 0))) {
                 ways.push((first + nth, edge.to, state));
             }
         }
@@ -419,12 +431,12 @@ impl Pass<'_, '_> {
     fn moved(&self, step: &Step<'_>, slot: u32, state: &State) -> Option<(i64, i64)> {
         let instruction = &step.instruction;
         let ([a, b], None) = (&instruction.rest[..], instruction.guard) else { return None };
-        let sign = match instruction.opcode.split_once('.')?.0 {
+        let sign = match instruction.op.head {
             "add" => 1,
             "sub" => -1,
             _ => return None,
         };
-        let is_old = |operand: &Operand<'_>| matches!(operand, Operand::Register(register) if self.slice.find(*register) == Some(slot));
+        let is_old = |operand: &Operand<'_>| matches!(operand, Operand::Register(of) if *of == slot);
         let width = self.slice.slots[slot as usize].1;
         let by = match (is_old(a), is_old(b)) {
             (true, false) => b,
@@ -438,10 +450,8 @@ impl Pass<'_, '_> {
     /// Gives a slot a value, and that a name unless it has one.
     pub(super) fn put(slot: u32, name: Name, mut value: Value, state: &mut State) {
         if value.name == NOBODY || value.name == name {
-            for (other, held) in state.iter_mut() {
-                if other != slot && name != NOBODY {
-                    forget(held, |old| old == name);
-                }
+            if name != NOBODY {
+                state.forget(|old| old == name, slot);
             }
             // What it says about its own old value it says of nothing any more.
             forget(&mut value, |old| old == name && name != NOBODY);
@@ -478,18 +488,20 @@ impl Pass<'_, '_> {
 
     /// The state with a name for each value that has none, so that conditions can speak of it.
     fn named(&self, block: u32, mut state: State) -> State {
-        for (slot, held) in state.iter_mut().filter(|(_, held)| held.name == NOBODY) {
-            held.name = self.slice.name_at(block, slot as usize);
-        }
+        state.change(
+            |_, held| held.name == NOBODY,
+            |slot, held| {
+                held.name = self.slice.name_at(block, slot as usize);
+                true
+            },
+        );
         state
     }
 
     /// At a join, what an earlier passage named there is another value by now.
     fn forget_old(&self, block: u32, state: &mut State) {
         let names = self.slice.name_at(block, 0)..=self.slice.name_at(block, self.slice.slots.len().saturating_sub(1));
-        for (_, held) in state.iter_mut() {
-            forget(held, |old| names.contains(&old));
-        }
+        state.forget(|old| names.contains(&old), u32::MAX);
     }
 
     fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {
@@ -497,8 +509,9 @@ impl Pass<'_, '_> {
         if visits.count < PATIENCE {
             return;
         }
-        for (slot, new) in joined.iter_mut() {
-            let Some(old) = known.get(slot) else { continue };
+        let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
+        joined.change(differs, |slot, new| {
+            let Some(old) = known.get(slot) else { return true };
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             if old.range != new.range {
                 let moved = visits.moved.entry(slot).or_default();
@@ -511,14 +524,15 @@ impl Pass<'_, '_> {
             if let (Some(before), Some(now)) = (old.since, new.since) {
                 new.since = Some(now.widen(before));
             }
-            if let (Some(before), Kind::Saturated(now)) = (old.unless_zero(), new.kind) {
-                new.kind = Kind::Saturated(now.widen(before));
+            if let (Some(before), Kind::Saturated(now, pair)) = (old.unless_zero(), new.kind) {
+                new.kind = Kind::Saturated(now.widen(before), pair);
             }
             // Offsets that grow would grow for ever.
             if old.form != new.form {
                 new.form = None;
             }
-        }
+            true
+        });
     }
 
     /// Passes once through each block with the values found. Shows each step's results to `see`, and to `back` what is known where control
@@ -532,7 +546,7 @@ impl Pass<'_, '_> {
                 self.step(index as u32, &mut stepped, &mut unused);
                 see(index as u32, &stepped);
             }
-            for (_, to, mut state) in self.ways(block, &stepped, &mut unused) {
+            for (_, to, mut state) in self.ways(block, stepped, &mut unused) {
                 if self.position[to as usize] as usize <= at && self.body.graph.sources(to).len() <= MOST_BACK {
                     state = state.only(self.slice.live(to));
                     self.forget_old(to, &mut state);
@@ -546,6 +560,33 @@ impl Pass<'_, '_> {
 /// Whether a load is one that reads what another thread or the host may have written.
 fn is_strong(opcode: &str) -> bool {
     opcode.starts_with("ld.") && opcode.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire"))
+}
+
+impl State {
+    /// Takes away names, and what is said about values of those names, but not in one slot.
+    fn forget(&mut self, old: impl Fn(Name) -> bool, but: u32) {
+        self.change(
+            |slot, held| slot != but && mentions(held, &old),
+            |_, held| {
+                forget(held, &old);
+                true
+            },
+        );
+    }
+}
+
+/// Whether something is said about a value of such a name.
+fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
+    old(value.name)
+        || value.form.as_ref().is_some_and(|form| form.parts().any(|(name, _)| old(name)))
+        || value.since.as_ref().and_then(|since| since.term).is_some_and(|term| old(term.name))
+        || match value.kind {
+            Kind::Truth { a, b, apart, .. } => old(a) || old(b) || old(apart),
+            Kind::Low { of, .. } => old(of.name),
+            Kind::Larger { a, b } => old(a) || old(b),
+            Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
+            Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::Clock => false,
+        }
 }
 
 /// Takes away names, and what is said about values of those names.
@@ -566,7 +607,11 @@ fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
         Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
         Kind::Low { of, .. } if old(of.name) => Kind::Plain,
         Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
-        Kind::Saturated(since) if since.term.is_some_and(|term| old(term.name)) => Kind::Saturated(since.plain()),
+        Kind::Saturated(since, pair) => {
+            let since = if since.term.is_some_and(|term| old(term.name)) { since.plain() } else { since };
+            let is_old = old(pair.from) || old(pair.taken);
+            Kind::Saturated(since, if is_old { Pair::NONE } else { pair })
+        }
         kind => kind,
     };
 }

@@ -1,5 +1,6 @@
 //! Registers of a function, and single statements taken apart.
 
+use super::range::Order;
 use super::text::{Function, Statement, is_word, uncommented};
 
 /// Scopes around a name that are looked through for it.
@@ -131,8 +132,58 @@ pub(super) struct Instruction<'a> {
     pub(super) rest: Vec<Operand<'a>>,
     /// The first operand if it is no register.
     pub(super) first_address: Option<Operand<'a>>,
-    /// Any register anywhere, in case the opcode is not known.
+    /// Any register anywhere, if the opcode is not known.
     pub(super) all: Vec<Register>,
+    /// The opcode taken apart.
+    pub(super) op: Op<'a>,
+}
+
+/// An opcode taken apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Op<'a> {
+    /// What stands in front of the first full stop, and behind it.
+    pub(super) head: &'a str,
+    pub(super) suffix: &'a str,
+    /// What stands behind the last full stop: the type, and what that says.
+    pub(super) kind: &'a str,
+    pub(super) of: Option<(u8, bool)>,
+    /// What a comparison compares: see [`comparison`].
+    pub(super) compares: Option<(Order, bool, u8)>,
+}
+
+impl<'a> Op<'a> {
+    fn new(opcode: &'a str) -> Self {
+        let head = head_of(opcode);
+        let suffix = opcode.get(head.len() + 1..).unwrap_or("");
+        let kind = suffix.bytes().rposition(|byte| byte == b'.').map_or(suffix, |at| &suffix[at + 1..]);
+        Self { head, suffix, kind, of: type_of(kind), compares: comparison(head, suffix) }
+    }
+}
+
+/// A comparison's order, whether it is of signed integers, and its width.
+fn comparison(head: &str, suffix: &str) -> Option<(Order, bool, u8)> {
+    if head != "setp" {
+        return None;
+    }
+    let (order, kind) = suffix.split_once('.')?;
+    if kind.contains('.') || kind.starts_with('f') {
+        return None;
+    }
+    let (width, signed) = type_of(kind)?;
+    let (order, unsigned) = match order {
+        "eq" => (Order::Eq, false),
+        "ne" => (Order::Ne, false),
+        "lt" => (Order::Lt, false),
+        "le" => (Order::Le, false),
+        "gt" => (Order::Gt, false),
+        "ge" => (Order::Ge, false),
+        "lo" => (Order::Lt, true),
+        "ls" => (Order::Le, true),
+        "hi" => (Order::Gt, true),
+        "hs" => (Order::Ge, true),
+        _ => return None,
+    };
+    (width <= 64).then_some((order, signed && !unsigned, width))
 }
 
 /// The text of a statement.
@@ -204,11 +255,15 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
+/// What stands in front of the first full stop.
+pub(super) fn head_of(opcode: &str) -> &str {
+    opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at])
+}
+
 /// Opcodes whose first operand is all that they write. What is not listed may write every register it names.
 fn is_known(opcode: &str) -> bool {
-    let head = opcode.split('.').next().unwrap_or(opcode);
     matches!(
-        head,
+        head_of(opcode),
         "abs"
             | "activemask"
             | "add"
@@ -308,10 +363,22 @@ pub(super) fn decode<'a>(function: &Function<'_>, registers: &Registers<'_>, tex
     let guard = guard.map(|(name, when)| (registers.find(function, statement.scope, name), when));
     let all_of = |text: &str| words(text).filter_map(|name| registers.find(function, statement.scope, name)).collect::<Vec<_>>();
     if body.is_empty() {
-        return Instruction { guard, opcode: "", first: Vec::new(), rest: Vec::new(), first_address: None, all: all_of(rest) };
+        return Instruction {
+            guard,
+            opcode: "",
+            first: Vec::new(),
+            rest: Vec::new(),
+            first_address: None,
+            all: all_of(rest),
+            op: Op::default(),
+        };
     }
     let (opcode, operands) = split_opcode(split_guard(body).1);
-    let mut instruction = Instruction { guard, opcode, first: Vec::new(), rest: Vec::new(), first_address: None, all: all_of(operands) };
+    let mut instruction =
+        Instruction { guard, opcode, first: Vec::new(), rest: Vec::new(), first_address: None, all: Vec::new(), op: Op::new(opcode) };
+    if !is_known(opcode) {
+        instruction.all = all_of(operands);
+    }
     let mut is_first = true;
     let mut pieces = operands.trim();
     while !pieces.is_empty() {
@@ -412,9 +479,8 @@ impl Instruction<'_> {
         if !is_known(self.opcode) {
             return self.all.clone();
         }
-        let head = self.opcode.split('.').next().unwrap_or("");
         // These read their first operand.
-        if matches!(head, "bra" | "brx" | "exit" | "ret" | "trap" | "nanosleep" | "membar" | "fence") {
+        if matches!(head_of(self.opcode), "bra" | "brx" | "exit" | "ret" | "trap" | "nanosleep" | "membar" | "fence") {
             Vec::new()
         } else {
             self.first.clone()

@@ -4,8 +4,9 @@ use super::flow::{Pass, State};
 use super::instruction::Operand;
 use super::linear::Linear;
 use super::range::{Order, Range};
+use super::since::Since;
 use super::slice::Step;
-use super::value::{Kind, NOBODY, Name, Value, comparison};
+use super::value::{Kind, NOBODY, Name, Value};
 
 /// Deepest chain of predicates, and of values that say something of others.
 const DEEPEST: u32 = 4;
@@ -15,11 +16,11 @@ impl Pass<'_, '_> {
     pub(super) fn learn(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
         let Some(value) = state.get(slot).copied() else { return true };
         let truth = Range::constant(i128::from(holds), 1);
-        for (_, held) in state.iter_mut() {
-            if held.name == value.name && value.name != NOBODY && held.kind == value.kind {
-                held.range = truth;
-            }
-        }
+        let is_same = |_, held: &Value| held.name == value.name && value.name != NOBODY && held.kind == value.kind;
+        state.change(is_same, |_, held| {
+            held.range = truth;
+            true
+        });
         state.set(slot, Value { range: truth, ..value });
         let Kind::Truth { by, not, a, b, apart } = value.kind else { return true };
         let Some(step) = self.slice.steps.get(by as usize) else { return true };
@@ -27,7 +28,7 @@ impl Pass<'_, '_> {
         let find = |state: &State, name: Name| {
             state.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(slot, held)| (slot, held.range))
         };
-        if let Some((order, signed, width)) = comparison(step.instruction.opcode) {
+        if let Some((order, signed, width)) = step.instruction.op.compares {
             let order = if holds { order } else { order.not() };
             let range = |state: &State, nth: usize, name: Name| match step.instruction.rest.get(nth) {
                 Some(Operand::Number(value)) => Some(Range::constant(*value, width)),
@@ -36,7 +37,8 @@ impl Pass<'_, '_> {
             let (first, second) = (range(state, 0, a), range(state, 1, b));
             return second.is_none_or(|second| self.restrict(state, a, (order, signed), second, width))
                 && first.is_none_or(|first| self.restrict(state, b, (order.mirrored(), signed), first, width))
-                && self.learn_apart(state, step, apart, (order, signed, width), (first, second));
+                && self.learn_apart(state, step, apart, (order, signed, width), (first, second))
+                && (signed || self.learn_left(state, order, (a, b), width));
         }
         let both = match step.instruction.opcode {
             "and.pred" => holds,
@@ -70,7 +72,7 @@ impl Pass<'_, '_> {
         let terms = &self.slice.sums[sum as usize].terms;
         let is_first = |slot: u32| terms.iter().any(|(term, times)| *term == slot && *times > 0);
         let starts_with_first = match step.instruction.rest.first() {
-            Some(Operand::Register(register)) => self.slice.find(*register).is_some_and(is_first),
+            Some(Operand::Register(slot)) => is_first(*slot),
             _ => return true,
         };
         let whole = |range: Option<Range>| range.unwrap_or(Range::full(width)).as_integers(signed, width);
@@ -94,19 +96,37 @@ impl Pass<'_, '_> {
             && self.narrow(state, name, difference, width, 0)
     }
 
+    /// Takes in that of two values without signs one is greater: then something is left of it when the other has been taken from it.
+    fn learn_left(&self, state: &mut State, order: Order, (a, b): (Name, Name), width: u8) -> bool {
+        let (from, taken) = match order {
+            Order::Gt => (a, b),
+            Order::Lt => (b, a),
+            _ => return true,
+        };
+        if from == NOBODY || taken == NOBODY {
+            return true;
+        }
+        let is_rest = |slot: u32, held: &Value| {
+            matches!(held.kind, Kind::Saturated(_, pair) if (pair.from, pair.taken) == (from, taken))
+                && self.slice.slots[slot as usize].1 == width
+        };
+        state.change(is_rest, |_, held| held.meet(Range::between(1, Range::full(width).hi, width), width))
+    }
+
     /// Restricts the value of that name by a comparison, and what depends on it.
     fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Range, width: u8) -> bool {
         if name == NOBODY {
             return true;
         }
         let mut narrowed = None;
-        for (slot, held) in state.iter_mut() {
-            if held.name == name && self.slice.slots[slot as usize].1 == width {
-                if !held.restrict(order, other, signed, width) {
-                    return false;
-                }
-                narrowed = Some(held.range);
-            }
+        let is_it = |slot: u32, held: &Value| held.name == name && self.slice.slots[slot as usize].1 == width;
+        let can_be = state.change(is_it, |_, held| {
+            let some = held.restrict(order, other, signed, width);
+            narrowed = Some(held.range);
+            some
+        });
+        if !can_be {
+            return false;
         }
         // A value that no register holds any more may live on in sums.
         let range = match narrowed {
@@ -127,48 +147,61 @@ impl Pass<'_, '_> {
         let mut narrowed = range;
         let mut sum = None;
         let mut forms: Vec<(Linear, Range)> = Vec::new();
-        for (slot, held) in state.iter_mut() {
-            if self.slice.slots[slot as usize].1 != width || held.name != name {
-                continue;
-            }
-            if !held.meet(range, width) {
-                return false;
-            }
-            narrowed = held.range;
-            forms.extend(held.form.map(|form| (form, held.range)));
-            sum = held.form.or(sum);
-            if let Kind::Low { of, bits } = held.kind
-                && let Some(rest) = held.range.value(width)
-            {
-                let step = u64::from(bits) + 1;
-                let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
-                let rest = rest.rem_euclid(i128::from(step));
-                let most = Range::full(width).hi + 1 - i128::from(step);
-                others.push((of.name, Range::strided(rest, most + rest, step, width)));
-            }
+        let width_of = |slot: u32| self.slice.slots[slot as usize].1;
+        let can_be = state.change(
+            |slot, held| held.name == name && width_of(slot) == width,
+            |_, held| {
+                if !held.meet(range, width) {
+                    return false;
+                }
+                narrowed = held.range;
+                forms.extend(held.form.map(|form| (form, held.range)));
+                sum = held.form.or(sum);
+                if let Kind::Low { of, bits } = held.kind
+                    && let Some(rest) = held.range.value(width)
+                {
+                    let step = u64::from(bits) + 1;
+                    let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
+                    let rest = rest.rem_euclid(i128::from(step));
+                    let most = Range::full(width).hi + 1 - i128::from(step);
+                    others.push((of.name, Range::strided(rest, most + rest, step, width)));
+                }
+                true
+            },
+        );
+        if !can_be {
+            return false;
         }
         for (form, range) in forms {
             others.extend(form.root(range, |name| state.named(name, self.slice).map(|root| root.range), width));
         }
         let bounds = narrowed.unsigned(width);
-        for (slot, held) in state.iter_mut() {
+        let has_term = |since: Option<Since>| since.is_some_and(|since| since.term.is_some_and(|term| term.name == name));
+        let saturated = |held: &Value| if let Kind::Saturated(since, _) = held.kind { Some(since) } else { None };
+        let by_sum = |slot: u32, held: &Value| {
+            let same_sum = held.form.as_ref().zip(sum.as_ref()).and_then(|(form, sum)| form.relative_to(sum));
+            let same_sum = same_sum.filter(|_| width_of(slot) == width && held.name != name);
+            same_sum.map(|(sign, offset)| narrowed.times(sign.into(), width).add(Range::constant(offset.into(), width), width))
+        };
+        let by_root = |slot: u32, held: &Value| {
+            let form = held.form.as_ref().filter(|form| width_of(slot) == width && form.alone().is_some_and(|(root, _)| root == name))?;
+            Some(form.range(narrowed, width))
+        };
+        let related = |slot, held: &Value| {
+            has_term(held.since)
+                || has_term(saturated(held))
+                || held.form.is_some() && (by_sum(slot, held).is_some() || by_root(slot, held).is_some())
+        };
+        let can_be = state.change(related, |slot, held| {
             held.since = held.since.map(|since| since.narrow(name, bounds));
-            if let Kind::Saturated(since) = held.kind {
-                held.kind = Kind::Saturated(since.narrow(name, bounds));
+            if let Kind::Saturated(since, pair) = held.kind {
+                held.kind = Kind::Saturated(since.narrow(name, bounds), pair);
             }
-            let same_sum = held.form.zip(sum).and_then(|(form, sum)| form.relative_to(&sum));
-            if let Some((sign, offset)) = same_sum.filter(|_| self.slice.slots[slot as usize].1 == width && held.name != name)
-                && !held.meet(narrowed.times(sign.into(), width).add(Range::constant(offset.into(), width), width), width)
-            {
-                return false;
-            }
-            if let Some(form) = held.form
-                && self.slice.slots[slot as usize].1 == width
-                && form.alone().is_some_and(|(root, _)| root == name)
-                && !held.meet(form.range(narrowed, width), width)
-            {
-                return false;
-            }
+            by_sum(slot, held).is_none_or(|range| held.meet(range, width))
+                && by_root(slot, held).is_none_or(|range| held.meet(range, width))
+        });
+        if !can_be {
+            return false;
         }
         others.sort_unstable_by_key(|(name, _)| *name);
         others.dedup();

@@ -1,6 +1,6 @@
 //! Values as sums of named values: `2 * a - b + 3`, modulo a power of two.
 
-use super::instruction::{Instruction, Operand, type_of};
+use super::instruction::{Instruction, Op, Operand};
 use super::range::Range;
 use super::value::{Kind, NOBODY, Name, Source, Value};
 
@@ -143,8 +143,13 @@ impl Linear {
             let (least, most) = (sum.lo.max(lo) - i128::from(self.hi), sum.hi.min(hi) - i128::from(self.lo));
             let (least, most) = if times > 0 { (least, most) } else { (-most, -least) };
             let times = times.abs();
+            // A stride of the sum is one of the root.
+            let is_exact = self.lo == self.hi && i128::from(sum.step) % times == 0 && least % times == 0 && (lo..=hi).contains(&sum.lo);
+            let step = if is_exact && self.alone().is_some_and(|(_, times)| times > 0) { i128::from(sum.step) / times } else { 1 };
             let (least, most) = ((least + times - 1).div_euclid(times), most.div_euclid(times));
-            return (0 <= least && least <= most).then(|| (name, Range::between(least, most, width)));
+            let whole =
+                || Range::strided(least, least + (most - least) / step.max(1) * step.max(1), step.max(1).unsigned_abs() as u64, width);
+            return (0 <= least && least <= most).then(|| (name, whole()));
         }
         let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
         Some((name, sum.sub(offset, width).times(i128::from(times), width)))
@@ -158,10 +163,9 @@ fn operand(of: Operand<'_>, width: u8, source: &impl Source) -> Option<Linear> {
 
 /// What the instruction's result is as a sum. Only for instructions with one result.
 pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Linear> {
-    let (head, suffix) = instruction.opcode.split_once('.')?;
-    let (plain, low) = (suffix, suffix.strip_prefix("lo."));
-    let kind = low.unwrap_or(plain);
-    let (of, _) = type_of(kind)?;
+    let Op { head, suffix, kind, .. } = instruction.op;
+    let low = suffix.strip_prefix("lo.");
+    let (of, _) = instruction.op.of.filter(|_| low.unwrap_or(suffix) == kind)?;
     if of != width || kind.starts_with('f') || instruction.first.len() != 1 || !matches!(width, 16 | 32 | 64) {
         return None;
     }
@@ -197,17 +201,18 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
         ("and", false) => {
             let (a, b) = (value(0)?, value(1)?);
             let (of, mask) = if a.range.value(width).is_some() { (b, a) } else { (a, b) };
-            let lost = low_bits(mask.range.value(width)?, width)?;
+            let lost = low_bits(mask.range.value(width)?, of.range, width)?;
             of.linear(width)?.plus_range(-lost, 0)
         }
         _ => None,
     }
 }
 
-/// For a mask of all bits but the lowest: those, as a number.
-pub(super) fn low_bits(mask: i128, width: u8) -> Option<i64> {
-    let lost = Range::full(width).hi ^ mask;
-    (lost & (lost + 1) == 0 && lost < 1 << 16).then_some(lost as i64)
+/// For a mask of all bits but the lowest, as far as a value of this range has bits: those, as a number.
+pub(super) fn low_bits(mask: i128, of: Range, width: u8) -> Option<i64> {
+    let lost = (mask & -mask) - 1;
+    let whole = mask | lost;
+    (mask > 0 && whole & (whole + 1) == 0 && of.unsigned(width).hi <= whole && lost < 1 << 16).then_some(lost as i64)
 }
 
 /// For `x - (x & (2^n - 1))`: the lowest bits, as a number.

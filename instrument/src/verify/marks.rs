@@ -2,7 +2,6 @@
 
 use super::instruction::Operand;
 use super::slice::Slice;
-use super::value::comparison;
 
 /// Most marks of registers that take over each other's values.
 const MOST: usize = 64;
@@ -20,12 +19,12 @@ impl Marks {
     pub(super) fn new(slice: &Slice<'_>) -> Self {
         let mut classes = Classes { above: (0..slice.slots.len() as u32).collect() };
         let slot = |operand: Option<&Operand<'_>>| match operand {
-            Some(Operand::Register(register)) => slice.find(*register),
+            Some(Operand::Register(slot)) => Some(*slot),
             _ => None,
         };
         for step in &slice.steps {
             let (instruction, Some(result)) = (&step.instruction, step.writes.first().filter(|slot| **slot != u32::MAX)) else { continue };
-            let head = instruction.opcode.split('.').next().unwrap_or("");
+            let head = instruction.op.head;
             let operands = match head {
                 "mov" | "cvt" | "neg" | "not" => 1,
                 "add" | "sub" | "min" | "max" | "selp" => 2,
@@ -51,8 +50,8 @@ impl Marks {
         let mut by_class: Vec<Vec<i128>> = vec![Vec::new(); roots.len()];
         for step in &slice.steps {
             let instruction = &step.instruction;
-            let head = instruction.opcode.split('.').next().unwrap_or("");
-            let compares = comparison(instruction.opcode).is_some();
+            let head = instruction.op.head;
+            let compares = instruction.op.compares.is_some();
             let numbers =
                 instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
             if compares {

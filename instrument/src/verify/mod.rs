@@ -2,9 +2,10 @@
 //! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction` (operands,
-//! registers) → `range`, `linear`, `since`, `value` (what an instruction makes of what is known) → `slice`, `marks`, `body`, `sums`, `flow`, `learn` (values followed through blocks) →
+//! registers) → `range`, `linear`, `since`, `value` (what an instruction makes of what is known) → `slice`, `blank`, `marks`, `body`, `sums`, `flow`, `learn` (values followed through blocks) →
 //! `round`, `count` (what is proved of a loop) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
+mod blank;
 mod body;
 mod calls;
 mod count;

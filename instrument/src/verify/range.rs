@@ -63,7 +63,7 @@ impl Range {
     }
 
     pub(super) fn constant(value: i128, width: u8) -> Self {
-        let value = value.rem_euclid(size(width));
+        let value = value & (size(width) - 1);
         Self { lo: value, hi: value, step: 0 }
     }
 
@@ -74,7 +74,7 @@ impl Range {
 
     /// The one value, as unsigned.
     pub(super) fn value(self, width: u8) -> Option<i128> {
-        (self.lo == self.hi).then(|| self.lo.rem_euclid(size(width)))
+        (self.lo == self.hi).then(|| self.lo & (size(width) - 1))
     }
 
     pub(super) fn is_full(self, width: u8) -> bool {
@@ -87,7 +87,8 @@ impl Range {
         if hi < lo || hi - lo >= size {
             return Self::whole(lo, step, 0, width);
         }
-        let shift = lo.div_euclid(size) * size;
+        // Rounds down to a multiple of the size, which is a power of two.
+        let shift = lo & -size;
         let (lo, hi) = (lo - shift, hi - shift);
         let step = if lo == hi { 0 } else { step.max(1) };
         if hi < size {
@@ -100,12 +101,15 @@ impl Range {
     /// All values from `least` on; of those only each `step`-th, through `on`, where that is the same after wrapping round.
     fn whole(on: i128, step: u64, least: i128, width: u8) -> Self {
         let step = if step.is_power_of_two() { i128::from(step).min(size(width)) } else { 1 };
-        let lo = least + (on - least).rem_euclid(step);
+        let lo = least + ((on - least) & (step - 1));
         Self { lo, hi: lo + size(width) - step, step: if step == size(width) { 0 } else { step.unsigned_abs() as u64 } }
     }
 
     /// As unsigned integers; all of them if it is no interval of these.
     pub(super) fn unsigned(self, width: u8) -> Self {
+        if self.lo >= 0 && self.hi < size(width) && (self.step != 0) == (self.lo != self.hi) {
+            return self;
+        }
         let moved = Self::normal(self.lo, self.hi, self.step, width);
         if moved.lo >= 0 { moved } else { Self::whole(moved.lo, moved.step, 0, width) }
     }
@@ -162,8 +166,11 @@ impl Range {
             };
             let step = i128::from(stride.step.max(1));
             let (lo, hi) = (a.lo.max(b.lo), a.hi.min(b.hi));
-            let lo = stride.lo + (lo - stride.lo + step - 1).div_euclid(step) * step;
-            let hi = stride.lo + (hi - stride.lo).div_euclid(step) * step;
+            let (lo, hi) = if step == 1 {
+                (lo, hi)
+            } else {
+                (stride.lo + (lo - stride.lo + step - 1).div_euclid(step) * step, stride.lo + (hi - stride.lo).div_euclid(step) * step)
+            };
             (lo <= hi).then_some((lo, hi, stride.step.max(1)))
         };
         // What is in both is in each reading of both.
@@ -251,13 +258,15 @@ impl Range {
             Order::Ge => a.lo = a.lo.max(b.lo),
         }
         // Ends stay on the stride that the whole had.
-        let from = self.as_integers(signed, width).lo;
-        a.lo = from + (a.lo - from + step - 1).div_euclid(step) * step;
-        a.hi = from + (a.hi - from).div_euclid(step) * step;
+        let whole = self.as_integers(signed, width);
+        if step != 1 {
+            let from = whole.lo;
+            a.lo = from + (a.lo - from + step - 1).div_euclid(step) * step;
+            a.hi = from + (a.hi - from).div_euclid(step) * step;
+        }
         if a.lo > a.hi {
             return None;
         }
-        let whole = self.as_integers(signed, width);
         // What is contiguous in one reading only keeps its old form where nothing was gained.
         if (a.lo, a.hi) == (whole.lo, whole.hi) { Some(self) } else { Some(Self::normal(a.lo, a.hi, a.step, width)) }
     }

@@ -15,7 +15,7 @@ use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
 use super::flow::{Found, MOST_BACK, Pass, State, Toll};
 use super::graph::{Components, Graph};
 use super::since::Since;
-use super::slice::Slice;
+use super::slice::{Depth, Slice};
 use super::value::{Assumption, Value};
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ const LOOKS: usize = 200_000;
 const DEEPEST: usize = 50;
 /// Most blocks of a set in which sums of registers are followed.
 const MOST_WITH_SUMS: usize = 2000;
+/// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer.
+const MOST_AT_FIRST: u64 = 1 << 24;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
@@ -125,30 +127,56 @@ pub(super) fn rounds(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
-    let slice = Slice::new(body, set, false);
-    let found = rounds_by(body, place, set, &slice, (components, position), returns);
-    if is_settled(&found) || set.len() > MOST_WITH_SUMS {
+    let mut try_with = |depth: Depth| {
+        let slice = Slice::new(body, set, depth);
+        rounds_by(body, place, set, &slice, (components, position), returns)
+    };
+    let found = try_with(Depth::Shallow);
+    if is_settled(&found) {
         return found;
     }
-    let slice = Slice::new(body, set, true);
-    if slice.sums.is_empty() { found } else { rounds_by(body, place, set, &slice, (components, position), returns) }
+    try_with(if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums })
 }
 
-/// Whether nothing more can be hoped for: each loop is proved, and those within each other do not multiply to too many rounds.
+/// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.
 fn is_settled(found: &[Round]) -> bool {
+    let is_proved = |round: &Round| !matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
+    found.iter().all(is_proved) && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_AT_FIRST)
+}
+
+/// For each loop the rounds without a poll of whichever loop inside has most while it is passed once; `callees` says what the calls that a
+/// round makes add to it.
+pub(super) fn totals_of(all: &[Round], callees: impl Fn(&Round) -> u64) -> Vec<u64> {
     let own = |round: &Round| match round.proof {
         Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
         _ => 1,
     };
-    found.iter().all(|round| {
-        let (mut total, mut outer) = (own(round), round.parent);
-        while let Some(at) = outer {
-            let is_shared = found[at].shared.as_ref().is_some_and(|shared| shared.inside.iter().any(|(head, _)| *head == round.head));
-            total = if is_shared { total } else { total.saturating_mul(own(&found[at])) };
-            outer = found[at].parent;
+    let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
+    for round in all {
+        // Rounds that none of which polls may be fewer than those that end whatever the flag says.
+        let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
+        // Loops around it, and how many of its rounds one of theirs may hold.
+        let mut chain: Vec<(u32, u64)> = Vec::new();
+        let mut around = round.parent.map(|parent| (parent, round.head));
+        while let Some((at, head)) = around {
+            let outer = &all[at];
+            let within = rounds;
+            // What is not in all of the rounds that go on is in the last of them.
+            if outer.left.binary_search(&head).is_ok() {
+                let shared = outer.shared.as_ref();
+                let of = |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
+                let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
+                let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
+                let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
+                let shared = of(round.head).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
+                rounds = shared.min(rounds.saturating_mul(outer_rounds));
+            }
+            chain.push((outer.head, within));
+            totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
+            around = outer.parent.map(|parent| (parent, outer.head));
         }
-        total <= super::count::MOST_TOGETHER && !matches!(round.proof, Proof::None(_) | Proof::TrapOnly)
-    })
+    }
+    totals
 }
 
 /// The same with the registers, and sums of them, that are followed.
@@ -162,8 +190,6 @@ fn rounds_by<'a>(
 ) -> Vec<Round> {
     position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| set.binary_search(&block).is_ok();
-    let enter = State::new((0..slice.first_sum).map(|slot| (slot, body.before(slice.slots[slot as usize].0, set, &is_member))).collect());
-    let mut work = Work { body, slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
     let entries: Vec<u32> = set
         .iter()
         .copied()
@@ -171,6 +197,12 @@ fn rounds_by<'a>(
             *block == 0 || body.graph.sources(*block).iter().any(|source| !is_member(*source) && place[*source as usize] != u32::MAX)
         })
         .collect();
+    let mut needed: Vec<u32> =
+        entries.iter().flat_map(|entry| slice.live(*entry)).copied().filter(|slot| *slot < slice.first_sum).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    let enter = State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, set, &is_member))));
+    let mut work = Work { body, slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
     let starts: Vec<(u32, State)> = entries.iter().map(|block| (*block, enter.clone())).collect();
     let mut order = set.to_vec();
     order.sort_by_key(|block| place[*block as usize]);
@@ -346,11 +378,8 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool
         return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
     }
     if let Some(count) = left.count {
-        let plain = remaining(work, blocks, head, base, only_late, None);
-        return match plain.count {
-            Some(count) => (Proof::Counted(count), plain),
-            None => (Proof::PolledWithin(count), left),
-        };
+        // Where no poll is passed the flag does not matter.
+        return (if left.asks { Proof::PolledWithin(count) } else { Proof::Counted(count) }, left);
     }
     if let Some(count) = fork(work, &left.blocks, head, base, asked) {
         return (Proof::PolledWithin(count), left);
@@ -379,6 +408,12 @@ fn remaining(
     let place = work.place;
     let mut blocks = blocks.to_vec();
     let mut open: Option<Vec<usize>> = None;
+    let edges_within = |blocks: &[u32]| {
+        let edges = blocks.iter().flat_map(|&block| graph.edges(block));
+        edges.filter(|edge| blocks.binary_search(&edge.to).is_ok()).count()
+    };
+    // Where every edge was found open there is no need to look again.
+    let mut before = edges_within(&blocks);
     let mut asks = false;
     loop {
         let mut order = blocks.clone();
@@ -391,7 +426,6 @@ fn remaining(
         });
         asks |= found.asks;
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
-        let before = open.as_ref().map(Vec::len);
         let now = found.open;
         let sets = work.components.find(graph.blocks.len(), &order, |block, nth| {
             graph.edges(block).get(nth as usize).map(|edge| {
@@ -408,7 +442,8 @@ fn remaining(
             .filter(|(edge, number)| around.binary_search(&edge.to).is_ok() && now.binary_search(number).is_ok())
             .map(|(_, number)| number)
             .collect();
-        let is_same = around.len() == blocks.len() && before == Some(within.len());
+        let is_same = around.len() == blocks.len() && before == within.len();
+        before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
             return Left { blocks: around, asks, count: counted, again: found.again };
         }
@@ -520,6 +555,10 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
             }
         }
         let head = found[index].head;
+        // What never comes round holds nothing.
+        if found[index].left.binary_search(&head).is_err() {
+            continue;
+        }
         let Some(base) = (known.base_of)(head) else { continue };
         let mut order = found[index].left.clone();
         let place = work.place;
@@ -565,8 +604,10 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
         }
         // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
         for number in inside {
-            let Proof::Counted(inner) = found[number].proof else { continue };
-            if inner.rounds.saturating_mul(count.rounds) <= MOST_ROUNDS {
+            let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
+            let head = found[number].head;
+            let is_shared = shared.as_ref().is_some_and(|shared| shared.inside.iter().any(|(of, _)| *of == head));
+            if is_shared || inner.rounds.saturating_mul(count.rounds) <= MOST_ROUNDS {
                 continue;
             }
             let blocks = &found[number].blocks;

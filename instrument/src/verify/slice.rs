@@ -1,5 +1,6 @@
 //! The registers that decide how control goes round a strongly connected set of blocks, and the instructions that write them.
 
+use super::blank::Blank;
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
@@ -12,6 +13,17 @@ use std::collections::BTreeMap;
 const MOST_VALUES: usize = 1 << 20;
 /// Most registers of one slice. Those left out are unknown.
 const MOST_SLOTS: usize = 1 << 16;
+
+/// How much is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Registers that something may be known of.
+    Shallow,
+    /// All registers.
+    Registers,
+    /// And sums of them.
+    Sums,
+}
 
 /// What is followed in a set of blocks.
 #[derive(Debug)]
@@ -36,7 +48,7 @@ pub(super) struct Slice<'a> {
     marks: Marks,
 }
 
-/// An instruction that writes slots.
+/// An instruction that writes slots. Where its operands and its guard are registers they are given as slots.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) statement: u32,
@@ -52,8 +64,8 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// `blocks` are sorted. Sums of registers are followed `with_sums` only: they cost more than the registers do.
-    pub(super) fn new(body: &Body<'a>, blocks: &[u32], with_sums: bool) -> Self {
+    /// `blocks` are sorted. Of registers that nothing can be known of in themselves, and of sums, only as much is followed as `depth` says.
+    pub(super) fn new(body: &Body<'a>, blocks: &[u32], depth: Depth) -> Self {
         let mut slice = Self {
             slots: Vec::new(),
             sums: Vec::new(),
@@ -66,38 +78,56 @@ impl<'a> Slice<'a> {
             live: BTreeMap::new(),
             marks: Marks::default(),
         };
-        let most = MOST_SLOTS;
+        let mut guards: Vec<(u32, Register)> = Vec::new();
         for &block in blocks {
             let last = body.graph.blocks[block as usize].end - 1;
             let statement = &body.function.statements[last as usize];
             if statement.guarded && statement.flow != Flow::Next {
-                let guard = body.guard(last);
-                if let Some(slot) = guard.and_then(|register| slice.slot(body, register, most)) {
-                    slice.guards.insert(block, slot);
-                }
+                guards.extend(body.guard(last).map(|register| (block, register)));
             }
         }
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return slice };
         let within = body.graph.blocks[*first as usize].first..body.graph.blocks[*last as usize].end;
         let mut decoded: BTreeMap<u32, Instruction<'a>> = BTreeMap::new();
-        let mut next = 0;
-        while next < slice.slots.len() {
-            let (register, _) = slice.slots[next];
-            next += 1;
+        slice.close(body, &guards, |slice, register| {
             for &statement in body.writers_between(register, within.clone()) {
                 if blocks.binary_search(&body.block_of(statement)).is_err() || decoded.contains_key(&statement) {
                     continue;
                 }
                 let instruction = decode(body.function, &body.registers, body.text, &body.function.statements[statement as usize]);
-                for register in needed(&instruction) {
-                    let _ = slice.slot(body, register, most);
-                }
+                each_needed(&instruction, |register| {
+                    slice.slot(body, register);
+                });
                 decoded.insert(statement, instruction);
             }
+        });
+        if depth == Depth::Shallow {
+            // The same again without what can't be known.
+            let slot_of = std::mem::take(&mut slice.slot_of);
+            let blank = Blank::find(&slice.slots, &slot_of, &decoded);
+            guards.retain(|(_, register)| !blank.holds(*register));
+            let mut of: BTreeMap<Register, Vec<u32>> = BTreeMap::new();
+            for (statement, instruction) in &decoded {
+                for register in instruction.writes() {
+                    of.entry(register).or_default().push(*statement);
+                }
+            }
+            slice.slots.clear();
+            slice.close(body, &guards, |slice, register| {
+                for statement in of.get(&register).into_iter().flatten() {
+                    each_needed(&decoded[statement], |register| {
+                        if !blank.holds(register) {
+                            slice.slot(body, register);
+                        }
+                    });
+                }
+            });
+            decoded.retain(|_, instruction| instruction.writes().iter().any(|register| slice.slot_of.contains_key(register)));
         }
+        slice.guards.extend(guards.into_iter().filter_map(|(block, register)| Some((block, *slice.slot_of.get(&register)?))));
         slice.arrange(body, blocks, decoded);
         slice.first_sum = slice.slots.len() as u32;
-        if with_sums {
+        if depth == Depth::Sums {
             slice.add_sums();
         }
         slice.marks = Marks::new(&slice);
@@ -105,9 +135,22 @@ impl<'a> Slice<'a> {
         slice
     }
 
+    /// Gives slots to the guards, and to what `follow` finds for each register that has one.
+    fn close(&mut self, body: &Body<'_>, guards: &[(u32, Register)], mut follow: impl FnMut(&mut Self, Register)) {
+        for (_, register) in guards {
+            self.slot(body, *register);
+        }
+        let mut next = 0;
+        while next < self.slots.len() {
+            let (register, _) = self.slots[next];
+            next += 1;
+            follow(self, register);
+        }
+    }
+
     /// Gives slots to sums.
     fn add_sums(&mut self) {
-        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slot_of, &self.slots);
+        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots);
         for (number, sum) in (0..).zip(&self.sums) {
             self.slots.push((NO_REGISTER, sum.width));
             for (slot, _) in &sum.terms {
@@ -123,44 +166,53 @@ impl<'a> Slice<'a> {
 
     /// Finds where each slot is live.
     fn trace(&mut self, body: &Body<'_>, blocks: &[u32]) {
-        // For each block what it reads before it writes, and what it writes whatever its guards say.
+        // For each block, by its place in the set, what it reads before it writes, and what it writes whatever its guards say.
         let mut reads: Vec<(u32, u32)> = Vec::new();
         let mut writes: Vec<(u32, u32)> = Vec::new();
-        let mut here: Vec<u32> = Vec::new();
-        for &block in blocks {
-            here.clear();
+        // The last block that wrote each slot.
+        let mut written_in = vec![u32::MAX; self.slots.len()];
+        for (at, &block) in (0_u32..).zip(blocks) {
             for step in &self.steps[self.steps(block)] {
-                let mut read = |slot: u32, here: &[u32]| {
-                    if !here.contains(&slot) {
-                        reads.push((slot, block));
+                let mut read = |slot: u32| {
+                    if written_in[slot as usize] != at {
+                        reads.push((slot, at));
                     }
                 };
-                for slot in needed(&step.instruction).iter().filter_map(|register| self.slot_of.get(register)) {
-                    read(*slot, &here);
-                }
+                each_needed(&step.instruction, &mut read);
                 let named = step.apart.into_iter().chain(step.derived.map(|derived| derived.sum));
                 for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
-                    read(self.first_sum + sum, &here);
+                    read(self.first_sum + sum);
                 }
-                for slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                for &slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
                     if step.instruction.guard.is_some() {
-                        read(*slot, &here);
-                    } else if !here.contains(slot) {
-                        here.push(*slot);
-                        writes.push((*slot, block));
+                        if written_in[slot as usize] != at {
+                            reads.push((slot, at));
+                        }
+                    } else if written_in[slot as usize] != at {
+                        written_in[slot as usize] = at;
+                        writes.push((slot, at));
                     }
                 }
             }
-            if let Some(slot) = self.guards.get(&block).filter(|slot| !here.contains(slot)) {
-                reads.push((*slot, block));
+            if let Some(slot) = self.guards.get(&block).filter(|slot| written_in[**slot as usize] != at) {
+                reads.push((*slot, at));
             }
         }
         reads.sort_unstable();
         reads.dedup();
         writes.sort_unstable();
+        let sources: Vec<Vec<u32>> = blocks
+            .iter()
+            .map(|block| {
+                body.graph.sources(*block).iter().filter_map(|source| blocks.binary_search(source).ok()).map(|at| at as u32).collect()
+            })
+            .collect();
         let mut live: Vec<(u32, u32)> = Vec::new();
-        let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+        // For which slot each block was last seen, and last seen to write it.
+        let mut seen = vec![u32::MAX; blocks.len()];
+        let mut writes_it = vec![u32::MAX; blocks.len()];
         let mut work: Vec<u32> = Vec::new();
+        let mut writes = writes.into_iter().peekable();
         let mut at = 0;
         while at < reads.len() && live.len() < MOST_VALUES {
             let slot = reads[at].0;
@@ -168,18 +220,20 @@ impl<'a> Slice<'a> {
                 work.push(*block);
                 at += 1;
             }
+            while let Some((of, block)) = writes.next_if(|(of, _)| *of <= slot) {
+                writes_it[block as usize] = of;
+            }
             while let Some(block) = work.pop() {
-                if seen.insert(block, slot) == Some(slot) {
+                if std::mem::replace(&mut seen[block as usize], slot) == slot {
                     continue;
                 }
                 live.push((block, slot));
-                let sources = body.graph.sources(block).iter().filter(|source| blocks.binary_search(source).is_ok());
-                work.extend(sources.filter(|source| writes.binary_search(&(slot, **source)).is_err()));
+                work.extend(sources[block as usize].iter().filter(|source| writes_it[**source as usize] != slot));
             }
         }
         live.sort_unstable();
-        for (block, slot) in live {
-            self.live.entry(block).or_default().push(slot);
+        for (at, slot) in live {
+            self.live.entry(blocks[at as usize]).or_default().push(slot);
         }
     }
 
@@ -188,11 +242,11 @@ impl<'a> Slice<'a> {
         self.live.get(&block).map_or(&[], Vec::as_slice)
     }
 
-    fn slot(&mut self, body: &Body<'_>, register: Register, most: usize) -> Option<u32> {
+    fn slot(&mut self, body: &Body<'_>, register: Register) -> Option<u32> {
         if let Some(&slot) = self.slot_of.get(&register) {
             return Some(slot);
         }
-        if self.slots.len() >= most {
+        if self.slots.len() >= MOST_SLOTS {
             return None;
         }
         let slot = self.slots.len() as u32;
@@ -202,16 +256,31 @@ impl<'a> Slice<'a> {
     }
 
     fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: BTreeMap<u32, Instruction<'a>>) {
-        for (statement, instruction) in decoded {
+        for (statement, mut instruction) in decoded {
             let writes = instruction.writes();
             let is_wild = writes != instruction.first;
             let writes = writes.iter().map(|register| self.slot_of.get(register).copied().unwrap_or(u32::MAX)).collect();
+            self.slot_operands(&mut instruction);
             let block = body.block_of(statement);
             let index = self.steps.len() as u32;
             self.steps.push(Step { statement, instruction, writes, is_wild, derived: None, apart: None });
             self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
+    }
+
+    /// Puts slots in the place of registers; those that are not followed are unknown.
+    fn slot_operands(&self, instruction: &mut Instruction<'_>) {
+        for operand in &mut instruction.rest {
+            *operand = match *operand {
+                Operand::Register(register) => self.slot_of.get(&register).map_or(Operand::Unknown, |slot| Operand::Register(*slot)),
+                Operand::At(register, offset) => self.slot_of.get(&register).map_or(Operand::Unknown, |slot| Operand::At(*slot, offset)),
+                other => other,
+            };
+        }
+        if let Some((register, _)) = &mut instruction.guard {
+            *register = register.and_then(|register| self.slot_of.get(&register).copied());
+        }
     }
 
     /// The name of what a slot holds from a join on.
@@ -226,11 +295,6 @@ impl<'a> Slice<'a> {
         self.marks.of(slot)
     }
 
-    /// The slot of a register that is followed.
-    pub(super) fn find(&self, register: Register) -> Option<u32> {
-        self.slot_of.get(&register).copied()
-    }
-
     /// The steps of a block.
     pub(super) fn steps(&self, block: u32) -> std::ops::Range<usize> {
         self.steps_of.get(&block).map_or(0..0, |(from, to)| *from as usize..*to as usize)
@@ -238,10 +302,8 @@ impl<'a> Slice<'a> {
 }
 
 /// Registers whose values say something about the result.
-fn needed(instruction: &Instruction<'_>) -> Vec<Register> {
-    let opcode = instruction.opcode;
-    let (head, suffix) = opcode.split_once('.').unwrap_or((opcode, ""));
-    let integer = !suffix.rsplit('.').next().is_some_and(|kind| kind.starts_with('f'));
+fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
+    let (head, integer) = (instruction.op.head, !instruction.op.kind.starts_with('f'));
     let modelled = matches!(
         head,
         "mov"
@@ -266,21 +328,21 @@ fn needed(instruction: &Instruction<'_>) -> Vec<Register> {
             | "setp"
             | "bfe"
     );
-    let mut registers: Vec<Register> = Vec::new();
     if modelled && integer {
-        registers.extend(instruction.rest.iter().filter_map(|operand| match operand {
-            Operand::Register(register) => Some(*register),
-            _ => None,
-        }));
+        for operand in &instruction.rest {
+            if let Operand::Register(register) = operand {
+                found(*register);
+            }
+        }
     }
     if head == "ld" {
-        registers.extend(instruction.rest.iter().filter_map(|operand| match operand {
-            Operand::At(register, _) => Some(*register),
-            _ => None,
-        }));
+        for operand in &instruction.rest {
+            if let Operand::At(register, _) = operand {
+                found(*register);
+            }
+        }
     }
     if let Some((Some(guard), _)) = instruction.guard {
-        registers.push(guard);
+        found(guard);
     }
-    registers
 }

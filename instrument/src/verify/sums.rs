@@ -6,7 +6,7 @@ use super::instruction::{Operand, Register, type_of};
 use super::linear::Linear;
 use super::range::{Order, Range};
 use super::slice::Step;
-use super::value::{FIRST_NAME, Kind, NOBODY, Name, Value, comparison, sum};
+use super::value::{FIRST_NAME, Kind, NOBODY, Name, Value, sum};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most sums of one slice.
@@ -57,12 +57,7 @@ pub(super) struct Derived {
 }
 
 /// Finds the sums in steps, block by block, and notes in each step which one it is about.
-pub(super) fn find(
-    steps: &mut [Step<'_>],
-    blocks: impl Iterator<Item = (u32, u32)>,
-    slot_of: &BTreeMap<Register, u32>,
-    widths: &[(Register, u8)],
-) -> Vec<Sum> {
+pub(super) fn find(steps: &mut [Step<'_>], blocks: impl Iterator<Item = (u32, u32)>, widths: &[(Register, u8)]) -> Vec<Sum> {
     let mut found: Vec<Sum> = Vec::new();
     let mut place = |terms: Vec<(u32, i8)>, width: u8| {
         let sign = terms[0].1;
@@ -77,9 +72,9 @@ pub(super) fn find(
     };
     let compared: BTreeSet<u32> = steps
         .iter()
-        .filter(|step| comparison(step.instruction.opcode).is_some())
+        .filter(|step| step.instruction.op.compares.is_some())
         .filter_map(|step| match step.instruction.rest[..] {
-            [Operand::Register(register), Operand::Number(_)] => slot_of.get(&register).copied(),
+            [Operand::Register(slot), Operand::Number(_)] => Some(slot),
             _ => None,
         })
         .collect();
@@ -88,10 +83,10 @@ pub(super) fn find(
         for step in &mut steps[from as usize..to as usize] {
             let instruction = &step.instruction;
             let slot = |of: Option<&Operand<'_>>, width: u8| match of {
-                Some(Operand::Register(register)) => slot_of.get(register).copied().filter(|slot| widths[*slot as usize].1 == width),
+                Some(Operand::Register(slot)) => Some(*slot).filter(|slot| widths[*slot as usize].1 == width),
                 _ => None,
             };
-            if let Some((_, _, width)) = comparison(instruction.opcode)
+            if let Some((_, _, width)) = instruction.op.compares
                 && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
                 && a != b
             {
@@ -159,7 +154,7 @@ impl Pass<'_, '_> {
         if let Some(sum) = step.apart
             && let Some(apart) = known(sum)
             && let Kind::Truth { by, not, a, b, .. } = value.kind
-            && let Some((order, _, of)) = comparison(step.instruction.opcode)
+            && let Some((order, _, of)) = step.instruction.op.compares
         {
             value.kind = Kind::Truth { by, not, a, b, apart: apart.name };
             let zero = Range::constant(0, of);
@@ -229,7 +224,6 @@ impl Pass<'_, '_> {
         if !instruction.opcode.starts_with("mov.") || instruction.guard.is_some() {
             return None;
         }
-        let from = self.slice.find(from)?;
         let mut terms = of.terms.clone();
         for (term, _) in terms.iter_mut().filter(|(term, _)| *term == slot) {
             *term = from;

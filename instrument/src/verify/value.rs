@@ -1,6 +1,6 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
-use super::instruction::{Instruction, Operand, type_of};
+use super::instruction::{Instruction, Op, Operand, type_of};
 use super::linear::{self, Linear};
 use super::range::{Order, Range};
 use super::since::{FAR, Since, Term, saturate};
@@ -66,7 +66,18 @@ pub(super) enum Kind {
         b: Name,
     },
     /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
-    Saturated(Since),
+    Saturated(Since, Pair),
+}
+
+/// Two named values: what was taken from what. They may be nobody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) from: Name,
+    pub(super) taken: Name,
+}
+
+impl Pair {
+    pub(super) const NONE: Self = Self { from: NOBODY, taken: NOBODY };
 }
 
 /// The value of that name, or its opposite, and a number.
@@ -119,9 +130,9 @@ impl Value {
             name: if self.name == other.name && self.name != NOBODY { self.name } else { name },
             kind: match (self.kind, other.kind) {
                 (one, other) if one == other => one,
-                (Kind::Saturated(_), _) | (_, Kind::Saturated(_)) => {
+                (Kind::Saturated(..), _) | (_, Kind::Saturated(..)) => {
                     let joined = self.unless_zero().zip(other.unless_zero()).and_then(|(one, other)| one.join(other));
-                    joined.map_or(Kind::Plain, Kind::Saturated)
+                    joined.map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE))
                 }
                 _ => Kind::Plain,
             },
@@ -138,7 +149,7 @@ impl Value {
     /// How the value relates to a register if it is not 0.
     pub(super) fn unless_zero(&self) -> Option<Since> {
         match self.kind {
-            Kind::Saturated(since) => Some(since),
+            Kind::Saturated(since, _) => Some(since),
             _ => self.since,
         }
     }
@@ -172,7 +183,7 @@ impl Value {
 
     fn settle(&mut self, range: Range, width: u8) -> bool {
         self.range = range;
-        if let Kind::Saturated(since) = self.kind
+        if let Kind::Saturated(since, _) = self.kind
             && range.unsigned(width).lo > 0
         {
             self.since = Some(since);
@@ -180,33 +191,6 @@ impl Value {
         }
         true
     }
-}
-
-/// A comparison's order, whether it is of signed integers, and its width.
-pub(super) fn comparison(opcode: &str) -> Option<(Order, bool, u8)> {
-    let mut parts = opcode.split('.');
-    if parts.next()? != "setp" {
-        return None;
-    }
-    let (order, kind) = (parts.next()?, parts.next()?);
-    if parts.next().is_some() || kind.starts_with('f') {
-        return None;
-    }
-    let (width, signed) = type_of(kind)?;
-    let (order, unsigned) = match order {
-        "eq" => (Order::Eq, false),
-        "ne" => (Order::Ne, false),
-        "lt" => (Order::Lt, false),
-        "le" => (Order::Le, false),
-        "gt" => (Order::Gt, false),
-        "ge" => (Order::Ge, false),
-        "lo" => (Order::Lt, true),
-        "ls" => (Order::Le, true),
-        "hi" => (Order::Gt, true),
-        "hs" => (Order::Ge, true),
-        _ => return None,
-    };
-    (width <= 64).then_some((order, signed && !unsigned, width))
 }
 
 /// Where values come from while instructions are followed.
@@ -251,13 +235,12 @@ pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
 }
 
 fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32, source: &impl Source) -> Option<Value> {
-    let opcode = instruction.opcode;
-    let (head, suffix) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let Op { head, suffix, kind, .. } = instruction.op;
     let operand = |at: usize| instruction.rest.get(at).copied();
     if matches!(head, "ld" | "ldu") {
         return load(instruction, nth, width, source);
     }
-    if let Some((order, signed, of)) = comparison(opcode) {
+    if let Some((order, signed, of)) = instruction.op.compares {
         let (a, b) = (source.value(operand(0)?, of), source.value(operand(1)?, of));
         let same = a.name == b.name && a.name != NOBODY;
         let known =
@@ -273,8 +256,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
     if suffix == "pred" {
         return predicate(head, &|at| unary(at, 1), by);
     }
-    let kind = suffix.rsplit('.').next().unwrap_or("");
-    let (of, signed) = type_of(kind)?;
+    let (of, signed) = instruction.op.of?;
     if of > 64 || kind.starts_with('f') {
         return if head == "mov" && of <= 64 { unary(0, width) } else { None };
     }
@@ -427,7 +409,7 @@ fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -> Option<Va
         }
         None => Since { lo: saturate(lo - less.hi), hi: saturate(hi - less.lo), signed: false, ..since },
     };
-    Some(value.kind(Kind::Saturated(related)))
+    Some(value.kind(Kind::Saturated(related, Pair { from: name, taken: b.name })))
 }
 
 fn difference(a: Value, b: Value, width: u8) -> Value {
@@ -527,16 +509,21 @@ fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
     let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
     if head == "and" {
         let (of, from, mask) = if a.lo == a.hi { (two.moved(), b, a.lo) } else { (one.moved(), a, b.lo) };
+        // Bits that are never set can be asked about, too.
+        let below = (mask & -mask) - 1;
+        let never = mask > 0 && from.lo & below == 0 && i128::from(from.step) & below == 0;
+        let asked = if never { mask | below } else { mask };
         if a.lo == a.hi || b.lo == b.hi {
-            if let Some(lost) = linear::low_bits(mask, width) {
+            if let Some(lost) = linear::low_bits(mask, from, width) {
                 return Some(Value::of(masked(from, lost, width)));
             }
-            if mask & (mask + 1) == 0
-                && mask < from.hi
-                && let Ok(bits) = u32::try_from(mask)
+            if asked & (asked + 1) == 0
+                && asked < from.hi
+                && let Ok(bits) = u32::try_from(asked)
             {
                 let kind = of.map_or(Kind::Plain, |of| Kind::Low { of, bits });
-                return Some(Value::of(Range::between(0, mask, width)).kind(kind));
+                let step = if never { below.unsigned_abs() as u64 + 1 } else { 1 };
+                return Some(Value::of(Range::strided(0, mask, step, width)).kind(kind));
             }
         }
     }
@@ -622,7 +609,11 @@ fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Opt
         Some(0) => Some(b),
         Some(_) => Some(a),
         None => {
-            let chosen = |at: usize, holds: bool| source.value_if(operand(2)?, holds, operand(at)?, width);
+            // Nothing more can be learned of a number.
+            let chosen = |at: usize, holds: bool| match operand(at)? {
+                Operand::Number(_) => Some(if at == 0 { a } else { b }),
+                of => source.value_if(operand(2)?, holds, of, width),
+            };
             match (chosen(0, true), chosen(1, false)) {
                 (Some(a), Some(b)) => Some(a.join(&b, width, NOBODY)),
                 (one, other) => one.or(other),

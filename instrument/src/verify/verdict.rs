@@ -8,8 +8,8 @@ use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
 use super::place::Places;
 use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
-use super::round::{Proof, Round, Why, connected, rounds};
-use super::slice::Slice;
+use super::round::{Proof, Round, Why, connected, rounds, totals_of};
+use super::slice::{Depth, Slice};
 use super::text::{Flow, Module};
 use super::value::{Assumption, CONTROL};
 use std::cell::RefCell;
@@ -185,7 +185,7 @@ impl<'a> Whole<'a> {
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
         let body = Body::new(self.text, &self.module.functions[index], graph);
-        let slice = Slice::new(&body, &order, false);
+        let slice = Slice::new(&body, &order, Depth::Registers);
         order.sort_by_key(|block| place[*block as usize]);
         let start = State::default();
         let fixed = vec![false; slice.slots.len()];
@@ -216,37 +216,7 @@ impl<'a> Whole<'a> {
             *most = (*most).max(totals[*to as usize]);
         }
         let callees = |round: &Round| round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
-        let own = |round: &Round| match round.proof {
-            Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
-            _ => 1,
-        };
-        // For each loop the rounds of whichever loop inside has most while it is passed once.
-        let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
-        for round in all {
-            // Rounds that none of which polls may be fewer than those that end whatever the flag says.
-            let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
-            // Loops around it, and how many of its rounds one of theirs may hold.
-            let mut chain: Vec<(u32, u64)> = Vec::new();
-            let mut around = round.parent.map(|parent| (parent, round.head));
-            while let Some((at, head)) = around {
-                let outer = &all[at];
-                let within = rounds;
-                // What is not in all of the rounds that go on is in the last of them.
-                if outer.left.binary_search(&head).is_ok() {
-                    let shared = outer.shared.as_ref();
-                    let of =
-                        |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
-                    let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
-                    let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
-                    let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
-                    let shared = of(round.head).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
-                    rounds = shared.min(rounds.saturating_mul(outer_rounds));
-                }
-                chain.push((outer.head, within));
-                totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
-                around = outer.parent.map(|parent| (parent, outer.head));
-            }
-        }
+        let totals = totals_of(all, callees);
         let mut found: Vec<(Verdict, u64)> = Vec::with_capacity(all.len());
         for (round, total) in all.iter().zip(totals) {
             let verdict = match round.proof {
@@ -305,10 +275,13 @@ impl<'a> Whole<'a> {
             .chain(shown.iter())
             .find_map(|block| loc(function.statements[last(block) as usize].place).and_then(|loc| places.find(loc)));
         let mut found = BTreeSet::new();
+        let mut last_place = 0;
         for block in &round.blocks {
             let block = graph.blocks[*block as usize];
             for statement in &function.statements[block.first as usize..block.end as usize] {
-                if let Some((file, line)) = loc(statement.place).and_then(Places::line) {
+                if std::mem::replace(&mut last_place, statement.place) != statement.place
+                    && let Some((file, line)) = loc(statement.place).and_then(Places::line)
+                {
                     found.insert((file, line));
                 }
             }

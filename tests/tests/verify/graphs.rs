@@ -38,6 +38,11 @@ enum Block {
     NotOther,
     /// Takes the smaller of both, without its sign, from a counter, which stays above 0 by that or becomes 0.
     Charge(usize),
+    /// Takes the lowest two bits of the other; or the other rounded up to a multiple of 4, by its opposite's lowest bits.
+    Low(usize),
+    RoundUp(usize),
+    /// Twice the other, without its lowest bit shifted back.
+    There(usize),
     /// Ends.
     Return,
 }
@@ -61,7 +66,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            19
+            22
         } else if counters {
             13
         } else {
@@ -84,6 +89,9 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             15 => Block::LessOther,
             16 | 17 => Block::NotOther,
             18 => Block::Charge(counter),
+            19 => Block::Low(counter),
+            20 => Block::RoundUp(counter),
+            21 => Block::There(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -127,6 +135,14 @@ fn ptx(graph: &Graph) -> String {
             Block::Charge(counter) => format!(
                 "\tmin.u32 %r15, %r20, %r21;\n\tmax.u32 %r16, %r2{counter}, %r15;\n\tsub.s32 %r2{counter}, %r16, %r15;\n\tbra $B{one};"
             ),
+            Block::Low(counter) => format!("\tand.b32 %r2{counter}, %r2{}, 3;\n\tbra $B{one};", 1 - counter),
+            Block::RoundUp(counter) => {
+                let other = 1 - counter;
+                format!("\tneg.s32 %r15, %r2{other};\n\tand.b32 %r16, %r15, 3;\n\tadd.s32 %r2{counter}, %r2{other}, %r16;\n\tbra $B{one};")
+            }
+            Block::There(counter) => {
+                format!("\tshl.b32 %r15, %r2{}, 1;\n\tshr.u32 %r2{counter}, %r15, 1;\n\tbra $B{one};", 1 - counter)
+            }
             Block::Return => "\tret;".to_owned(),
         };
         body.push_str(&text);
@@ -148,10 +164,17 @@ struct State {
     stopped: bool,
 }
 
-/// Whether a thread may go on for ever after the stop.
+/// Whether a thread may go on for ever after the stop, for sure.
 fn is_endless(graph: &Graph) -> bool {
     let next = |state: State| -> Vec<State> {
         let (block, one, two) = graph[state.block];
+        // What lies far away is not known exactly: such a way is not followed, which can only make a graph look as if it ended.
+        let is_far = |counter: usize| state.counters[counter].abs() >= FAR;
+        match block {
+            Block::LessOther | Block::NotOther if is_far(0) && is_far(1) => return vec![],
+            Block::Low(counter) | Block::RoundUp(counter) | Block::There(counter) if is_far(1 - counter) => return vec![],
+            _ => {}
+        }
         let to = |block: usize| State { block, ..state };
         // A stop may come at any moment.
         let mut states = match block {
@@ -194,6 +217,18 @@ fn is_endless(graph: &Graph) -> bool {
                 let charge = unsigned(state.counters[0]).min(unsigned(state.counters[1]));
                 let left = unsigned(state.counters[counter]).max(charge) - charge;
                 next.counters[counter] = if left > 1 << 31 { left - (1 << 32) } else { left }.clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::Low(counter) | Block::RoundUp(counter) | Block::There(counter) => {
+                let mut next = to(one);
+                let other = state.counters[1 - counter];
+                let value = match block {
+                    Block::Low(_) => other.rem_euclid(4),
+                    Block::RoundUp(_) => other + (-other).rem_euclid(4),
+                    // A sign is lost on the way.
+                    _ => (other * 2).rem_euclid(1 << 32) / 2,
+                };
+                next.counters[counter] = value.clamp(-FAR, FAR);
                 vec![next]
             }
             Block::Return => vec![],

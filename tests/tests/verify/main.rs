@@ -5,6 +5,7 @@ mod attack;
 mod graphs;
 mod input;
 mod samples;
+mod unrolled;
 
 use cuinstr::verify::report::Verdict;
 use cuinstr::verify::{Report, verify_ptx};

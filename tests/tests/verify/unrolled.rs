@@ -1,0 +1,118 @@
+//! Loops that a compiler has unrolled by four, with what is left over in front of them or behind: within a loop that polls.
+
+use crate::{poll, verdicts};
+
+/// At most 42 rounds of a loop over `t <= end`, four at a time, counted down from 42 to what is left over.
+const CHUNK: &str = "\tld.global.u32 %r1, [%rd9];
+\tld.global.u32 %r2, [%rd9];
+\tsetp.gt.s32 %p2, %r1, %r2;
+\t@%p2 bra $O;
+\tnot.b32 %r3, %r2;
+\tadd.s32 %r4, %r1, %r3;
+\tmax.u32 %r5, %r4, -42;
+\tneg.s32 %r6, %r5;
+\tand.b32 %r7, %r6, 3;
+\tsetp.gt.u32 %p3, %r5, -4;
+\t@%p3 bra $O;
+\tadd.s32 %r9, %r5, %r7;
+\tneg.s32 %r10, %r9;
+\tmov.u32 %r11, 42;
+$I:
+\tadd.s32 %r11, %r11, -4;
+\tadd.s32 %r12, %r10, %r11;
+\tsetp.ne.s32 %p4, %r12, 42;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// A strip of 1 to 16384 iterations of a loop that steps by 32, first what is left over, then four at a time up to its end.
+const STRIP: &str = "\tld.global.u32 %r1, [%rd9];
+\tld.global.u32 %r2, [%rd9];
+\tmax.u32 %r3, %r2, 1;
+\tmin.u32 %r3, %r3, 16384;
+\tshl.b32 %r4, %r3, 5;
+\tadd.s32 %r5, %r4, %r1;
+\tadd.s32 %r6, %r4, -32;
+\tshr.u32 %r7, %r6, 5;
+\tadd.s32 %r8, %r7, 1;
+\tand.b32 %r9, %r8, 3;
+\tsetp.eq.s32 %p2, %r9, 0;
+\tmov.u32 %r10, %r1;
+\t@%p2 bra $L;
+\tadd.s32 %r10, %r1, 32;
+\tand.b32 %r11, %r3, 3;
+\tsetp.eq.s32 %p2, %r11, 1;
+\t@%p2 bra $L;
+\tadd.s32 %r10, %r1, 64;
+\tsetp.eq.s32 %p2, %r9, 2;
+\t@%p2 bra $L;
+\tadd.s32 %r10, %r1, 96;
+$L:
+\tsetp.lt.u32 %p3, %r6, 96;
+\t@%p3 bra $O;
+$I:
+\tadd.s32 %r10, %r10, 128;
+\tsetp.ne.s32 %p4, %r10, %r5;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// Sixty-four rounds at most, each counted before the last count is put in the place of the one that is compared.
+const LATE: &str = "\tmov.u32 %r1, 64;
+$I:
+\tld.global.u32 %r9, [%rd9];
+\tadd.s32 %r2, %r1, -1;
+\tsetp.ne.s32 %p2, %r1, 1;
+\tsetp.ne.s32 %p3, %r9, 7;
+\tand.pred %p4, %p2, %p3;
+\tmov.u32 %r1, %r2;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// The same as newer compilers ask for what is left over: by two bits amid a multiple of 32.
+fn by_bits_amid() -> String {
+    STRIP
+        .replace("shr.u32 %r7, %r6, 5", "mov.u32 %r7, 0")
+        .replace("and.b32 %r9, %r8, 3", "and.b32 %r9, %r6, 96")
+        .replace("%p2, %r9, 0", "%p2, %r9, 96")
+        .replace("and.b32 %r11, %r3, 3", "mov.u32 %r11, %r9")
+        .replace("%p2, %r11, 1", "%p2, %r11, 0")
+        .replace("%p2, %r9, 2", "%p2, %r9, 32")
+}
+
+fn all_hold(body: &str) -> bool {
+    let verdicts = verdicts(&format!("$O:\n{}{body}", poll(1)));
+    assert_eq!(verdicts.len(), 2, "{body}");
+    verdicts.iter().all(cuinstr::verify::report::Verdict::holds)
+}
+
+#[test]
+fn loops_unrolled_by_four_end() {
+    for body in [CHUNK, STRIP, LATE, &by_bits_amid()] {
+        assert!(all_hold(body), "{body}");
+    }
+}
+
+#[test]
+fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
+    for (body, from, to, why) in [
+        (CHUNK, "and.b32 %r7, %r6, 3", "and.b32 %r7, %r6, 1", "what is left over is no multiple of four"),
+        (CHUNK, "and.b32 %r7, %r6, 3", "and.b32 %r7, %r5, 3", "these are not its lowest bits"),
+        (CHUNK, "%r11, %r11, -4", "%r11, %r11, -3", "it steps by three"),
+        (CHUNK, "max.u32", "min.u32", "nothing bounds it"),
+        (CHUNK, "%p3, %r5, -4", "%p3, %r5, -3", "three rounds are left to a loop of four"),
+        (STRIP, "%r10, %r1, 64", "%r10, %r1, 65", "it begins off its stride"),
+        (STRIP, "%r10, %r10, 128", "%r10, %r10, 96", "it steps by three"),
+        (STRIP, "%p2, %r9, 2", "%p2, %r9, 3", "two iterations are left over where there should be none"),
+        (STRIP, "%p3, %r6, 96", "%p3, %r6, 64", "three rounds are left to a loop of four"),
+        (STRIP, "min.u32 %r3, %r3, 16384", "min.u32 %r3, %r3, -1", "nothing bounds it"),
+        (STRIP, "shr.u32 %r7, %r6, 5", "shr.u32 %r7, %r6, 4", "not the number of iterations"),
+        (&by_bits_amid(), "%r6, 96;\n\tsetp", "%r6, 64;\n\tsetp", "one bit says nothing of the other"),
+        (&by_bits_amid(), "%p2, %r9, 32", "%p2, %r9, 64", "two iterations are left over where there should be none"),
+        (&by_bits_amid(), "shl.b32 %r4, %r3, 5", "shl.b32 %r4, %r3, 4", "steps are twice as long as the end is far"),
+        (LATE, "%p2, %r1, 1", "%p2, %r1, 65", "it never comes by there"),
+        (LATE, "and.pred", "or.pred", "either condition goes on"),
+    ] {
+        let text = body.replace(from, to);
+        assert_ne!(text, body, "{from}");
+        assert!(!all_hold(&text), "{why}: {from} -> {to}");
+    }
+}
