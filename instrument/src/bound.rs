@@ -171,7 +171,16 @@ fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> 
 /// An integer: a literal, a macro of this file that stands for one, or a sum or product of such. Any other name is
 /// looked up nowhere.
 pub(crate) fn literal(context: &Context, range: &Range<usize>) -> Option<Integer> {
-    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0 };
+    value(context, range, false)
+}
+
+/// The same, names being what they are probably declared as: nothing that has to be right may rest on it.
+pub(crate) fn likely(context: &Context, range: &Range<usize>) -> Option<i64> {
+    value(context, range, true).map(|integer| integer.value)
+}
+
+fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integer> {
+    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0, guesses };
     let value = reader.sum()?;
     (reader.at == range.end).then_some(value)
 }
@@ -182,6 +191,7 @@ struct Arithmetic<'a> {
     at: usize,
     end: usize,
     depth: usize,
+    guesses: bool,
 }
 
 impl Arithmetic<'_> {
@@ -244,7 +254,10 @@ impl Arithmetic<'_> {
         let text = fragment.text(source, at);
         match fragment.kind(at)? {
             Kind::Number => integer(text),
-            Kind::Ident => context.macros.constant(text, fragment.tokens[at].start as usize),
+            Kind::Ident => {
+                let guess = || context.declarations.likely(text).filter(|_| self.guesses).map(|value| Integer { value, unsigned: false });
+                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
+            }
             _ => None,
         }
     }

@@ -56,11 +56,18 @@ pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&
 pub(crate) struct Cost {
     /// Tokens, where those that may take long count more.
     tokens: u64,
+    /// The same where all count alike.
+    words: u64,
     /// At most so many trips, if it is.
     pub(crate) left_alone: Option<u64>,
 }
 
 impl Cost {
+    /// Tokens of an iteration, punctuation left out.
+    pub(crate) fn words(self) -> u64 {
+        self.words
+    }
+
     /// What an iteration takes from the allowance.
     pub(crate) fn weight(self) -> u32 {
         (self.tokens / 16).clamp(1, 1024) as u32
@@ -71,7 +78,7 @@ impl Cost {
 pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool]) -> Vec<Cost> {
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
-    let mut costs = vec![Cost { tokens: 0, left_alone: None }; body.loops.len()];
+    let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None }; body.loops.len()];
     let memory = Memory::of(context, body);
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
@@ -116,6 +123,8 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
             at += 1;
         }
         costs[index].tokens = tokens;
+        let is_word = |at: &usize| !matches!(fragment.tokens[*at].kind, Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.'));
+        costs[index].words = (loop_.body..=end).filter(is_word).count() as u64;
         if leave
             && !folds
             && inner.len() < MOST_INNER

@@ -1,8 +1,9 @@
 //! What a file declares, as far as its tokens tell: names that may therefore mean something else than they do in CUDA.
 
 use crate::fragment::Fragment;
+use crate::macros::integer;
 use crate::token::Kind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most tokens of a declaration of several names that are looked at.
 const MOST_LISTED: usize = 256;
@@ -16,6 +17,8 @@ pub(crate) struct Declarations<'a> {
     names: BTreeSet<&'a [u8]>,
     /// Names that may stand for a number's type: template parameters and aliases.
     aliases: BTreeSet<&'a [u8]>,
+    /// Numbers that names are declared with, wherever that is: a guess at what they stand for, and no more.
+    numbers: BTreeMap<&'a [u8], i64>,
     /// What operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
 }
@@ -40,8 +43,12 @@ impl<'a> Declarations<'a> {
                 Kind::Operator => self.changed_by_operators.extend(changed_operands(source, fragment, at)),
                 Kind::Ident if is_declared(source, fragment, at) => {
                     self.names.insert(fragment.text(source, at));
+                    self.add_number(source, fragment, at);
                     if fragment.kind(at + 1) == Some(Kind::Assign) {
-                        self.names.extend(others(fragment, at).map(|other| fragment.text(source, other)));
+                        for other in others(fragment, at) {
+                            self.names.insert(fragment.text(source, other));
+                            self.add_number(source, fragment, other);
+                        }
                     }
                 }
                 _ => {}
@@ -56,6 +63,19 @@ impl<'a> Declarations<'a> {
                 self.aliases.insert(fragment.text(source, at));
             }
         }
+    }
+
+    /// A name that is given a number where it is declared.
+    fn add_number(&mut self, source: &'a [u8], fragment: &Fragment, at: usize) {
+        let ends = matches!(fragment.kind(at + 3), Some(Kind::Punct(b';' | b',')));
+        if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Number) && ends {
+            self.numbers.extend(integer(fragment.text(source, at + 2)).map(|number| (fragment.text(source, at), number.value)));
+        }
+    }
+
+    /// The number that a name probably stands for. Nothing that has to be right may rest on it.
+    pub(crate) fn likely(&self, name: &[u8]) -> Option<i64> {
+        self.numbers.get(name).copied()
     }
 
     pub(crate) fn is_type(&self, name: &[u8]) -> bool {

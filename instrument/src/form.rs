@@ -38,6 +38,8 @@ pub(crate) struct Nest {
     /// Where a statement can say that the count begins with this loop; nowhere if nothing can stand between it and the loop around it, in
     /// whose count it then is.
     pub(crate) begins: Option<usize>,
+    /// Whether the loop is to be unrolled as a whole, as the compiler would do by itself with the user's own.
+    pub(crate) unrolled: bool,
 }
 
 /// What is decided about a loop.
@@ -68,8 +70,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     for (index, loop_) in body.loops.iter().enumerate() {
         let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
         let nest = match (nest::entry(&homes[loop_.scope], loop_), around.map(|outer| &shapes[outer])) {
-            (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins) }),
-            (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, ..*nest }),
+            (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false }),
+            (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,
         };
         let known = Known { cost: costs[index], is_open: !may_be_known[index], nest };
@@ -114,7 +116,10 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
-        return known.nest.map(Shape::Foldable).ok_or("nothing can stand in front of it");
+        let nest = known.nest.ok_or("nothing can stand in front of it")?;
+        let unrolled =
+            !home.host_too && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked && nest::is_unrolled(home, loop_, cost);
+        return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
     }
     if home.host_too {
         return Err("the host runs it too");

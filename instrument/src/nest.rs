@@ -20,6 +20,10 @@ use std::ops::Range;
 /// Most tokens of a bound, a start or a step that is said again in a weight.
 const MOST_TOKENS: usize = 12;
 
+/// Most trips, and tokens of all of them, of a loop that compilers unroll as a whole without being asked.
+const UNROLLED_TRIPS: u64 = 64;
+const UNROLLED_WORDS: u64 = 768;
+
 /// Most characters of a weight.
 const MOST_TEXT: usize = 400;
 
@@ -78,13 +82,29 @@ pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     (before >= home.open && home.body.scopes.iter().all(|scope| scope.open != first)).then(|| fragment.tokens[before].end as usize)
 }
 
+/// Whether the compiler would probably unroll all of the loop if it were left as it is. Ours looks larger to it than what is left of it then.
+pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
+    let context = home.context;
+    let likely = |range: &Range<usize>| bound::likely(context, range);
+    let Some(induction) = induction::read(context, loop_) else { return false };
+    let step = match &induction.step {
+        Step::Up | Step::Down => Some(1),
+        Step::Plus(amount) | Step::Minus(amount) => likely(amount),
+        _ => None,
+    };
+    let (Some(first), Some(last), Some(step)) = (likely(&induction.start), likely(&induction.bound), step) else { return false };
+    let trips = last.abs_diff(first) / step.unsigned_abs().max(1);
+    (2..=UNROLLED_TRIPS).contains(&trips) && trips * cost.words() <= UNROLLED_WORDS
+}
+
 /// What an iteration of a loop takes from the allowance, as text: its own weight and that of the nests inside it, which pay nothing.
 pub(crate) fn weight(home: &Home, index: usize, costs: &[Cost], nest_of: &dyn Fn(usize) -> Option<Nest>) -> String {
     let own = costs[index].weight();
     let mut more = String::new();
     // What is in the same count has counted itself.
-    let counted = nest_of(index).map(|nest| Nest { begins: None, ..nest });
-    inner(home, index, costs, &|nested| nest_of(nested).is_some_and(|nest| Some(nest) != counted), &mut more, index);
+    let counted = nest_of(index).map(|nest| nest.index);
+    let counts_itself = |nest: Nest| nest.begins.is_none() && Some(nest.index) == counted;
+    inner(home, index, costs, &|nested| nest_of(nested).is_some_and(|nest| !counts_itself(nest)), &mut more, index);
     if more.is_empty() {
         format!("{own}u")
     } else if more.len() > MOST_TEXT {

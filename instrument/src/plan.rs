@@ -467,6 +467,9 @@ impl Planner<'_> {
         let site = self.site(kind, at, owner, owner.spelling.form_of(shape), None);
         self.plan.summary.polled += 1;
         let poll = if let Shape::Foldable(nest) = shape {
+            if nest.unrolled {
+                self.insert(at, false, poll::unroll());
+            }
             if let Some(at) = nest.begins {
                 self.insert(at, false, poll::nest_begins(nest.index));
             }

@@ -133,6 +133,11 @@ pub(crate) struct Opening {
     pub(crate) nests: usize,
 }
 
+/// What asks for a loop to be unrolled, in front of its keyword.
+pub(crate) fn unroll() -> String {
+    "__cuinstr_pragma(unroll) ".to_owned()
+}
+
 /// The statement in front of a nest.
 pub(crate) fn nest_begins(index: usize) -> String {
     format!(" {} = 0u;", nest(index))

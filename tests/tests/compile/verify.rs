@@ -33,8 +33,8 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
     }
     for name in VARIED {
         let each = || Options { polls: Polls::Each, ..Options::default() };
-        let strips = || Options { polls: Polls::Strips, ..Options::default() };
-        checks.add(format!("proof: {name} in strips"), move |tools| rewritten(tools, name, &strips(), &[]));
+        let counted = || Options { polls: Polls::CountDown, ..Options::default() };
+        checks.add(format!("proof: {name} counted down"), move |tools| rewritten(tools, name, &counted(), &[]));
         checks.add(format!("proof: {name} with a poll in each iteration"), move |tools| rewritten(tools, name, &each(), &[]));
         checks.add(format!("proof: {name} with a poll in each iteration, not optimised"), move |tools| {
             rewritten(tools, name, &each(), &["-Xcicc", "-O0"])
