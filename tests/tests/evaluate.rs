@@ -181,7 +181,14 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
     check(same, "the journal is not what was told")?;
     // All is known now.
     let again = all(&spec, &candidates, &settings)?;
-    check(again.known == 14 && again.judgements == lines, again.to_string())
+    check(again.known == 14 && again.judgements == lines, again.to_string())?;
+    // The same GPU named twice has two workers.
+    let pair = Settings { devices: vec![0, 0], journal: None, ..settings.clone() };
+    let mut both = all(&spec, &candidates, &pair)?;
+    both.judgements.sort_by(|a, b| a.candidate.cmp(&b.candidate));
+    let verdicts: Vec<_> = both.judgements.iter().map(|judgement| (stem(&judgement.candidate), judgement.verdict)).collect();
+    let expected: Vec<_> = found.iter().map(|(name, judgement)| (name.clone(), judgement.verdict)).collect();
+    check(verdicts == expected, format!("{verdicts:?}"))
 }
 
 fn many() -> Vec<(String, String)> {
