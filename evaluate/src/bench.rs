@@ -232,6 +232,7 @@ impl Bench {
             let found = match outcome {
                 Outcome::Completed { .. } => judge(case, Some(answer), &left),
                 Outcome::Faulted { fault } => Some(Finding::new(Verdict::Fault, fault.to_string())),
+                Outcome::Stopped { why: Cause::Cancelled, tier: Tier::Leave, report, .. } => Some(unasked(&report)),
                 Outcome::Stopped { why, tier, report, .. } => Some(timeout(candidate, why, tier, &report)),
             };
             if let Some(found) = found {
@@ -313,6 +314,15 @@ pub(crate) fn judge(case: &Case, answer: Option<&[Vec<u8>]>, left: &[Vec<u8>]) -
         }
     }
     None
+}
+
+/// Of threads that left though no limit was reached and nobody had told them to. What tells a block's threads that others have left lies in
+/// shared memory, beside the kernel's own, and they wrote there. Where the evaluation itself is cancelled, nobody asks for this.
+fn unasked(report: &cuinstr_runtime::Report) -> Finding {
+    let line = report.first.as_ref().and_then(|first| Some(first.site.place.as_ref()?.line));
+    let place = line.map_or_else(String::new, |line| format!(" in line {line}"));
+    let message = format!("its threads left{place} before any limit: it wrote over what tells them to");
+    Finding::new(Verdict::WrongResult, message)
 }
 
 fn timeout(candidate: &Candidate, why: Cause, tier: Tier, report: &cuinstr_runtime::Report) -> Finding {

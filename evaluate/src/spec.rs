@@ -89,7 +89,8 @@ pub struct LimitRules {
     pub least_fuel: u64,
     /// Times the time limit that a candidate has where fuel is what limits it: what no fuel counts ends there.
     pub net: f64,
-    /// Seconds that a candidate has to leave once it was told to; then its process is killed.
+    /// Seconds that a candidate has to leave once it was told to, and the driver to tell of a fault, which takes it up to half a second; then
+    /// its process is killed.
     pub grace: f64,
     /// Seconds that the reference may take.
     pub reference: f64,
@@ -99,7 +100,7 @@ pub struct LimitRules {
 
 impl Default for LimitRules {
     fn default() -> Self {
-        Self { factor: 10.0, least_time: 0.01, least_fuel: 1000, net: 10.0, grace: 0.1, reference: 60.0, compile: 60.0 }
+        Self { factor: 10.0, least_time: 0.01, least_fuel: 1000, net: 10.0, grace: 1.0, reference: 60.0, compile: 60.0 }
     }
 }
 

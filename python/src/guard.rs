@@ -7,6 +7,7 @@ use cuinstr_runtime::{Error, LONGEST_TIMEOUT};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long Ctrl-C may go unnoticed.
@@ -75,7 +76,7 @@ impl Attached {
         let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents };
         // SAFETY: the caller's word for the stream; Python's frame keeps its object alive. It waits for nothing, so the interpreter may.
         let guard = unsafe { self.module.arm(stream, &limits) }.map_err(|error| raised(&error))?;
-        Ok(Armed { guard: Some(guard), grace })
+        Ok(Armed { guard: Some(guard), grace, is_over: AtomicBool::new(false) })
     }
 }
 
@@ -85,6 +86,8 @@ pub(crate) struct Armed {
     // Taken when Python lets go of it.
     guard: Option<Guard>,
     grace: Duration,
+    // Nothing is in flight any more.
+    is_over: AtomicBool,
 }
 
 impl Armed {
@@ -109,13 +112,48 @@ impl Armed {
     /// The outcome, or None if it is not known after so many seconds; without a limit it waits as long as the launch may take. Ctrl-C
     /// cancels the launch.
     fn wait(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<Option<Outcome>> {
-        let guard = self.guard()?;
         let limit = limit.map(|limit| seconds(limit, "a limit")).transpose()?;
         let until = limit.map(|limit| Instant::now() + limit.min(LONGEST_TIMEOUT));
+        self.look(py, until, Guard::wait_for)
+    }
+
+    /// The launch was made: says so, and waits for the outcome.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
+        // The interpreter is let go of once for both: to take it back has a price.
+        let mut is_told = false;
+        self.look(py, None, |guard, slice| {
+            if !is_told {
+                guard.launched()?;
+                is_told = true;
+            }
+            guard.wait_for(slice)
+        })
+    }
+
+    /// Cancels it and gives it its grace time to leave.
+    fn give_up(&self, py: Python<'_>) {
+        let Some(guard) = &self.guard else { return };
+        let _: Result<(), Error> = guard.cancel();
+        let _ = py.detach(|| guard.wait_for(self.grace));
+    }
+}
+
+impl Armed {
+    /// Waits in slices, between which Ctrl-C is heard.
+    fn look(
+        &self,
+        py: Python<'_>,
+        until: Option<Instant>,
+        mut wait: impl FnMut(&Guard, Duration) -> Result<Option<cuinstr_runtime::Outcome>, Error> + Send,
+    ) -> PyResult<Option<Outcome>> {
+        let guard = self.guard()?;
         loop {
             let left = until.map_or(SLICE, |until| until.saturating_duration_since(Instant::now()));
-            match py.detach(|| guard.wait_for(left.min(SLICE))) {
-                Ok(Some(outcome)) => return Ok(Some(Outcome::new(outcome))),
+            match py.detach(|| wait(guard, left.min(SLICE))) {
+                Ok(Some(outcome)) => {
+                    self.is_over.store(true, Ordering::Relaxed);
+                    return Ok(Some(Outcome::new(outcome)));
+                }
                 Ok(None) => {}
                 Err(error) => return Err(raised(&error)),
             }
@@ -128,26 +166,13 @@ impl Armed {
             }
         }
     }
-
-    /// The launch was made: says so, and waits for the outcome.
-    fn finish(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
-        self.launched(py)?;
-        self.wait(py, None)
-    }
-
-    /// Cancels it and gives it its grace time to leave.
-    fn give_up(&self, py: Python<'_>) {
-        let Some(guard) = &self.guard else { return };
-        let _: Result<(), Error> = guard.cancel();
-        let _ = py.detach(|| guard.wait_for(self.grace));
-    }
 }
 
 impl Drop for Armed {
     fn drop(&mut self) {
         let guard = self.guard.take();
-        // It may wait for the grace time: not while other threads of Python wait for this one.
-        if let Some(guard) = guard {
+        // One in flight may wait for the grace time: not while other threads of Python wait for this one.
+        if let Some(guard) = guard.filter(|_| !*self.is_over.get_mut()) {
             let _ = Python::try_attach(|py| py.detach(move || drop(guard)));
         }
     }

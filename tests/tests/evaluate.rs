@@ -130,6 +130,7 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
         ("hangs", acting("hangs")),
         ("stays", acting("stays")),
         ("faults", acting("faults")),
+        ("leaves", acting("leaves")),
         ("dies", acting("dies")),
         ("misfit", acting("misfit")),
         ("syntax", REFERENCE.replace("int i = threadIdx.x;", "int i = threadIdx.x").clone()),
@@ -149,6 +150,7 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
         ("hangs", Verdict::Timeout, Some("stopped by its fuel in line 4")),
         ("stays", Verdict::Timeout, Some("no poll stopped it: its process was killed")),
         ("faults", Verdict::Fault, Some("cuEventQuery: CUDA_ERROR_ILLEGAL_ADDRESS (700)")),
+        ("leaves", Verdict::WrongResult, Some("its threads left in line 4 before any limit: it wrote over what tells them to")),
         ("dies_once", Verdict::Pass, None),
         ("dies", Verdict::Fault, Some("its process was lost 3 times: worker process")),
         ("misfit", Verdict::CompileError, Some("kernel `add`: argument 0 has 8 bytes")),
@@ -173,13 +175,20 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
     check(summary.limits.iter().all(|limits| limits.fuel == Some(1000)), format!("{:?}", summary.limits))?;
     let table = summary.to_string();
     check(table.contains("pass  wrong result  timeout  fault  compile error  refused    all\n"), table.clone())?;
-    check(table.contains("all     3             2        2      2              3        1     13\n"), table.clone())?;
+    check(table.contains("all     3             3        2      2              3        1     14\n"), table.clone())?;
     let (head, lines) = journal::read(settings.journal.as_deref().unwrap_or(Path::new(""))).map_err(text)?;
     let same = lines == summary.judgements && head.is_some_and(|head| head.device == "a fake" && head.limits == summary.limits);
     check(same, "the journal is not what was told")?;
     // All is known now.
     let again = all(&spec, &candidates, &settings)?;
-    check(again.known == 13 && again.judgements == lines, again.to_string())
+    check(again.known == 14 && again.judgements == lines, again.to_string())?;
+    // The same GPU named twice has two workers.
+    let pair = Settings { devices: vec![0, 0], journal: None, ..settings.clone() };
+    let mut both = all(&spec, &candidates, &pair)?;
+    both.judgements.sort_by(|a, b| a.candidate.cmp(&b.candidate));
+    let verdicts: Vec<_> = both.judgements.iter().map(|judgement| (stem(&judgement.candidate), judgement.verdict)).collect();
+    let expected: Vec<_> = found.iter().map(|(name, judgement)| (name.clone(), judgement.verdict)).collect();
+    check(verdicts == expected, format!("{verdicts:?}"))
 }
 
 fn many() -> Vec<(String, String)> {
@@ -486,6 +495,7 @@ impl Fake {
         let fault = json!({ "call": "cuEventQuery", "code": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS" });
         match act.as_str() {
             "hangs" => self.ended(launch, &json!({ "stopped": { "why": "fuel", "latency": 30_000, "report": record } })),
+            "leaves" => self.ended(launch, &json!({ "stopped": { "why": "cancelled", "latency": 30_000, "report": record } })),
             "stays" => self.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": record } })),
             "faults" => self.ended(launch, &json!({ "faulted": { "fault": fault } })),
             "waits" => {}
