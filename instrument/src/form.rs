@@ -14,6 +14,9 @@ use std::ops::Range;
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
 const HEAVY: u32 = 64;
 
+/// Most tokens in front of a function's name that are looked at.
+const MOST_HEAD: usize = 24;
+
 /// Most iterations of a chunk.
 const MOST_TURNS: u32 = 64;
 
@@ -165,10 +168,19 @@ fn is_chunkable(home: &Home, loop_: &Loop, condition: &Range<usize>) -> bool {
     }
     // `for (;;)` and `while (true)` run until something in them ends them, and nobody unrolls them.
     let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(context.source, at) == b"true";
-    if condition.is_empty() || (condition.len() == 1 && is_constant(condition.start)) {
-        return true;
-    }
-    true
+    let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
+    // Where nothing stands behind such a loop, compilers know that its function does not end there. Ours they would warn of.
+    !is_endless || returns_nothing(home) || loop_.end.is_some_and(|end| !fragment.is(fragment.skip_arms(end + 1), b'}'))
+}
+
+/// Whether the function says that it returns nothing.
+fn returns_nothing(home: &Home) -> bool {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    let Some(name) = home.range.start.checked_sub(1).filter(|name| *name < home.open && fragment.kind(*name) == Some(Kind::Ident)) else {
+        return false;
+    };
+    let head = (0..name).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
+    head.into_iter().any(|at| fragment.text(source, at) == b"void" && !fragment.is(at + 1, b'*'))
 }
 
 /// Whether a jump, or what may hide one, leads out of the loop or into it.

@@ -107,10 +107,10 @@ impl Spelling {
             });
         }
         for index in 0..opening.nests {
-            let _ = write!(text, " unsigned int {} = 0u;", nest(index));
+            let _ = write!(text, " __cuinstr_word {} = 0u;", nest(index));
         }
         for index in 0..opening.turns {
-            let _ = write!(text, " unsigned int {} = 0u;", turns(index));
+            let _ = write!(text, " __cuinstr_word {} = 0u;", turns(index));
         }
         text
     }

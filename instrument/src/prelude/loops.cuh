@@ -168,8 +168,9 @@ struct __cuinstr_counts {
   static constexpr bool value =
       __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
 };
+__cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long one, unsigned long long other) { return one < other ? one : other; }
 __cuinstr_everywhere unsigned long long __cuinstr_counted(long long trips) {
-  return trips < 0 ? 0ull : (unsigned long long)trips < (unsigned long long)__cuinstr_nest ? (unsigned long long)trips : (unsigned long long)__cuinstr_nest;
+  return trips < 0 ? 0ull : __cuinstr_least((unsigned long long)trips, __cuinstr_nest);
 }
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step) {
@@ -180,7 +181,7 @@ __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuin
   return (unsigned long long)__cuinstr_nest;
 }
 // A sum of weights, and the power of two that is not below one.
-__cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return weight < (unsigned long long)__cuinstr_nest ? (unsigned int)weight : __cuinstr_nest; }
+__cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }
 __cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) {
   unsigned int shift = 0u;
   for (int bit = 0; bit < 10; ++bit) shift += weight > 1u << bit ? 1u : 0u;
@@ -260,13 +261,13 @@ struct __cuinstr_strips {
   template <class __cuinstr_t>
   static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
     // The counter's own type holds each of its values up to the bound; a step beyond 31 bits may mean less than it says.
-    if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
-    return __cuinstr_turns(allowance, shift, steps(distance - 1u, step) + 1u);
+    const bool leads = step > 0 && step <= 0x7fffffffll;
+    return __cuinstr_turns(allowance, shift, leads ? steps(distance - 1u, leads ? step : 1) + 1u : (__cuinstr_t)1u);
   }
   template <class __cuinstr_t>
   static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
-    if (step <= 0 || step > 0x7fffffffll) return __cuinstr_turns(allowance, shift, 1u);
-    const __cuinstr_t further = steps(distance, step);
+    const bool leads = step > 0 && step <= 0x7fffffffll;
+    const __cuinstr_t further = leads ? steps(distance, leads ? step : 1) : (__cuinstr_t)0u;
     return __cuinstr_turns(allowance, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
   template <class __cuinstr_t>

@@ -22,8 +22,10 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("hang/stuck_half_block", "wait_in_asm", "a loop in assembly"),
     ("hang/stuck_one_lane", "last_one_waits", "waits in hardware"),
     ("cluster_histogram", "cluster_histogram", "leaving is not defined there: it traps only"),
-    ("cg_tiles", "tile_rows", "the allowance passes through a partly unrolled loop"),
-    ("connected", "label_components", "counts of several activations within each other are multiplied to more than the limit"),
+    ("histogram", "histogram256", "a `while` in strips whose payment is not followed"),
+    ("hang/skipped_increment", "compact_positive", "a `while` in strips whose payment is not followed"),
+    ("several_kernels", "life_", "strips by a stride of run time in 64 bits"),
+    ("spmv_csr", "spmv", "a strip unrolled by four whose start comes from memory"),
 ];
 
 pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
