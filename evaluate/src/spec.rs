@@ -89,7 +89,7 @@ pub struct LimitRules {
     pub least_fuel: u64,
     /// Times the time limit that a candidate has where fuel is what limits it: what no fuel counts ends there.
     pub net: f64,
-    /// Seconds that a candidate has to leave once it was told to, and the driver to tell of a fault, which takes it up to half a second; then
+    /// Seconds that a candidate has to leave once it was told to, and the driver to tell of a fault, which takes it more than half a second at times; then
     /// its process is killed.
     pub grace: f64,
     /// Seconds that the reference may take.
