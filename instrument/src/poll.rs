@@ -107,14 +107,18 @@ impl Spelling {
             });
         }
         for index in 0..opening.nests {
-            let _ = write!(text, " __cuinstr_word {} = 0u;", nest(index));
+            let _ = write!(text, "{WORD} {} = 0u;", nest(index));
         }
         for index in 0..opening.turns {
-            let _ = write!(text, " __cuinstr_word {} = 0u;", turns(index));
+            let _ = write!(text, "{WORD} {} = 0u;", turns(index));
         }
         text
     }
 }
+
+/// The type of what an activation counts in; in some arm of an `#if` nothing may. No macro: its use in a system's header would show in line
+/// markers.
+const WORD: &str = " __attribute__((__unused__)) unsigned int";
 
 /// What a body's opening brace is followed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

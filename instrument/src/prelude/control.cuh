@@ -50,8 +50,6 @@ extern "C++" {
 // For loops of ours around the user's own, in front of which a pragma to unroll may stand.
 #define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
 #define __cuinstr_rolled _Pragma("unroll 1")
-// What an activation counts in. In some arm of an `#if` nothing may.
-#define __cuinstr_word __attribute__((unused)) unsigned int
 // One definition a program: static where a translation unit is the program, merged by nvlink where it is not.
 #ifdef __CUDACC_RDC__
 #define __cuinstr_shared_definition inline
