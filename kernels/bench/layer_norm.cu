@@ -8,7 +8,7 @@
 //@ arg: f32[69206016] zero
 //@ arg: i32 4096
 //@ arg: f32 0.00001
-//@ long: grid 1056
+//@ long: grid 792
 //@ long: arg 0 f32[2112000000] zero
 //@ long: arg 1 f32[2000000] zero
 //@ long: arg 2 f32[2000000] zero

@@ -6,6 +6,7 @@
 //@ arg: u64 67108864
 //@ arg: u64[1] zero
 //@ arg: i32[1] const -1
+//@ long: grid 792
 //@ long: arg 0 i32[5368709120] zero
 //@ long: arg 1 u64 5368709120
 
