@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 8192;
 
+/// Most words of a loop that are counted.
+const MOST_WORDS: usize = 1024;
+
 /// Most tokens of a value that are looked at.
 const MOST_VALUE: usize = 64;
 
@@ -56,7 +59,7 @@ pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&
 pub(crate) struct Cost {
     /// Tokens, where those that may take long count more.
     tokens: u64,
-    /// The same where all count alike.
+    /// The same where all count alike, as far as anybody asks.
     words: u64,
     /// At most so many trips, if it is.
     pub(crate) left_alone: Option<u64>,
@@ -83,7 +86,8 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
         let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
-        let inner: Vec<usize> = (index + 1..body.loops.len()).filter(|at| body.loops[*at].outer == Some(index)).take(MOST_INNER).collect();
+        let within = (index + 1..body.loops.len()).take_while(|at| body.loops[*at].keyword <= end);
+        let inner: Vec<usize> = within.filter(|at| body.loops[*at].outer == Some(index)).take(MOST_INNER).collect();
         let mut tokens = 0_u64;
         let mut folds = false;
         let mut at = loop_.keyword;
@@ -124,7 +128,7 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
         }
         costs[index].tokens = tokens;
         let is_word = |at: &usize| !matches!(fragment.tokens[*at].kind, Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.'));
-        costs[index].words = (loop_.body..=end).filter(is_word).count() as u64;
+        costs[index].words = (loop_.body..=end).filter(is_word).take(MOST_WORDS).count() as u64;
         if leave
             && !folds
             && inner.len() < MOST_INNER

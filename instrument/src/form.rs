@@ -14,6 +14,9 @@ use std::ops::Range;
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
 const HEAVY: u32 = 64;
 
+/// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
+const MOST_LOOPS: usize = 1024;
+
 /// Most tokens in front of a function's name that are looked at.
 const MOST_HEAD: usize = 24;
 
@@ -66,7 +69,8 @@ pub(crate) struct Chunk {
 /// Decides the forms of a body's loops, each with the home of its scope.
 pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> Vec<Decision> {
     let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
-    let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| nest::may_be_known(&homes[loop_.scope], loop_)).collect();
+    let few = body.loops.len() <= MOST_LOOPS;
+    let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| few && nest::may_be_known(&homes[loop_.scope], loop_)).collect();
     let costs = cost::of_loops(context, options, body, &may_be_known);
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
@@ -116,6 +120,9 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     }
     if context.fragment.of_macro.is_some() {
         return Err("it stands in a macro");
+    }
+    if home.body.loops.len() > MOST_LOOPS {
+        return Err("its function has more loops than anybody writes");
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
