@@ -169,8 +169,8 @@ fn condition(home: &Home, loop_: &Loop) -> Option<Range<usize>> {
     }
     match loop_.kind {
         LoopKind::For => induction::semicolons(fragment, open, close).map(|(first, second)| first + 1..second),
-        LoopKind::While => Some(open + 1..close),
-        LoopKind::RangeFor | LoopKind::Do => None,
+        LoopKind::While | LoopKind::Do => Some(open + 1..close),
+        LoopKind::RangeFor => None,
     }
 }
 

@@ -54,25 +54,27 @@ pub(crate) struct Induction<'a> {
     pub(crate) in_body: Range<usize>,
 }
 
-/// Reads the header of a `for` that has one counter, one relation and one step, or a `while` with such a header but for the step, which
+/// Reads the header of a `for` that has one counter, one relation and one step, or a `while` or `do` with such a condition, whose step
 /// stands once in its body.
 pub(crate) fn read<'a>(context: &Context<'a>, loop_: &Loop) -> Option<Induction<'a>> {
     let (open, close) = loop_.header?;
     match loop_.kind {
         LoopKind::For => {
             let (first, second) = semicolons(context.fragment, open, close)?;
-            let Condition { counter, relation, bound, rest } = condition(context, first + 1, second)?;
-            let step = step(context, counter, second + 1..close)?;
-            let (type_, start) = start(context, counter, open + 1..first)?;
-            Some(Induction { counter, type_, start, relation, bound, rest, step, in_body: 0..0 })
+            conditions(context, first + 1, second)?.into_iter().flatten().find_map(|condition| {
+                let Condition { counter, relation, bound, rest } = condition;
+                let step = step(context, counter, second + 1..close)?;
+                let (type_, start) = start(context, counter, open + 1..first)?;
+                Some(Induction { counter, type_, start, relation, bound, rest, step, in_body: 0..0 })
+            })
         }
-        LoopKind::While => {
-            let Condition { counter, relation, bound, rest } = condition(context, open + 1, close)?;
+        LoopKind::While | LoopKind::Do => conditions(context, open + 1, close)?.into_iter().flatten().find_map(|condition| {
+            let Condition { counter, relation, bound, rest } = condition;
             let in_body = step_in_body(context, counter, loop_)?;
             let step = step(context, counter, in_body.clone())?;
             Some(Induction { counter, type_: 0..0, start: 0..0, relation, bound, rest, step, in_body })
-        }
-        LoopKind::RangeFor | LoopKind::Do => None,
+        }),
+        LoopKind::RangeFor => None,
     }
 }
 
@@ -85,7 +87,9 @@ fn step_in_body(context: &Context, counter: &[u8], loop_: &Loop) -> Option<Range
     while at <= loop_.body_end? {
         if fragment.kind(at) == Some(Kind::Ident) && fragment.text(source, at) == counter {
             let first = if is_step(at - 1) { at - 1 } else { at };
-            let changes = first < at || is_step(at + 1) || matches!(fragment.kind(at + 1), Some(Kind::OpAssign | Kind::Assign));
+            // `*q = 0` changes what it points to.
+            let is_assigned = matches!(fragment.kind(at + 1), Some(Kind::OpAssign | Kind::Assign)) && !fragment.is(at - 1, b'*');
+            let changes = first < at || is_step(at + 1) || is_assigned;
             if changes {
                 let end = (at..=loop_.body_end?).find(|end| fragment.is(*end, b';'))?;
                 found = Some((found.is_none().then_some(first..end))?);
@@ -99,7 +103,7 @@ fn step_in_body(context: &Context, counter: &[u8], loop_: &Loop) -> Option<Range
         matches!(fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do))
             || (fragment.is(at, b']') && (fragment.is(at + 1, b'(') || fragment.is(at + 1, b'{')))
     });
-    let begins = matches!(fragment.kind(found.start - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b')') | Kind::Else));
+    let begins = matches!(fragment.kind(found.start - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b')') | Kind::Else | Kind::Do));
     (begins && !repeats).then_some(found)
 }
 
@@ -131,9 +135,9 @@ struct Condition<'a> {
     rest: Range<usize>,
 }
 
-/// `i < bound`, or `bound > i`, and perhaps more behind a `&&`. The bound holds no operator that binds less than the relation, and no
-/// second relation.
-fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<Condition<'a>> {
+/// `i < bound`, or `bound > i`, and perhaps more behind a `&&`: read with what stands on the left as the counter, and on the right, if that
+/// is a name. The bound holds no operator that binds less than the relation, and no second relation.
+fn conditions<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<[Option<Condition<'a>>; 2]> {
     let (fragment, source) = (context.fragment, context.source);
     let mut at = from;
     let mut found = None;
@@ -181,9 +185,6 @@ fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<Condit
     if left.is_empty() || right.is_empty() {
         return None;
     }
-    if is_name(&left) {
-        return Some(Condition { counter: fragment.text(source, from), relation, bound: right, rest });
-    }
     let mirrored = match relation {
         Relation::Below => Relation::Above,
         Relation::Above => Relation::Below,
@@ -191,7 +192,11 @@ fn condition<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<Condit
         Relation::AtLeast => Relation::AtMost,
         Relation::Not => Relation::Not,
     };
-    is_name(&right).then(|| Condition { counter: fragment.text(source, sign + 1), relation: mirrored, bound: left, rest })
+    let read = |name: &Range<usize>, bound: &Range<usize>, relation: Relation| {
+        let counter = fragment.text(source, name.start);
+        is_name(name).then(|| Condition { counter, relation, bound: bound.clone(), rest: rest.clone() })
+    };
+    Some([read(&left, &right, relation), read(&right, &left, mirrored)])
 }
 
 /// `int i = 0`, `i = 0`, or nothing.

@@ -161,6 +161,7 @@ impl Home<'_> {
         let (fragment, source) = (context.fragment, context.source);
         let text = |at: usize| fragment.text(source, at);
         let Some(scope) = self.scope_of(name, loop_) else { return false };
+        let is_counter = induction::read(context, loop_).is_some_and(|induction| induction.counter == name);
         let mut declared = 0;
         for at in scope {
             if fragment.kind(at) != Some(Kind::Ident) || text(at) != name {
@@ -174,7 +175,9 @@ impl Home<'_> {
             }
             if is_declared(source, fragment, at) {
                 declared += 1;
-                if !self.is_by_value(at) {
+                // What the body declares is not in sight of the condition.
+                let in_body = (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).contains(&at);
+                if in_body || !self.is_by_value(at) {
                     return false;
                 }
                 continue;
@@ -184,7 +187,8 @@ impl Home<'_> {
                 at.checked_sub(if before == Some(Kind::Step) { 2 } else { 1 }).and_then(|index| fragment.kind(index)),
                 Some(Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Else | Kind::Do)
             );
-            if !(read_only::is_read(context, at) || assigned && of_statement) {
+            let is_followed = is_counter && read_only::is_followed(context, at);
+            if !(read_only::is_read(context, at) || is_followed || assigned && of_statement) {
                 return false;
             }
         }

@@ -4,9 +4,10 @@
 //! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
 
 use crate::apply::Edit;
+use crate::form::Shape;
 use crate::fragment::Fragment;
 use crate::induction;
-use crate::poll::Header;
+use crate::poll::{self, Around, Header};
 use crate::statement::{Body, Loop, LoopKind, MacroUse};
 use crate::token::Kind;
 
@@ -53,8 +54,23 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
     }
 }
 
-/// Where the text of a strip-mined or chunked loop goes: all of it stands in the header.
-pub(crate) fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Vec<Edit> {
+/// The text of a strip-mined or chunked loop, and whether it counts in the variable `index` of its activation; none if the loop is neither.
+pub(crate) fn of_shape(
+    fragment: &Fragment,
+    loop_: &Loop,
+    shape: &Shape,
+    weight: &str,
+    index: usize,
+    site: u64,
+) -> Option<(bool, Vec<Edit>)> {
+    if loop_.kind == LoopKind::Do {
+        return poll::around(shape, weight, index, site).map(|text| (text.counts, around(fragment, loop_, text)));
+    }
+    poll::header(shape, loop_, weight, index, site).map(|header| (header.counts, in_header(fragment, loop_, header)))
+}
+
+/// All of the text stands in the header.
+fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Vec<Edit> {
     let Some((open, close)) = loop_.header else { return Vec::new() };
     let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
     let semicolons = if loop_.kind == LoopKind::For { induction::semicolons(fragment, open, close) } else { None };
@@ -69,6 +85,20 @@ pub(crate) fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Ve
     if semicolons.is_some() {
         edits.push(Edit { at: end(behind), closes: false, text: step });
     }
+    edits.retain(|edit| !edit.text.is_empty());
+    edits
+}
+
+/// The text stands around the keyword and the condition.
+fn around(fragment: &Fragment, loop_: &Loop, around: Around) -> Vec<Edit> {
+    let Some((open, close)) = loop_.header else { return Vec::new() };
+    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
+    let mut edits = vec![
+        Edit { at: start(loop_.keyword), closes: false, text: around.keyword },
+        Edit { at: end(loop_.keyword), closes: false, text: around.body },
+        Edit { at: end(open), closes: false, text: around.before },
+        Edit { at: start(close), closes: true, text: around.behind },
+    ];
     edits.retain(|edit| !edit.text.is_empty());
     edits
 }

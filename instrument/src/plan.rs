@@ -480,9 +480,9 @@ impl Planner<'_> {
             owner.spelling.repeat(site, weight)
         };
         *activation.allowance = true;
-        if let Some(header) = poll::header(shape, loop_, weight, *activation.turns, site) {
-            *activation.turns += usize::from(header.counts);
-            self.plan.edits.extend(place::in_header(fragment, loop_, header));
+        if let Some((counts, edits)) = place::of_shape(fragment, loop_, shape, weight, *activation.turns, site) {
+            *activation.turns += usize::from(counts);
+            self.plan.edits.extend(edits);
             return;
         }
         match place {

@@ -186,6 +186,79 @@ pub(crate) struct Header {
     pub(crate) counts: bool,
 }
 
+/// The text of a `do` that is not just counted down; `index` is a free variable of its activation.
+///
+/// In chunks `do B while (c);` becomes `while (pays) do B while (c && goes on);`. The count is zero only where a chunk was used up by a
+/// condition that held, so where `pays` is asked again anything else tells that the condition or a `break` has ended the loop; the condition
+/// is asked once an iteration and behind it, as the user's. In strips it becomes `do for (strip) B while (look && c);`.
+pub(crate) fn around(shape: &Shape, weight: &str, index: usize, site: u64) -> Option<Around> {
+    let turns = turns(index);
+    match shape {
+        Shape::Strip(strip, unroll) => {
+            let (keyword, inner) = pragmas(unroll);
+            let pass = format!("(__cuinstr_pass(__cuinstr_left, {site:#x}ull), true)");
+            let Strip { counter, bound, amount, .. } = strip;
+            let holds = format!("{counter} {} ({bound})", sign_of(strip.relation));
+            let turns_now = format!("({holds}) ? {} : __cuinstr_turns(__cuinstr_left, {}, 1u)", length(strip, weight), shift(weight));
+            let values = values(strip);
+            let (text, before) = if strip.breaks {
+                let text = format!("for ({turns} = {turns_now}; {turns} != 0u; __cuinstr_step({turns}, {site:#x}ull))");
+                (text, format!("__cuinstr_unbroken({turns}) && {pass}"))
+            } else if strip.constant && strip.steady {
+                let sign = if strip.up { "" } else { "-" };
+                let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+                let goes_on = format!("__cuinstr_strip.goes_on({counter}); __cuinstr_strip.step({site:#x}ull)");
+                (format!("for (auto __cuinstr_strip = {end}; {goes_on})"), pass)
+            } else {
+                let text = "for (unsigned int __cuinstr_strip = ".to_owned() + &turns_now;
+                (format!("{text}; __cuinstr_strip != 0u; __cuinstr_step(__cuinstr_strip, {site:#x}ull))"), pass)
+            };
+            let body = format!(" {inner}{text}");
+            Some(Around { keyword, body, before: format!("{before} && ("), behind: ")".to_owned(), counts: strip.breaks })
+        }
+        Shape::Chunk(Chunk { turns: chunk, .. }, unroll) => {
+            let (keyword, inner) = pragmas(unroll);
+            let again = format!("__cuinstr_again({turns}, {chunk}u, __cuinstr_left, {chunk}u * {weight}, {site:#x}ull)");
+            Some(Around {
+                keyword: format!("{keyword}while ({again}) {inner}"),
+                body: String::new(),
+                before: "(bool)(".to_owned(),
+                behind: format!(") && __cuinstr_goes_on({turns}, {site:#x}ull)"),
+                counts: true,
+            })
+        }
+        Shape::Foldable(_) | Shape::Shared(_) | Shape::CountDown => None,
+    }
+}
+
+/// What is inserted around the parts of a `do`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Around {
+    /// In front of the keyword.
+    pub(crate) keyword: String,
+    /// Behind it.
+    pub(crate) body: String,
+    /// In front of the condition.
+    pub(crate) before: String,
+    /// Behind it.
+    pub(crate) behind: String,
+    /// Whether it counts in a variable of the activation.
+    pub(crate) counts: bool,
+}
+
+/// Whether the compiler knows that all of a strip's variables are values, as text.
+fn values(strip: &Strip) -> String {
+    let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
+    format!("__cuinstr_values<{}>::all", types.join(", "))
+}
+
+/// The length of a strip without names that may be constants, as text.
+fn length(strip: &Strip, weight: &str) -> String {
+    let name = format!("{}{}", strip_of(strip), if strip.late { "_by" } else { "" });
+    let Strip { counter, bound, amount, .. } = strip;
+    format!("__cuinstr_{name}<{}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}))", values(strip), shift(weight))
+}
+
 /// The header of a loop that is not just counted down; `index` is a free variable of its activation.
 pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: &str, index: usize, site: u64) -> Option<Header> {
     match shape {
@@ -217,15 +290,14 @@ fn shift(weight: &str) -> String {
 fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usize, site: u64) -> Header {
     let (shift, name) = (shift(weight), format!("{}{}", strip_of(strip), if strip.late { "_by" } else { "" }));
     let Strip { counter, bound, amount, .. } = strip;
-    let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
-    let values = format!("__cuinstr_values<{}>::all", types.join(", "));
+    let values = values(strip);
     let three = format!("{counter}, ({bound}), ({amount})");
     let (keyword, inner) = pragmas(unroll);
     let pass = format!("__cuinstr_pass(__cuinstr_left, {site:#x}ull)");
     let is_for = loop_.kind == LoopKind::For;
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
-        let turns_now = format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})");
+        let turns_now = length(strip, weight);
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
             let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
@@ -240,7 +312,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let turns = turns(index);
     // Where a name turns out to be no constant, the condition is asked in each iteration.
     let (turns_now, asked) = if strip.constants.is_empty() {
-        (format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})"), String::new())
+        (length(strip, weight), String::new())
     } else {
         let constants: Vec<String> = strip.constants.iter().map(|name| format!("__cuinstr_constant({name})")).collect();
         let known = format!("<{values}, {}>", constants.join(" && "));

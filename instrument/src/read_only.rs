@@ -5,7 +5,7 @@ use crate::declaration::{Declarations, is_builtin, is_integer};
 use crate::fragment::Fragment;
 use crate::induction;
 use crate::macros::Macros;
-use crate::statement::Loop;
+use crate::statement::{Loop, LoopKind};
 use crate::token::{Kind, Lexed, Line, is_name_byte, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,12 +58,15 @@ const BY_POINTER: &str = "sincos sincosf sincospi sincospif __sincosf modf modff
 pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> bool {
     let (fragment, source) = (context.fragment, context.source);
     let induction = induction::read(context, loop_);
-    let (rest, in_body) = induction.map_or((0..0, 0..0), |induction| {
+    let (rest, in_body, is_counter) = induction.map_or((0..0, 0..0, false), |induction| {
         // Only the counter has a step.
-        (induction.rest, if induction.counter == counter { induction.in_body } else { 0..0 })
+        let is_counter = induction.counter == counter;
+        (induction.rest, if is_counter { induction.in_body } else { 0..0 }, is_counter)
     });
     let (Some((_, header_end)), Some(end)) = (loop_.header, loop_.body_end) else { return false };
-    if end >= fragment.len() || context.declarations.has_writing_operator() || !is_spelled_plainly(context, loop_.keyword, end) {
+    // The header of a `do` stands behind its body.
+    let (last, unchecked) = if loop_.kind == LoopKind::Do { (header_end, loop_.keyword) } else { (end, header_end) };
+    if end.max(last) >= fragment.len() || context.declarations.has_writing_operator() || !is_spelled_plainly(context, loop_.keyword, last) {
         return false;
     }
     if let Some(name) = &fragment.of_macro {
@@ -81,8 +84,9 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
         if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
             return false;
         }
-        let is_checked = (at > header_end || rest.contains(&at)) && !in_body.contains(&at);
-        !is_checked || if text == counter { is_read(context, at) } else { is_harmless(context, at) }
+        let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
+        !is_checked
+            || if text == counter { is_read(context, at) || (is_counter && is_followed(context, at)) } else { is_harmless(context, at) }
     })
 }
 
@@ -268,6 +272,15 @@ fn is_own(context: &Context, at: usize) -> bool {
 
 fn is_of_cuda(name: &[u8]) -> bool {
     BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
+}
+
+/// Whether the variable at `at` is followed as a pointer, whatever is done to what it points to: `*q = 0`, `q[1] += 2`, `q->next`. That
+/// changes no pointer. It may change what only looks like one; so this is for counters, of which the compiler says what they are.
+pub(crate) fn is_followed(context: &Context, at: usize) -> bool {
+    let fragment = context.fragment;
+    let after = fragment.kind(at + 1);
+    let is_pointed = at > 0 && fragment.is(at - 1, b'*') && !matches!(after, None | Some(Kind::Step | Kind::Punct(b'(' | b'.')));
+    is_pointed || matches!(after, Some(Kind::Punct(b'[') | Kind::Arrow))
 }
 
 /// Whether the variable at `at`, or the member of it that is named there, is read and nothing else: what is around it takes its value at

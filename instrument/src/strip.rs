@@ -5,13 +5,17 @@
 //! most as often as the allowance says. The count is exact because nothing in the body changes `i`, `n` or the step (`read_only`,
 //! `invariant`); how far it may go the device computes, from the types that the compiler knows. Where a type, a step of zero or of the
 //! wrong sign, or a wrap-around makes the count doubtful, it is one, and the user's own condition is asked after each iteration.
+//!
+//! `do B while (i < n)` becomes `do for (t iterations) B while (look, i < n)`. B runs once whatever holds, so `t` is one unless `i < n` held
+//! when it was taken. If it did, and `i < n` would hold at the begin of `t` iterations of a `while`, it holds behind the first `t - 1`
+//! iterations here, as each of them steps at most once; so nobody needs to ask it there. A `continue` goes on to where it would be asked.
 
 use crate::bound;
 use crate::fragment::Fragment;
 use crate::induction::{self, Relation, Step};
 use crate::invariant::{Home, Invariant};
 use crate::read_only;
-use crate::statement::Loop;
+use crate::statement::{Loop, LoopKind};
 use crate::token::Kind;
 use std::ops::Range;
 
@@ -99,6 +103,10 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         if !typed.contains(&variable) {
             typed.push(variable);
         }
+    }
+    // A `do` asks between its iterations whatever more may have to hold, and no strip could.
+    if loop_.kind == LoopKind::Do && !(induction.rest.is_empty() && constants.is_empty()) {
+        return Err("its condition asks for more than its counter");
     }
     let rest = Some(induction.rest.start).filter(|_| !induction.rest.is_empty());
     let body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);

@@ -78,6 +78,11 @@ __cuinstr_device bool __cuinstr_again(unsigned int& turns, unsigned int chunk, _
   turns = __cuinstr_most > 1u ? chunk : 1u;
   return true;
 }
+// Behind an iteration of a `do` in chunks, whose condition has just held.
+__cuinstr_device bool __cuinstr_goes_on(unsigned int& turns, unsigned long long site) {
+  __cuinstr_step(turns, site);
+  return turns != 0u;
+}
 // Whether a strip-mined loop that may be left by a `break` was not: the strip's count is used up then.
 __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
   const bool unbroken = turns == 0u;

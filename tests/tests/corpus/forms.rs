@@ -125,10 +125,71 @@ const COUNTED: &[Rule] = &[
     ("", "int i = threadIdx.x; @while (i < n && p[i]) { p[i] = 0; i += blockDim.x; }", STRIP),
     // At most one step an iteration: a relation that held at the strip's begin holds for as many.
     ("", "int i = 0; @while (i < n) { p[i] = 0; ++i; }", STRIP),
+    // The counter may stand on the right, beside another name.
+    ("", "@for (int i = 0; n > i; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = n; s <= i; --i) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; n != i; ++i) p[i] = 0;", STRIP),
+    ("", "int i = 0; @while (n > i) { p[i] = 0; ++i; }", STRIP),
+    ("", "int i = 0; @while (n > i && p[i]) { p[i] = 0; ++i; }", STRIP),
+    ("", "@for (int *q = p; end > q; ++q) s += *q;", STRIP),
     ("", "int i = 0; @while (i < n) { if (p[i]) continue; ++i; }", STRIP),
     ("", "int i = 0; @while (i < n) { if (p[i]) ++i; }", STRIP),
     ("", "int i = n; @while (i > s) { --i; p[i] = 0; }", STRIP),
     ("", "int i = n; @while (i > s) i -= 2;", STRIP),
+];
+
+/// A pointer steps, and what it points to is written through it.
+const WRITES_THROUGH: &[Rule] = &[
+    ("", "@for (int *q = p; q < end; ++q) *q = 0;", STRIP),
+    ("", "@for (int *q = p; q != end; ++q) { *q = 0; q[0] += 2; (*q)++; }", STRIP),
+    ("", "@for (int *q = p; q < end; q += 2) { if (n) *q = *q + 1; else *q -= q[1]; }", STRIP),
+    ("", "int *q = p; @while (q != end) { *q = n; ++q; }", STRIP),
+    ("", "int *q = p; @do { *q = n; ++q; } while (q != end);", STRIP),
+    ("struct S { int n; };", "S *last = (S *)end; @for (S *q = (S *)p; q < last; ++q) q->n = 3;", STRIP),
+    ("", "int *q = p; @while (q < end) *q++ = n;", no_strip("it steps within an expression")),
+    ("", "@for (int *q = p; q < end; ++q) *q++ = 0;", no_strip("it steps twice")),
+    ("", "@for (int *q = p; q < end; ++q) { int **r = &q; *r = p; }", no_strip("its own address is taken")),
+    ("", "int *q = p, **r = &q; @for (q = p; q < end; ++q) *r = p;", no_strip("its own address was taken")),
+    ("", "@for (int *q = p; q < end; ++q) { *q = 0; q = p; }", no_strip("it is set")),
+    ("", "int *last = end; @for (int *q = p; q < last; ++q) *last = 0;", no_strip("what is followed is no counter")),
+];
+
+/// A body that runs before its condition is asked.
+const BODY_FIRST: &[Rule] = &[
+    ("", "int i = 0; @do { p[i] = 0; ++i; } while (i < n);", STRIP),
+    ("", "int i = n; @do { i -= 2; p[i] = 0; } while (i >= s);", STRIP),
+    ("", "int i = 0; @do ++i; while (n > i);", STRIP),
+    ("", "@do { if (p[0]) continue; --n; } while (n > s);", STRIP),
+    ("", "@do p[0] -= 1; while (p[0] > 0);", CHUNK),
+    ("", "@do { n = p[n]; } while (n != s);", counts_down("its body outweighs the poll")),
+    ("", "int i = 0; @do { if (p[i]) break; i += s; } while (i < n);", STRIP),
+    ("", "int i = 0; @do { if (p[i]) continue; ++i; } while (i < n);", STRIP),
+    ("", "int i = 0; @do { if (p[i]) ++i; else p[i] = 3; } while (i != n);", STRIP),
+    ("", "int i = 0; if (s) @do { ++i; } while (i < n); else p[0] = i;", STRIP),
+    ("", "int i = 0;\n#pragma unroll 4\n@do { p[i] = 0; ++i; } while (i < n);", STRIP),
+    ("", "int i = 0; @do { p[i] = 0; } while (++i < n);", CHUNK),
+    ("", "int i = 0; @do { ++i; } while (i < n && p[i]);", CHUNK),
+    ("constexpr int TILE = 32;", "int i = s; @do { i += TILE; } while (i < n);", CHUNK),
+    ("", "@do { p[1] += 1; } while (p[0] != s);", CHUNK),
+    ("", "@do p[1] += 1; while (atomicAdd(p, 1) < n);", CHUNK),
+    ("", "@do { if (p[0]) break; p[1] += 1; } while (true); p[2] = 0;", CHUNK),
+    // What breaks a rule of strips.
+    ("", "int i = 0; @do { ++i; --n; } while (i < n);", no_strip("its bound changes")),
+    ("", "int i = 0; @do { ++i; if (p[i]) i = 0; } while (i < n);", no_strip("its counter changes")),
+    ("", "int i = 0, *q = &i; @do { ++i; *q = p[i]; } while (i < n);", no_strip("somebody has its counter's address")),
+    ("", "int i = 0; @do { for (int j = 0; j < s; ++j) ++i; } while (i < n);", no_strip("it may step twice")),
+    ("", "int i = 0; @do { --i; } while (i < n);", no_strip("it steps away from its bound")),
+    (
+        "__device__ int limit;",
+        "int i = 0; @do { int limit = 3; p[limit] = 0; ++i; } while (i < limit);",
+        no_strip("two things of one name"),
+    ),
+    ("__device__ int limit;", "int i = 0; @while (i < limit) { int limit = 3; p[limit] = 0; ++i; }", no_strip("two things of one name")),
+    ("", "int i = 0; @do { ++i; } while (i < *v);", no_strip("its bound is in memory")),
+    // And of chunks.
+    ("", "int i = 0; @do { if (p[i]) goto out; ++i; } while (i < n); out: p[0] = 1;", counts_down("a jump leads out")),
+    ("", "int i = 0; switch (s) { case 0: @do { ++i; case 1: p[i] = 0; } while (i < n); }", counts_down("a jump leads in")),
+    ("", "int i = 0; @do { STEP; ++i; } while (i < n);", counts_down("a macro may be a jump")),
 ];
 
 /// The threads of a block share something small: the compiler drops the poll if the bound is what it seems to be.
@@ -197,9 +258,6 @@ const MAY_BE_KNOWN: &[Rule] = &[
 
 /// Strips would be sound, but nobody proves it yet.
 const NOT_SEEN: &[Rule] = &[
-    ("", "@for (int i = 0; n > i; ++i) p[i] = 0;", CHUNK),
-    ("", "@for (int *q = p; q < end; ++q) *q = 0;", CHUNK),
-    ("", "@for (int *q = p; q != end; ++q) *q = 0;", CHUNK),
     ("", "@for (const int *q = p, *last = p + n; q < last; q += 2) s += *q;", CHUNK),
     ("", "@for (const int *q = p; q < end; ++q) s += *q;", STRIP),
 ];
@@ -208,10 +266,6 @@ const NOT_SEEN: &[Rule] = &[
 const PLAIN: &[Rule] = &[
     ("#define UNROLL _Pragma(\"unroll 4\")", "UNROLL @for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("it may be unrolled as a whole")),
     ("", "@for (int i = 0; i < n; ++i) { if (p[i]) goto out; p[i] = 1; } out: p[0] = 2;", counts_down("it is left by a jump")),
-    ("", "int i = 0; @do { p[i] = 0; ++i; } while (i < n);", counts_down("it is asked behind the body")),
-    ("", "@do { n = p[n]; } while (n != s);", counts_down("it is asked behind the body")),
-    ("", "@do p[0] -= 1; while (p[0] > 0);", counts_down("it is asked behind the body")),
-    ("", "@do { if (p[0]) continue; --n; } while (n > s);", counts_down("it is asked behind the body")),
     ("", "@while (int found = p[n--]) { p[found] = 0; }", counts_down("the condition declares a variable")),
     ("", "@while (p[0]) { if (p[1]) goto out; } out: p[0] = 2;", counts_down("it is left by a jump")),
     ("", "@while (p[0]) { again: if (p[1]) goto again; }", counts_down("a label in it")),
@@ -440,6 +494,16 @@ const ODD_TEXT: &[Rule] = &[
 #[test]
 fn loops_whose_trips_can_be_counted() {
     check(COUNTED);
+}
+
+#[test]
+fn pointers_that_step_over_what_they_write() {
+    check(WRITES_THROUGH);
+}
+
+#[test]
+fn loops_whose_body_comes_first() {
+    check(BODY_FIRST);
 }
 
 #[test]

@@ -71,6 +71,10 @@ impl Generator {
         }
         self.loops.push(Around { continues: true, way_out: None });
         let mut body = vec![line(format!("{tick};")), line(read)];
+        if !head.contains("Walk") && !head.contains("const int *") && self.random.percent(40) {
+            let write = self.random.of(&["*{} = (int)(acc & 7u)", "*{} += 3", "{}[0] ^= 5", "(*{})++", "++*{}"]).replace("{}", &name);
+            body.push(line(format!("if ({name} >= p && {name} < p + 64) {write};")));
+        }
         body.append(&mut self.scope(Self::statement));
         self.close_loop(block(format!("{head} {{"), body), &mut items);
         items
