@@ -39,6 +39,8 @@ def main():
         return
     fine = torch.arange(1, 1 << 20, dtype=torch.int32, device="cuda")
     bad = torch.zeros(4096, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()
+    print("loaded", flush=True)
     if what == "result":
         steps = extension.run(fine)
         torch.cuda.synchronize()
