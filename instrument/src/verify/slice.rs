@@ -4,7 +4,7 @@ use super::blank::Blank;
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
-use super::sums::{self, Derived, NO_REGISTER, Sum};
+use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
 use super::value::{FIRST_NAME, NOBODY, Name};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub(super) struct Step<'a> {
     /// The sum that its result follows from.
     pub(super) derived: Option<Derived>,
     /// For a comparison the sum that is one operand less the other.
-    pub(super) apart: Option<u32>,
+    pub(super) apart: Option<Apart>,
 }
 
 impl<'a> Slice<'a> {
@@ -179,7 +179,9 @@ impl<'a> Slice<'a> {
                     }
                 };
                 each_needed(&step.instruction, &mut read);
-                let named = step.apart.into_iter().chain(step.derived.map(|derived| derived.sum));
+                let named = step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum));
+                // How far a register of a sum moves is asked of what it held before.
+                step.writes.iter().copied().filter(|slot| !self.sums_of(*slot).is_empty()).for_each(&mut read);
                 for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
                     read(self.first_sum + sum);
                 }
