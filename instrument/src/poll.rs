@@ -6,6 +6,7 @@ use crate::options::{PollGap, Polls};
 use crate::site::Form;
 use crate::statement::{Loop, LoopKind};
 use crate::strip::Strip;
+use crate::tile::{self, Tile};
 use crate::unroll::Unroll;
 use std::fmt::Write as _;
 
@@ -62,6 +63,17 @@ impl Spelling {
         format!("__cuinstr_tick_nest{}({}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix(), nest(index))
     }
 
+    /// The poll of a loop over a block's share of something that is probably small.
+    pub(crate) fn of_share(tile: &Tile, site: u64, weight: &str) -> String {
+        let Tile { bound, step, by_block, .. } = tile;
+        let (is_constant, step) = if *by_block {
+            (format!("__cuinstr_settled({bound})"), "1".to_owned())
+        } else {
+            (format!("__cuinstr_settled({bound}) && __cuinstr_settled({step})"), format!("({step})"))
+        };
+        format!("__cuinstr_tick_share({is_constant}, ({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
+    }
+
     /// How a loop's poll appears in the site map.
     pub(crate) fn form(self) -> Form {
         match self.polls {
@@ -75,7 +87,7 @@ impl Spelling {
         match shape {
             Shape::Strip(..) => Form::Strip,
             Shape::Chunk(..) => Form::Chunk,
-            Shape::Foldable(_) => Form::Foldable,
+            Shape::Foldable(_) | Shape::Shared(_) => Form::Foldable,
             Shape::CountDown => self.form(),
         }
     }
@@ -179,7 +191,7 @@ pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: &str, index: usize, si
     match shape {
         Shape::Strip(form, unroll) => Some(strip(form, loop_, unroll, weight, index, site)),
         Shape::Chunk(chunk, unroll) => Some(chunked(*chunk, loop_, unroll, weight, index, site)),
-        Shape::Foldable(_) | Shape::CountDown => None,
+        Shape::Foldable(_) | Shape::Shared(_) | Shape::CountDown => None,
     }
 }
 
@@ -230,7 +242,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let (turns_now, asked) = if strip.constants.is_empty() {
         (format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})"), String::new())
     } else {
-        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__builtin_constant_p({name})")).collect();
+        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__cuinstr_constant({name})")).collect();
         let known = format!("<{values}, {}>", constants.join(" && "));
         let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
         (format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"), asked)
