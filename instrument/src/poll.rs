@@ -101,9 +101,9 @@ impl Spelling {
             text.push_str(if self.host_too {
                 " unsigned int __cuinstr_left = __cuinstr_chunk;"
             } else if opening.kernel.is_some() {
-                " __cuinstr_allowance __cuinstr_left(__cuinstr_phase());"
+                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace, __cuinstr_phase());"
             } else {
-                " __cuinstr_allowance __cuinstr_left;"
+                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace);"
             });
         }
         for index in 0..opening.nests {

@@ -88,6 +88,14 @@ pub fn experiments() -> Result<Vec<Fixture>, String> {
     read(&[("tests/kernels/hardware", "hardware/", Place::Kernel)])
 }
 
+/// The barriers whose cost is compared.
+///
+/// # Errors
+/// Everything that is wrong with any file, one a line.
+pub fn barriers() -> Result<Vec<Fixture>, String> {
+    read(&[("tests/kernels/barriers", "barriers/", Place::Kernel)])
+}
+
 fn read(folders: &[(&str, &str, Place)]) -> Result<Vec<Fixture>, String> {
     let (mut fixtures, mut errors) = (Vec::new(), Vec::new());
     for &(folder, prefix, place) in folders {

@@ -1,6 +1,7 @@
 //! Fixtures, and the harness that runs them: on the build machine [`prepare`] compiles every kernel, on the machine with the GPU
 //! [`supervise`] runs the cases of [`case`] in child processes.
 
+pub mod barriers;
 pub mod bench;
 pub mod buffer;
 pub mod case;

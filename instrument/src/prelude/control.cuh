@@ -256,7 +256,19 @@ __cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinst
 __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
   if (start != 0ull) return start;
+#ifdef __CUDA_ARCH__
+  // The word's address is told by the clock, whose highest bit stays zero until the year 2262: else compilers would make it where the kernel
+  // begins, and keep two registers for it through each loop.
+  unsigned long long first;
+  asm volatile(
+      "{\n\t.reg .b64 word, none;\n\tmov.b64 word, cuinstr_control_v1;\n\tshr.u64 none, %1, 63;\n\tadd.u64 word, word, none;\n\t"
+      "atom.global.cas.b64 %0, [word+32], 0, %1;\n\t}"
+      : "=l"(first)
+      : "l"(now)
+      : "memory");
+#else
   const unsigned long long first = atomicCAS(&cuinstr_control_v1.start_ns, 0ull, now);
+#endif
   if (first != 0ull) return first;
   if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned long long*)&cuinstr_control_v1.host_record->start_ns = now;
   return now;

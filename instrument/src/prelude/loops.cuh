@@ -1,11 +1,17 @@
 // What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
-// do not pay for it. It is one word, since it lives as long as the activation: the logarithm of the allowance in the low five bits, above
-// them the time of the last look in units of 1024 ns, or zero before the first.
+// do not pay for it: the logarithm of the allowance in the low five bits, above them the time of the last look in units of 1024 ns, or zero
+// before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
+// compiler is made to believe that somebody else has its address.
 struct __cuinstr_allowance {
   unsigned int left;
-  unsigned int pace;
-  __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_first_pace) {}
-  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int phase) : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(__cuinstr_first_pace) {}
+  unsigned int& pace;
+  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int& word, unsigned int phase = 0u)
+      : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(word) {
+    word = __cuinstr_first_pace;
+#ifdef __CUDA_ARCH__
+    asm volatile("" : : "l"(&word) : "memory");
+#endif
+  }
 };
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
 // with nobody left to work meanwhile: 16 warps of a multiprocessor take turns.
@@ -200,6 +206,8 @@ struct __cuinstr_unsigned<false> {
 __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
 #ifdef __CUDA_ARCH__
   asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
+  // Nobody has to ask whether a strip is empty.
+  __builtin_assume(turns != 0u);
 #endif
   return turns;
 }

@@ -1,6 +1,7 @@
 //! What happens if threads leave while something of the hardware's is under way. `scripts/hardware-probe` calls it.
 
 use clap::{Parser, Subcommand};
+use cuinstr_tests::barriers;
 use cuinstr_tests::checks::timing::clocks;
 use cuinstr_tests::crew::Crew;
 use cuinstr_tests::fixtures::workspace;
@@ -45,15 +46,31 @@ enum Command {
         #[arg(long, value_name = "WORD")]
         only: Vec<String>,
     },
+    /// Times what it costs to ask at a barrier whether to leave.
+    Barriers {
+        /// The prepared folder [default: where this program lies].
+        #[arg(long)]
+        folder: Option<PathBuf>,
+        /// Folder for barriers.json and barriers.md [default: out in the prepared folder].
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Seconds that it takes, about.
+        #[arg(long, default_value_t = 15)]
+        budget: u64,
+    },
     /// Runs these trials in this process; how the program calls itself.
     #[command(hide = true)]
     Child { folder: PathBuf, seconds: f64, names: Vec<String> },
 }
 
+/// The part of the prepared folder for what is timed.
+const BARRIERS: &str = "barriers";
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Prepare { out, jobs } => prepare(&out.unwrap_or_else(|| workspace().join(".gpu/hardware")), jobs),
         Command::Run { folder, out, budget, only } => run(folder, out, budget, &only),
+        Command::Barriers { folder, out, budget } => barriers(folder, out, budget),
         Command::Child { folder, names, .. } => hardware::child(&folder, &names).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
@@ -64,13 +81,15 @@ fn main() -> ExitCode {
 
 fn prepare(folder: &Path, jobs: usize) -> Result<ExitCode, String> {
     let prepared = hardware::prepare(&Nvcc::find()?, folder, jobs)?;
-    println!("{} builds in {}, {} failed", prepared.builds, folder.display(), prepared.failed);
-    Ok(if prepared.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let timed = barriers::prepare(&Nvcc::find()?, &folder.join(BARRIERS), jobs)?;
+    let (builds, failed) = (prepared.builds + timed.builds, prepared.failed + timed.failed);
+    println!("{builds} builds in {}, {failed} failed", folder.display());
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64, only: &[String]) -> Result<ExitCode, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let folder = folder.unwrap_or_else(|| program.parent().map(Path::to_path_buf).unwrap_or_default());
+    let folder = prepared(folder)?;
     let names: Vec<String> = hardware::trials(&folder)?;
     let names: Vec<String> =
         names.into_iter().filter(|name| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()))).collect();
@@ -79,20 +98,42 @@ fn run(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64, only: &[Strin
         Crew { program, folder: folder.clone(), until: Instant::now() + Duration::from_secs(budget), silence: Duration::from_secs(20) };
     let trials = crew.run(&names, hardware::lost, |trial| eprintln!("{} / {}: {}", trial.experiment, WHO[trial.who], trial.word()));
 
-    let clocks = clocks();
-    let field = |name: &str| clocks.get(name).and_then(serde_json::Value::as_str).unwrap_or("unknown").to_owned();
-    let head = format!("{}, driver {}, {}.", field("name"), field("driver_version"), machine::date());
-    let page = format!("# Leaving with hardware state under way\n\n{head}\n\n{}", hardware::table(&trials));
     let out = out.unwrap_or_else(|| folder.join("out"));
-    let told = |error: std::io::Error| format!("{}: {error}", out.display());
-    std::fs::create_dir_all(&out).map_err(told)?;
-    std::fs::write(out.join("hardware.json"), format!("{:#}\n", json!({ "device": clocks, "trials": trials }))).map_err(told)?;
-    std::fs::write(out.join("hardware.md"), &page).map_err(told)?;
-    println!("{page}");
+    write(&out, "hardware", "Leaving with hardware state under way", &hardware::table(&trials), &json!(trials))?;
     // An experiment that fails though nobody leaves shows nothing.
     let broken: Vec<&Trial> = trials.iter().filter(|trial| trial.who == 0 && !trial.is_clean()).collect();
     for trial in &broken {
         eprintln!("hardware-probe: {} fails though nobody leaves: {}", trial.experiment, trial.word());
     }
     Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where the prepared folder is.
+fn prepared(folder: Option<PathBuf>) -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(folder.unwrap_or_else(|| program.parent().map(Path::to_path_buf).unwrap_or_default()))
+}
+
+fn barriers(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64) -> Result<ExitCode, String> {
+    let folder = prepared(folder)?;
+    launcher::present()?;
+    let timed = barriers::run(&folder.join(BARRIERS), Duration::from_secs(budget))?;
+    let out = out.unwrap_or_else(|| folder.join("out"));
+    write(&out, "barriers", "Asking at a barrier whether to leave", &barriers::table(&timed), &json!(timed))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what was found as JSON and as a page, which is printed too.
+fn write(out: &Path, name: &str, title: &str, table: &str, found: &serde_json::Value) -> Result<(), String> {
+    let clocks = clocks();
+    let field = |name: &str| clocks.get(name).and_then(serde_json::Value::as_str).unwrap_or("unknown").to_owned();
+    let head = format!("{}, driver {}, {}.", field("name"), field("driver_version"), machine::date());
+    let page = format!("# {title}\n\n{head}\n\n{table}");
+    let told = |error: std::io::Error| format!("{}: {error}", out.display());
+    std::fs::create_dir_all(out).map_err(told)?;
+    let found = json!({ "device": clocks, "trials": found });
+    std::fs::write(out.join(name).with_extension("json"), format!("{found:#}\n")).map_err(told)?;
+    std::fs::write(out.join(name).with_extension("md"), &page).map_err(told)?;
+    println!("{page}");
+    Ok(())
 }
