@@ -88,10 +88,26 @@ pub(super) fn rounded(a: &Value, b: &Value, width: u8) -> Option<Value> {
     Some(Value::of(masked(opposite, i64::from(bits), width).times(-1, width)))
 }
 
+/// A value times a number.
+fn times(a: &Value, factor: i128, width: u8) -> Value {
+    let mut value = Value::of(a.range.times(factor, width));
+    let from = a.range.unsigned(width);
+    // It is x + x * (factor - 1).
+    if let Some(since) = a.since
+        && factor > 0
+        && from.hi.checked_mul(factor).is_some_and(|most| most <= Range::full(width).hi)
+    {
+        let since = since.plain();
+        let (lo, hi) = (i128::from(since.lo) + from.lo * (factor - 1), i128::from(since.hi) + from.hi * (factor - 1));
+        value.since = since.unsigned.then_some(Since { lo: saturate(lo), hi: saturate(hi), signed: false, ..since });
+    }
+    value
+}
+
 pub(super) fn product(a: Value, b: Value, width: u8) -> Value {
     match (a.range.value(width), b.range.value(width)) {
-        (_, Some(factor)) => Value::of(a.range.times(Range::constant(factor, width).signed(width).lo, width)),
-        (Some(factor), _) => Value::of(b.range.times(Range::constant(factor, width).signed(width).lo, width)),
+        (_, Some(factor)) => times(&a, Range::constant(factor, width).signed(width).lo, width),
+        (Some(factor), _) => times(&b, Range::constant(factor, width).signed(width).lo, width),
         _ => {
             let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
             let range = match a.hi.checked_mul(b.hi) {
@@ -207,18 +223,7 @@ pub(super) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8
     let amount = amount.range.unsigned(32);
     if left {
         let by = (amount.lo == amount.hi && amount.lo < i128::from(width)).then_some(amount.lo)?;
-        let mut value = Value::of(a.range.times(1 << by, width));
-        let from = a.range.unsigned(width);
-        let grows = (1_i128 << by) - 1;
-        // x << n is x + x * (2^n - 1).
-        if let Some(since) = a.since
-            && from.hi << by <= Range::full(width).hi
-        {
-            let since = since.plain();
-            let (lo, hi) = (saturate(i128::from(since.lo) + from.lo * grows), saturate(i128::from(since.hi) + from.hi * grows));
-            value.since = since.unsigned.then_some(Since { lo, hi, signed: false, ..since.plain() });
-        }
-        return Some(value);
+        return Some(times(&a, 1 << by, width));
     }
     let from = a.range.as_integers(signed, width);
     if from.lo < 0 {
@@ -226,19 +231,32 @@ pub(super) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8
     }
     let (least, most) = (amount.lo.min(127), amount.hi.min(127));
     let mut value = Value::of(Range::between(from.lo >> most, from.hi >> least, width));
-    if let Some(since) = a.since {
-        // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
-        let (lo, hi) = (from.hi - (from.hi >> most), from.lo - (from.lo >> least));
-        let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == from.lo, since.signed && signed);
-        let lost = Since {
-            lo: saturate(i128::from(since.lo) - lo),
-            hi: saturate(i128::from(since.hi) - hi),
-            unsigned,
-            signed: as_signed,
-            ..since
-        };
-        value.since = (unsigned || as_signed).then_some(lost);
+    // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
+    value.since = lessened(&a, (from.lo - (from.lo >> least), from.hi - (from.hi >> most)), from.lo, signed, width);
+    Some(value)
+}
+
+/// How something relates to a register that is a value less so much at least and at most. `least` is the value's least, as an integer.
+fn lessened(a: &Value, lost: (i128, i128), least: i128, signed: bool, width: u8) -> Option<Since> {
+    let since = a.since?;
+    let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == least, since.signed && signed);
+    let (lo, hi) = (saturate(i128::from(since.lo) - lost.1), saturate(i128::from(since.hi) - lost.0));
+    (unsigned || as_signed).then_some(Since { lo, hi, unsigned, signed: as_signed, ..since })
+}
+
+/// What a division of a number that is not negative by one that is positive gives, or leaves over.
+pub(super) fn quotient(divides: bool, a: &Value, b: &Value, signed: bool, width: u8) -> Option<Value> {
+    let (from, by) = (a.range.as_integers(signed, width), b.range.as_integers(signed, width));
+    // Division by zero gives all ones.
+    if from.lo < 0 || by.lo < 1 {
+        return None;
     }
+    if !divides {
+        return Some(Value::of(Range::between(0, from.hi.min(by.hi - 1), width)));
+    }
+    let mut value = Value::of(Range::between(from.lo / by.hi, from.hi / by.lo, width));
+    // What is lost, x - x / n, does not fall as x grows, nor as n does.
+    value.since = lessened(a, (from.lo - from.lo / by.lo, from.hi - from.hi / by.hi), from.lo, signed, width);
     Some(value)
 }
 

@@ -244,7 +244,7 @@ impl Pass<'_, '_> {
     /// register holds and which branch is taken, only so do both stay together.
     fn leave_by_ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
         let ways = self.leave(block, state, found);
-        let is_short = self.slice.steps(block).len() <= MOST_STEPS;
+        let is_short = self.slice.is_close && self.slice.steps(block).len() <= MOST_STEPS;
         if ways.len() < 2 || !is_short || found.incoming.range((block, 0)..=(block, usize::MAX)).nth(1).is_none() {
             return ways;
         }

@@ -531,12 +531,14 @@ fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
     for &slot in work.slice.live(head) {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
         let value = base.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
-        if value.name >= FIRST_NAME {
+        if work.slice.is_close && value.name >= FIRST_NAME {
             names.entry(value.name).or_insert_with(|| work.slice.name_at(head, slot as usize));
         }
         start.set(slot, Value { since: Some(Since::start(slot)), ..value });
     }
-    start.rename(|name| names.get(&name).copied().unwrap_or(name));
+    if work.slice.is_close {
+        start.rename(|name| names.get(&name).copied().unwrap_or(name));
+    }
     start
 }
 

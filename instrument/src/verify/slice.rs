@@ -46,6 +46,8 @@ pub(super) struct Slice<'a> {
     live: BTreeMap<u32, Vec<u32>>,
     /// Where a bound of a set that grows may come to rest, by slot.
     marks: Marks,
+    /// Whether this is more than a first look, and may cost more.
+    pub(super) is_close: bool,
 }
 
 /// An instruction that writes slots. Where its operands and its guard are registers they are given as slots.
@@ -77,6 +79,7 @@ impl<'a> Slice<'a> {
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
             marks: Marks::default(),
+            is_close: depth != Depth::Shallow,
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
         for &block in blocks {

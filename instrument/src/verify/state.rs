@@ -22,7 +22,10 @@ impl State {
 
     pub(super) fn set(&mut self, slot: u32, value: Value) {
         match self.0.binary_search_by_key(&slot, |(at, _)| *at) {
-            Ok(at) => self.0[at].1 = Rc::new(value),
+            Ok(at) => match Rc::get_mut(&mut self.0[at].1) {
+                Some(held) => *held = value,
+                None => self.0[at].1 = Rc::new(value),
+            },
             Err(at) => self.0.insert(at, (slot, Rc::new(value))),
         }
     }
@@ -121,7 +124,7 @@ impl State {
             }
             let name = at.map_or(NOBODY, |block| {
                 let own = slice.name_at(block, *slot as usize);
-                let has_names = known.name != NOBODY && new.name != NOBODY && known.name != new.name;
+                let has_names = slice.is_close && known.name != NOBODY && new.name != NOBODY && known.name != new.name;
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
             let both = known.join(new, slice.slots[*slot as usize].1.clamp(1, 64), name);

@@ -1,6 +1,6 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
-use super::arithmetic::{bits, convert, difference, predicate, product, rounded, saturated, select, shift, sum};
+use super::arithmetic::{bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
 use super::instruction::{Instruction, Op, Operand, type_of};
 use super::linear::{self, Linear};
 use super::range::{Order, Range};
@@ -359,18 +359,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             Some(known.unwrap_or(value))
         }
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
-        "rem" | "div" if plain && !signed => {
-            let (a, b) = (a()?.range.unsigned(of), b()?.range.unsigned(of));
-            // Division by zero gives all ones.
-            if b.lo < 1 {
-                return None;
-            }
-            Some(Value::of(if head == "rem" {
-                Range::between(0, a.hi.min(b.hi - 1), of)
-            } else {
-                Range::between(a.lo / b.hi, a.hi / b.lo, of)
-            }))
-        }
+        "rem" | "div" if plain => quotient(head == "div", &a()?, &b()?, signed, of),
         "selp" if plain => select(instruction, of, source),
         "popc" | "clz" => Some(Value::of(Range::between(0, 64, width))),
         "bfe" if plain && !signed => {
