@@ -9,6 +9,8 @@
 //! In the manifest `cuinstr = { version = "0.1", default-features = false, features = ["build"] }` under `[build-dependencies]` is enough: nothing of the
 //! command line comes with it.
 
+mod binding;
+
 use crate::launcher::{self, Settings};
 use crate::options::{DeviceMacro, PollGap, Polls};
 use crate::verify::{self, Report};
@@ -254,8 +256,9 @@ impl Build {
 
     /// Compiles the only source for the GPU alone, into `OUT_DIR/{name}.ptx`, `.cubin` or `.fatbin`, and gives that path.
     ///
-    /// Beside it comes `{name}.rs`, for `include!(concat!(env!("OUT_DIR"), "/{name}.rs"))`: `IMAGE`, the bytes, and for PTX `kernel`, a module with a
-    /// constant for each kernel, so that a name that is spelled wrong does not compile.
+    /// `cuinstr_runtime::include_module!(mod name);` makes a module of it, with a method for each kernel, so that a name that is spelled wrong does not
+    /// compile. A crate that launches by other means takes `include!(concat!(env!("OUT_DIR"), "/{name}.rs"))`: `IMAGE`, the bytes, and `kernel`, a
+    /// constant for each kernel.
     ///
     /// # Panics
     /// Ends the build script with the message if [`Build::try_compile_image`] fails.
@@ -274,44 +277,30 @@ impl Build {
         };
         let nvcc = self.find_nvcc()?;
         let out = out_folder()?;
-        let path = out.join(name).with_extension(&image.option()[1..]);
-        let ptx = self.image(&nvcc, image, file, &path)?;
-        let mut text = format!(
-            "/// What nvcc made of `{}`.\npub static IMAGE: &[u8] = include_bytes!({:?});\n",
-            file.display(),
-            path.display().to_string()
-        );
-        if let Some(ptx) = ptx {
-            text.push_str("/// Names of the kernels, as the module knows them.\npub mod kernel {\n");
-            for entry in entries(&ptx) {
-                let _ = writeln!(text, "    /// `{entry}`.\n    pub const {}: &str = {entry:?};", constant(entry));
-            }
-            text.push_str("}\n");
+        let path = out.join(format!("{name}.{}", &image.option()[1..]));
+        self.image(&nvcc, image, file, &path)?;
+        let bytes = fs::read(&path).map_err(|error| cannot("read", &path, &error))?;
+        let read = cuinstr_image::read(&bytes).map_err(|error| Error(format!("cuinstr: error: `{}`: {error}", path.display())))?;
+        let kernels = read.kernels();
+        for (end, text) in [("rs", binding::constants(file, &path, &kernels)), ("module.rs", binding::module(file, &kernels))] {
+            let path = out.join(format!("{name}.{end}"));
+            fs::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
         }
-        let module = out.join(format!("{name}.rs"));
-        fs::write(&module, text).map_err(|error| Error(format!("cuinstr: error: can't write `{}`: {error}", module.display())))?;
         Ok(path)
     }
 
-    /// Makes an image of a source and proves what there is to prove; gives the PTX if that is what it is.
-    fn image(&self, nvcc: &Path, image: Image, file: &Path, path: &Path) -> Result<Option<String>, Error> {
+    /// Makes an image of a source and proves what there is to prove.
+    fn image(&self, nvcc: &Path, image: Image, file: &Path, path: &Path) -> Result<(), Error> {
         self.run(nvcc, file, vec![image.option().into(), "-lineinfo".into(), file.into(), "-o".into(), path.into()])?;
-        let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|error| Error(format!("cuinstr: error: can't read `{}`: {error}", path.display())))
-        };
-        if image == Image::Ptx {
-            let ptx = read(path)?;
-            if self.verify {
-                prove(&ptx)?;
-            }
-            return Ok(Some(ptx));
+        if !self.verify {
+            return Ok(());
         }
-        if self.verify {
-            let ptx = path.with_extension("verified.ptx");
+        let mut ptx = path.to_owned();
+        if image != Image::Ptx {
+            ptx = path.with_extension("verified.ptx");
             self.run(nvcc, file, vec!["-ptx".into(), "-lineinfo".into(), file.into(), "-o".into(), ptx.clone().into()])?;
-            prove(&read(&ptx)?)?;
         }
-        Ok(None)
+        prove(&fs::read_to_string(&ptx).map_err(|error| cannot("read", &ptx, &error))?)
     }
 
     /// Runs nvcc on rewritten source, and tells Cargo what it read and what it says.
@@ -431,16 +420,8 @@ fn prerequisites(text: &str) -> BTreeSet<String> {
     rules.flat_map(str::split_whitespace).map(|path| path.replace('\u{0}', " ")).collect()
 }
 
-/// Names of the kernels in PTX.
-fn entries(ptx: &str) -> BTreeSet<&str> {
-    let names =
-        ptx.lines().filter_map(|line| line.split_once(".entry ")).map(|(_, rest)| rest.split(['(', ' ', '{']).next().unwrap_or_default());
-    names.filter(|name| !name.is_empty()).collect()
-}
-
-/// A kernel's name as a constant's.
-fn constant(name: &str) -> String {
-    name.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error(format!("cuinstr: error: can't {what} `{}`: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -452,11 +433,5 @@ mod tests {
         let read: Vec<String> = prerequisites("out/a.o : a.cu \\\n    inc/with\\ blank.h \\\n    b.h\n").into_iter().collect();
         assert_eq!(read, ["a.cu", "b.h", "inc/with blank.h"]);
         assert!(prerequisites("").is_empty());
-    }
-
-    #[test]
-    fn kernels_become_constants() {
-        let ptx = ".visible .entry halve(\n.param .u64 p\n)\n.entry _Z3fooILi3EEvv() {\n";
-        assert_eq!(entries(ptx).into_iter().map(constant).collect::<Vec<_>>(), ["_Z3FOOILI3EEVV", "HALVE"]);
     }
 }

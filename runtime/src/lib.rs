@@ -65,6 +65,31 @@ pub use outcome::{Cause, Outcome, Tier};
 pub use report::Report;
 pub use running::{Canceller, Running};
 
+/// A module of the crate, for an image that its build script made by `cuinstr::build::Build::compile_image`.
+///
+/// `include_module!(mod name);` declares module `name` with what `OUT_DIR/name.ptx`, `.cubin` or `.fatbin` holds: `IMAGE`, its bytes; `kernel`, a
+/// constant for each kernel; and `Module`, which has a method for each and is a [`Module`] otherwise. A kernel that the source does not have is an error
+/// of the compiler. Attributes, documentation and visibility go in front of `mod`.
+///
+/// ```ignore
+/// cuinstr_runtime::include_module!(mod halve); // build.rs: `.compile_image(Image::Ptx, "halve")`
+///
+/// let kernel = halve::Module::load(&context)?.halve()?;
+/// ```
+#[macro_export]
+macro_rules! include_module {
+    ($(#[$attribute:meta])* $visibility:vis mod $name:ident) => {
+        $(#[$attribute])*
+        // Whoever takes the constants leaves the methods unused, and the other way round.
+        #[allow(dead_code)]
+        $visibility mod $name {
+            use $crate as cuinstr_runtime;
+            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
+            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".module.rs"));
+        }
+    };
+}
+
 /// The README's example, compiled as it stands there.
 #[cfg(all(doctest, feature = "jit"))]
 #[doc = include_str!("../../README.md")]

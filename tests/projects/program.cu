@@ -1,4 +1,5 @@
-// A program that knows nothing of cuinstr. Its argument says what it does; scripts/gpu-projects says what must come of it.
+// A program that knows nothing of cuinstr. Its argument says what it does; scripts/gpu-projects says what must come of it. When it did what goes to the
+// file that PROGRAM_TRACE names.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -22,6 +23,20 @@ __global__ void slow(long long clocks, int* done) {
     const long long since = clock64();
     while (clock64() - since < clocks) {
     }
+    if (threadIdx.x == 0 && blockIdx.x == 0) atomicAdd(done, 1);
+}
+// The same; when its first and its last block began and ended, by the GPU's clock, is told in the host's memory, which a trap leaves alone.
+__global__ void slow_timed(long long clocks, int* done, volatile unsigned long long* times) {
+    const bool told = threadIdx.x == 0 && (blockIdx.x == 0 || blockIdx.x == gridDim.x - 1);
+    const int at = blockIdx.x == 0 ? 0 : 2;
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (told) times[at] = now;
+    const long long since = clock64();
+    while (clock64() - since < clocks) {
+    }
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (told) times[at + 1] = now;
     if (threadIdx.x == 0 && blockIdx.x == 0) atomicAdd(done, 1);
 }
 __global__ void nothing() {}
@@ -52,7 +67,17 @@ static int* device_int(int count = 1) {
     cudaMemset(word, 0, count * sizeof(int));
     return word;
 }
+static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+static void trace(const std::string& what) {
+    static const double since = now();
+    const char* name = std::getenv("PROGRAM_TRACE");
+    FILE* file = name != nullptr ? std::fopen(name, "a") : nullptr;
+    if (file == nullptr) return;
+    std::fprintf(file, "%d %.3f s: %s\n", int(getpid()), now() - since, what.c_str());
+    std::fclose(file);
+}
 static int result(cudaError_t error) {
+    trace("error " + std::to_string(int(error)));
     std::printf("error %d\n", int(error));
     return error == cudaSuccess ? 0 : 1;
 }
@@ -61,11 +86,12 @@ static long long clocks_of(double seconds) {
     cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0);
     return (long long)(seconds * 1e3 * kilohertz);
 }
-static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 static int hang() {
     int* gate = device_int();
+    trace("context");
     spin<<<4, 64>>>(gate);  // LAUNCH
+    trace("launched");
     return result(cudaDeviceSynchronize());
 }
 static int hang_generic() {
@@ -141,14 +167,26 @@ static int ping_pong() {
 static int full_gpu() {
     int *done = device_int(), host = 0, processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+    unsigned long long* times = nullptr;
+    if (cudaHostAlloc(&times, 8 * sizeof *times, cudaHostAllocMapped) != cudaSuccess) return 9;
+    std::memset(times, 0, 8 * sizeof *times);
     cudaStream_t a, b;
     cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
     const long long clocks = clocks_of(0.8);
-    slow<<<processors * 2, 1024, 0, a>>>(clocks, done);
-    slow<<<processors * 2, 1024, 0, b>>>(clocks, done);
+    int resident = 0;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, slow_timed, 1024, 0);
+    trace("blocks of a multiprocessor: " + std::to_string(resident));
+    slow_timed<<<processors * resident, 1024, 0, a>>>(clocks, done, times);
+    slow_timed<<<processors * resident, 1024, 0, b>>>(clocks, done, times + 4);
+    trace("launched");
     cudaMemcpyAsync(&host, done, sizeof host, cudaMemcpyDeviceToHost, b);
     const cudaError_t error = cudaDeviceSynchronize();
+    for (int at = 0; at < 8; ++at) {
+        const std::string launch = at < 4 ? "first launch, " : "second launch, ", block = at % 4 < 2 ? "first block " : "last block ";
+        const double seconds = times[at] == 0 ? -1 : double((long long)(times[at] - times[0])) * 1e-9;
+        trace(launch + block + (at % 2 == 0 ? "began at " : "ended at ") + std::to_string(seconds));
+    }
     std::printf("done %d\n", host);
     return result(error);
 }
@@ -334,6 +372,9 @@ static int launch_time() {
 
 int main(int count, char** words) {
     const std::string what = count > 1 ? words[1] : "";
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
+    trace("main " + what);
+    std::atexit([] { trace("exit"); });
     const std::map<std::string, int (*)()> all = {
         {"hang", hang}, {"generic", hang_generic}, {"then-answer", hang_then_answer}, {"ask", hang_and_ask}, {"in-time", in_time}, {"one-slow", one_slow},
         {"two-streams", two_streams}, {"ping-pong", ping_pong}, {"full-gpu", full_gpu}, {"graph-hang", graph_hang}, {"graph-replays", graph_replays},

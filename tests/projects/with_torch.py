@@ -14,7 +14,7 @@ SOURCE = r"""
 __global__ void collatz(const int* in, int* steps, int count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
-    int n = in[i];
+    long long n = in[i];
     int taken = 0;
     while (n != 1) {  // COLLATZ
         n = n % 2 ? 3 * n + 1 : n / 2;
@@ -39,6 +39,8 @@ def main():
         return
     fine = torch.arange(1, 1 << 20, dtype=torch.int32, device="cuda")
     bad = torch.zeros(4096, dtype=torch.int32, device="cuda")
+    torch.cuda.synchronize()
+    print("loaded", flush=True)
     if what == "result":
         steps = extension.run(fine)
         torch.cuda.synchronize()

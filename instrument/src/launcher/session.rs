@@ -298,7 +298,11 @@ fn lock_base(base: PathBuf) -> Result<(File, PathBuf), Error> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(&error)),
+            Err(error) => {
+                // Where another call has begun, it is not empty.
+                let _ = fs::remove_dir(&base);
+                return Err(failed(&error));
+            }
         }
     }
 }

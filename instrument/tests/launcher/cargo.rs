@@ -14,7 +14,8 @@ fn example(project: &Project) {
         project.write(name, &fs::read_to_string(source.join(name)).expect("a file of the example"));
     }
     let manifest = fs::read_to_string(source.join("Cargo.toml")).expect("a manifest");
-    project.write("Cargo.toml", &manifest.replace("../../instrument", env!("CARGO_MANIFEST_DIR")));
+    let workspace_path = workspace.to_str().expect("a path of UTF-8");
+    project.write("Cargo.toml", &manifest.replace("../../", &format!("{workspace_path}/")));
     project.write("Cargo.lock", &fs::read_to_string(workspace.join("Cargo.lock")).expect("a lock file"));
 }
 
@@ -38,7 +39,34 @@ fn a_crate_with_a_build_script_is_built_and_verified() {
     let project = Project::new(&[]);
     example(&project);
     let output = cargo(&project, &nvcc, &["run"]);
-    assert_eq!(text(&output.stdout), "27 takes 111 steps\nkernel `halve` in some kilobytes of PTX\n", "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("27 takes 111 steps\nthe image has kernel `halve`\n"), "{said}{}", text(&output.stderr));
+    // Where there is a GPU: the second launch has a zero among its numbers.
+    if !said.contains("not launched: ") {
+        assert!(said.contains("[12, 5, 1, 2147483648] became [1, 1, 1, 1]\n"), "{said}");
+        assert!(said.contains("cuda/halve.cu:4"), "{said}");
+    }
+
+    // A kernel that the source does not have is an error of the compiler.
+    let main = fs::read_to_string(project.path().join("src/main.rs")).expect("a source");
+    project.write("src/main.rs", &main.replace("?.halve()?", "?.halves()?"));
+    let output = cargo(&project, &nvcc, &["build"]);
+    let message = text(&output.stderr);
+    assert!(!output.status.success() && message.contains("no method named `halves`"), "{message}");
+    project.write("src/main.rs", &main);
+    // Machine code, and both in one, name their kernels as PTX does.
+    let script = fs::read_to_string(project.path().join("build.rs")).expect("a build script");
+    let ptx = "build.file(\"cuda/halve.cu\").compile_image(Image::Ptx, \"halve\");";
+    let others = "build.file(\"cuda/halve.cu\").verify(false).compile_image(Image::Cubin, \"halve\");\n    build.compile_image(Image::Fatbin, \"both\");";
+    assert!(script.contains(ptx), "{script}");
+    project.write("build.rs", &script.replace(ptx, others));
+    let both = "cuinstr_runtime::include_module!(mod both);\n\nconst _: &str = both::kernel::HALVE;\n\nfn main()";
+    project.write("src/main.rs", &main.replace("fn main()", both));
+    let said = cargo(&project, &nvcc, &["run"]);
+    assert!(text(&said.stdout).contains("the image has kernel `halve`"), "{}", text(&said.stderr));
+    project.write("build.rs", &script);
+    project.write("src/main.rs", &main);
+    assert!(cargo(&project, &nvcc, &["build"]).status.success());
 
     // A header that changes is compiled again, and one that does not is not.
     assert!(!text(&cargo(&project, &nvcc, &["build"]).stderr).contains("Compiling"));

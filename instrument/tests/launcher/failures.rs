@@ -56,6 +56,29 @@ fn a_missing_nvcc_is_one_readable_error() {
 }
 
 #[test]
+fn an_nvcc_that_can_not_be_started_is_one_readable_error() {
+    let project = Project::new(&[
+        ("a.cu", SPIN),
+        ("broken/nvcc", "neither a script nor a program"),
+        ("lost/nvcc", "#!/nowhere/sh\n"),
+        ("plain/nvcc", ""),
+    ]);
+    fs::create_dir_all(project.path().join("folder/nvcc")).expect("a folder");
+    for name in ["broken", "lost"] {
+        fs::set_permissions(project.path().join(name).join("nvcc"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    }
+    for (name, why) in
+        [("broken", "can't be started"), ("lost", "can't be started"), ("plain", "there is no program"), ("folder", "there is no program")]
+    {
+        let nvcc = format!("{name}/nvcc");
+        let output = expect(project.command(BINARY).args([&nvcc, "-c", "a.cu"]), 127);
+        let message = text(&output.stderr);
+        assert!(message.contains(why) && message.contains(&nvcc) && message.contains("help: "), "{message}");
+        assert_eq!(project.left_behind(), NOTHING, "{name}");
+    }
+}
+
+#[test]
 fn a_signal_ends_nvcc_and_the_launch_and_leaves_nothing() {
     let project = Project::new(&[("a.cu", SPIN)]);
     for (signal, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
@@ -171,4 +194,52 @@ fn an_output_that_can_not_be_written_is_an_error() {
     let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 3);
     assert!(text(&output.stderr).contains("can't write `full`"), "{}", text(&output.stderr));
     assert_eq!(project.left_behind(), NOTHING);
+}
+
+/// The launch with a small or read-only file system, which it takes namespaces to mount, as the folder for temporary files. Gives its exit code, what
+/// it says, and what is left there; nothing where the system does not let us.
+fn on_file_system(project: &Project, options: &str) -> Option<(i32, String, String)> {
+    let script = format!("mount -t tmpfs -o {options} none tmp || exit 99; \"$@\" 2>said; code=$?; ls -A tmp >left; exit $code");
+    let mut command = project.command("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", BINARY, "nvcc", "-c", "a.cu"])
+        .env("SHIM_SOURCES", "a.cu");
+    let code = command.output().ok()?.status.code()?;
+    let read = |name: &str| fs::read_to_string(project.path().join(name)).ok();
+    // Without the file that the script leaves there was no file system of ours.
+    let left = read("left").filter(|_| code != 99)?;
+    Some((code, read("said")?, left))
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so_and_leaves_nothing() {
+    let header = "#pragma once\n__device__ void h(volatile int* p) { while (*p) {} }\n";
+    let project = Project::new(&[("a.cu", &format!("#include \"b.cuh\"\n{SPIN}")), ("b.cuh", header)]);
+    if on_file_system(&project, "size=8m").is_none() {
+        eprintln!("skipped: file systems can't be mounted here without rights");
+        return;
+    }
+    let sizes = [
+        "size=4k",
+        "size=8k",
+        "size=24k",
+        "size=48k",
+        "size=64k",
+        "nr_inodes=1",
+        "nr_inodes=2",
+        "nr_inodes=4",
+        "nr_inodes=8",
+        "nr_inodes=16",
+    ];
+    for size in sizes {
+        let (code, said, left) = on_file_system(&project, size).expect("it was possible before");
+        assert_eq!((code, left.as_str()), (3, ""), "{size}: {said}");
+        assert!(said.starts_with("cuinstr: error: can't ") && said.contains("help: free some space there"), "{size}: {said}");
+    }
+    let (code, said, left) = on_file_system(&project, "ro").expect("it was possible before");
+    assert_eq!((code, left.as_str()), (3, ""), "{said}");
+    assert!(said.contains("help: set TMPDIR to a folder that may be written"), "{said}");
+    // Where there is room the same call does its work.
+    let (code, said, left) = on_file_system(&project, "size=8m").expect("it was possible before");
+    assert_eq!((code, said.as_str(), left.as_str()), (0, "", ""));
 }

@@ -5,7 +5,7 @@ use crate::project::{BINARY, Project, expect, text};
 use crate::toolkit::nvcc;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = include_str!("half/program.cu");
 const VARIABLES: [&str; 4] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT"];
@@ -34,11 +34,16 @@ impl Program {
 
     /// What it does, one word each (`half/program.cu`), under these variables.
     fn run(&self, does: &str, variables: &[(&str, &str)]) -> Output {
+        self.start(does, variables).wait_with_output().expect("it starts")
+    }
+
+    fn start(&self, does: &str, variables: &[(&str, &str)]) -> Child {
         let mut command = self.project.command(self.project.path().join("program"));
         for name in VARIABLES {
             command.env_remove(name);
         }
-        command.envs(variables.iter().copied()).args(does.split(' ')).output().expect("it starts")
+        command.envs(variables.iter().copied()).args(does.split(' '));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     }
 
     fn report(&self, name: &str) -> Vec<serde_json::Value> {
@@ -54,10 +59,19 @@ fn line_of(mark: &str) -> usize {
 #[test]
 fn a_program_that_knows_nothing_obeys() {
     let Some(program) = Program::new("--fuel 1000") else { return };
+    // These take twenty seconds, and nothing of this machine.
+    let held = ["l w", "l L x3"].map(|does| program.start(does, &[("CUINSTR_TIMEOUT", "60s")]));
     a_launch_that_is_late_is_stopped_and_reported(&program);
     what_is_in_time_is_left_alone(&program);
     half_a_result_is_no_success(&program);
     what_a_variable_can_not_hold_is_said(&program);
+    let wanted = [(124, "does not give back the launch that trapped"), (3, "does not let the process end")];
+    for (child, (status, says)) in held.into_iter().zip(wanted) {
+        let output = child.wait_with_output().expect("it ends");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.contains("kernel `lost` was stopped") && said.contains(&format!("cuinstr: error: the driver {says}")), "{said}");
+    }
 }
 
 fn a_launch_that_is_late_is_stopped_and_reported(program: &Program) {
@@ -102,6 +116,12 @@ fn what_is_in_time_is_left_alone(program: &Program) {
         assert!(output.status.success());
     }
     assert!(!program.project.path().join("unused.jsonl").exists());
+    // One that waits for a place behind another has not begun, though both came to the heads of their streams at the same time; and what comes beside a
+    // launch with a longer limit does not shorten it.
+    for (does, timeout) in [("F1300 G1300 w W", "2s"), ("F2000 G100 w W", "1s,fills=60s")] {
+        let output = program.run(does, &[("CUINSTR_TIMEOUT", timeout)]);
+        assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\nwaited: 0\n", ""), "{does}");
+    }
     // A kernel of its own limit; a name that is none of a kernel's is said.
     let output = program.run("m700 w", &[("CUINSTR_TIMEOUT", "100ms,sleeps=60s,spin<int>=1s")]);
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("waited: 0\n", Some(0)));

@@ -144,6 +144,36 @@ fn a_header_that_changes_between_two_passes_stays_what_it_was_at_the_first() {
 }
 
 #[test]
+fn a_file_that_vanishes_between_two_passes_is_what_it_was_or_named_as_missing() {
+    for (gone, code) in [("b.cuh", 0), ("a.cu", 1)] {
+        let project = Project::new(&[("a.cu", "#include \"b.cuh\"\n"), ("b.cuh", &header("before", "#pragma once"))]);
+        let shim = fs::read_to_string(project.shim()).expect("readable").replace("|| exit", &format!("|| exit; rm -f {gone}"));
+        fs::write(project.shim(), shim).expect("writable");
+        let said = text(&expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu a.cu"), code).stderr);
+        // A header is read from where the first pass left it; the preprocessor itself opens what the command line names.
+        assert!(if code == 0 { said.is_empty() } else { said.contains("a.cu: No such file") }, "{gone}: {said}");
+        assert_eq!(project.left_behind(), Vec::<PathBuf>::new(), "{gone}");
+        let said = text(&expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 1).stderr);
+        assert!(said.contains(&format!("{gone}: No such file")), "{said}");
+    }
+}
+
+#[test]
+fn headers_of_odd_bytes_are_read_as_the_preprocessor_reads_them() {
+    let project = Project::new(&[
+        ("a.cu", "#include \"bom.cuh\"\n#include \"latin.cuh\"\n#include \"round.cuh\"\n#include <folder.cuh>\n"),
+        ("bom.cuh", &format!("\u{feff}{}", header("bom", "#pragma once").replace('\n', "\r\n"))),
+        ("round.cuh", &header("round", "#pragma once\n#include \"a.cu\"\n#include \"round.cuh\"")),
+        // A folder of the name, in front of the file that it leads to.
+        ("first/folder.cuh/none", ""),
+        ("second/folder.cuh", &header("folder", "#pragma once")),
+    ]);
+    let latin = [b"// caf\xe9 \xff\n".as_slice(), header("latin", "#pragma once").as_bytes()].concat();
+    fs::write(project.path().join("latin.cuh"), latin).expect("writable");
+    same_but_for_polls(&project, "-Ifirst -Isecond", "a.cu", &["bom", "latin", "round", "folder"]);
+}
+
+#[test]
 fn builds_at_once_share_their_headers_and_leave_nothing() {
     let project = Project::new(&[("shared.cuh", &header("shared", "#pragma once"))]);
     let sources: Vec<String> = (0..12).map(|number| format!("s{number}.cu")).collect();

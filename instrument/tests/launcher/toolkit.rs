@@ -108,6 +108,22 @@ fn each_form_of_output_is_nvccs_own_and_rewritten() {
 }
 
 #[test]
+fn sources_outputs_and_temporary_folders_may_bear_any_name_that_nvcc_takes() {
+    let Some(twins) = Twins::new() else { return };
+    let (source, output) = ("it's a größe;日本/ein (Kern) & #1.cu", "out put/ö'.o");
+    for project in [&twins.plain, &twins.ours] {
+        project.write(source, KERNEL);
+        project.write("out put/none", "");
+        fs::remove_dir(project.temporary()).expect("it is empty");
+        fs::create_dir(project.path().join("it's größe")).expect("a folder");
+        std::os::unix::fs::symlink("it's größe", project.temporary()).expect("a link");
+    }
+    twins.same(&["-Iinclude", "-c", source, "-o", output, "-MD", "-lineinfo"]);
+    let object = fs::read(twins.ours.path().join(output)).expect("readable");
+    assert!(object.windows(15).any(|part| part == b"cuinstr_flag_v1"), "the object can be stopped");
+}
+
+#[test]
 fn a_program_of_several_units_links_and_says_what_the_plain_one_says() {
     let Some(twins) = Twins::new() else { return };
     for project in [&twins.plain, &twins.ours] {

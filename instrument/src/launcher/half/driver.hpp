@@ -82,7 +82,10 @@ struct image {
   address control_at, flag;
   u32 launch, index;
   bool works, told, stopping;
-  const struct kernel* last;
+  // Who launches it: one queue, or several; and the longest limit of what was launched, if all have one.
+  const struct queue* only;
+  bool several, unlimited;
+  u64 longest_ns;
   image* next;
 };
 struct kernel {
@@ -102,6 +105,8 @@ struct place {
 struct launched {
   kernel* what;
   place where;
+  // Which launch of the process it is.
+  u64 order;
 };
 // A stream, or a launch that a graph repeats.
 struct queue {
@@ -124,7 +129,10 @@ struct state {
   int process;
   bool fails, finished;
   u32 queue_count, image_count;
-  u64 stops, stops_read;
+  u64 stops, stops_read, launches;
+  // Since when a launch has trapped, and since when the process is at its end; whether the driver knows that its GPU is lost; what the program ends with.
+  u64 trapped_at, leaves_at;
+  int lost, status;
   shared_memory* memory;
   driver cuda;
   context* contexts;

@@ -212,12 +212,19 @@ __cuinstr_once void begin_process() {
     message << "cuinstr: warning: CUINSTR_FUEL has no effect: nothing in this program is compiled with --fuel\n";
     message.write_to(2);
   }
-  if (load_driver(at.cuda)) set_up_memory();
+  if (load_driver(at.cuda) && set_up_memory() && &__cuinstr_c_on_exit != nullptr) __cuinstr_c_on_exit(note_end, nullptr);
 }
 struct way {
   kernel* what;
   queue* where;
 };
+// What the image's one clock must allow for.
+__cuinstr_once void count_in(image* of, const way& on) {
+  if (of->only == nullptr) of->only = on.where;
+  of->several |= of->only != on.where;
+  of->unlimited |= on.what->timeout_ns == 0;
+  if (on.what->timeout_ns > of->longest_ns) of->longest_ns = on.what->timeout_ns;
+}
 __cuinstr_once way prepare(const launch_call& call) {
   state& at = here();
   way on = {};
@@ -241,6 +248,7 @@ __cuinstr_once way prepare(const launch_call& call) {
   if (home != nullptr && at.cuda.is_capturing(call.stream, &status) == 0) {
     on.what = find_kernel(call, home);
     if (on.what != nullptr && on.what->home->works) on.where = find_queue(call.stream, home, status != 0);
+    if (on.where != nullptr) count_in(on.what->home, on);
   }
   at.cuda.capture_mode(&mode);
   at.setting_up.give();
@@ -266,10 +274,13 @@ __cuinstr_once int launch(launch_call& call) {
   it.what = on.what;
   it.where.file = place.file;
   it.where.line = u32(place.line);
+  it.order = __atomic_add_fetch(&here().launches, 1, __ATOMIC_RELAXED);
   // The launch's own clock stops it if nothing else runs that began later, and needs no driver for it: one that is busy with a full stream, or with
   // loading a kernel while another one hangs, lets nobody through. What a launch that goes around us finds is no clock.
-  const address control_at = on.what->home->control_at;
-  const u64 limit = on.what->timeout_ns;
+  // An image has one such clock: where launches of it may overlap, it must not end one that has a longer limit than another, and the watch does the rest.
+  const image* of = on.what->home;
+  const address control_at = of->control_at;
+  const u64 limit = !of->several ? on.what->timeout_ns : of->unlimited ? 0 : of->longest_ns;
   const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(word, number, 2)};
   const memory_write after[] = {write_of(control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
   const int refused = cuda.write_all(call.stream, 3, before, 0);

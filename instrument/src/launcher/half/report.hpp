@@ -159,7 +159,10 @@ __cuinstr_once void append_json(text& out, const stop& it) {
   out << ",\"action\":\"" << (asked().leave ? "leave" : "trap") << "\",\"timeout_ns\":" << (it.what != nullptr ? it.what->timeout_ns : 0)
       << ",\"ran_ns\":" << it.ran_ns;
   if (it.record != nullptr) {
-    out << ",\"why\":\"" << reason(it.record->why) << "\",\"site\":\"0x";
+    out << ",\"why\":\"" << reason(it.record->why);
+    // Whose clock it was: the launch's own, or that of the host's thread.
+    if (it.record->why == 1 || it.record->why == 2) out << "\",\"clock\":\"" << (it.record->why == 2 ? "gpu" : "host");
+    out << "\",\"site\":\"0x";
     out.hex(it.record->site) << "\",\"loop\":";
     const site_row row = find_site(it.record->site);
     if (row.known) {

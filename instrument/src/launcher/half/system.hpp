@@ -29,6 +29,7 @@ static int __cuinstr_c_pthread_sigmask(int, const void*, void*) __attribute__((w
 static void* __cuinstr_c_dlopen(const char*, int) __attribute__((weakref("dlopen")));
 static void* __cuinstr_c_dlsym(void*, const char*) __attribute__((weakref("dlsym")));
 static int __cuinstr_c_dladdr(const void*, void*) __attribute__((weakref("dladdr")));
+static int __cuinstr_c_on_exit(void (*)(int, void*), void*) __attribute__((weakref("on_exit")));
 static char* __cuinstr_c_demangle(const char*, char*, unsigned long*, int*) __attribute__((weakref("__cxa_demangle")));
 
 

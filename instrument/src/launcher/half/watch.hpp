@@ -2,6 +2,8 @@
 
 const u64 grace_ns = 2000000000ull;
 const u64 drain_ns = 5000000000ull;
+// How long a driver may take to give back what has trapped: some tenths of a second, and as much again for each other process that traps.
+const u64 give_back_ns = 20000000000ull;
 
 __cuinstr_once bool begin_thread(void* (*does)(void*), void* with) {
   // Signals are the program's own threads' business.
@@ -40,6 +42,47 @@ inline void look(queue* at, u64 now) {
   at->asked = false;
 }
 inline launched last_of(const queue* at) { return at->ring[at->running % at->length]; }
+// A trap is over when the driver says so to whoever asks. It is asked by a thread of its own, since it may never answer.
+__cuinstr_once void* ask_for_loss(void* data) {
+  const image* of = (const image*)data;
+  driver& cuda = here().cuda;
+  if (cuda.set_context(of->home->handle) == 0) {
+    for (int answer = 600; answer == 0 || answer == 600; answer = cuda.query_stream(of->home->stream)) {
+      if (__atomic_load_n(&here().leaves_at, __ATOMIC_ACQUIRE) != 0) return nullptr;
+      sleep_ns(20000000ull);
+    }
+  }
+  __atomic_store_n(&here().lost, 1, __ATOMIC_RELEASE);
+  return nullptr;
+}
+__cuinstr_once void await_loss(image* of) {
+  if (here().trapped_at != 0) return;
+  here().trapped_at = now_ns();
+  if (__atomic_load_n(&here().leaves_at, __ATOMIC_ACQUIRE) == 0) begin_thread(ask_for_loss, of);
+}
+// The first thing that a process does at its end.
+__cuinstr_once void note_end(int status, void*) {
+  state& at = here();
+  if (at.process != __cuinstr_c_getpid()) return;
+  at.status = status;
+  __atomic_store_n(&at.leaves_at, now_ns(), __ATOMIC_RELEASE);
+}
+// A process that was stopped comes to its end, even if its driver holds on to it: inside the call that waits for the launch, or at the process's end.
+__cuinstr_once void end_if_held() {
+  state& at = here();
+  if (at.trapped_at == 0) return;
+  const u64 leaves_at = __atomic_load_n(&at.leaves_at, __ATOMIC_ACQUIRE);
+  const bool leaves = leaves_at != 0;
+  if (!leaves && __atomic_load_n(&at.lost, __ATOMIC_ACQUIRE) != 0) return;
+  if (now_ns() - (leaves ? leaves_at : at.trapped_at) < give_back_ns) return;
+  const u32 own = u32(at.status) & 255, status = leaves && own != 0 ? own : 124;
+  text message;
+  message << "cuinstr: error: the driver " << (leaves ? "does not let the process end" : "does not give back the launch that trapped") << ": it ends here with status "
+          << status << "\n";
+  message.write_to(2);
+  __cuinstr_c_fflush(nullptr);
+  __cuinstr_c_exit(int(status));
+}
 __cuinstr_once void tell_record(image* of, queue* at) {
   static stop_record kept;
   kept = here().memory->records[of->index];
@@ -78,6 +121,7 @@ __cuinstr_once void tell_record(image* of, queue* at) {
   ++here().stops;
   of->told = true;
   tell(it);
+  if (!asked().leave) await_loss(of);
   if (it.how == stuck) {
     __cuinstr_c_fflush(nullptr);
     __cuinstr_c_exit(124);
@@ -136,20 +180,24 @@ inline u64 period_ns() {
   const u64 part = shortest / 100;
   return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
 }
+// Which of two launches came first: to the head of their streams, or, between two looks, out of the program's hands.
+inline bool is_older(const queue* a, const queue* b) { return a->began != b->began ? a->began < b->began : last_of(a).order < last_of(b).order; }
 __cuinstr_once void look_at_all() {
   state& at = here();
   const u64 now = now_ns(), passed = now - at.last_look;
   at.last_look = now;
-  u64 oldest = ~0ull;
+  const queue* oldest = nullptr;
   const u32 count = __atomic_load_n(&at.queue_count, __ATOMIC_ACQUIRE);
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
     look(one, now);
-    if (one->runs && one->began < oldest) oldest = one->began;
+    if (one->runs && (oldest == nullptr || is_older(one, oldest))) oldest = one;
   }
   // What the GPU itself stopped comes first.
   for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
     if (!of->works || __atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
+    // A driver that has lost its GPU is left alone.
+    if (of->told && !asked().leave) continue;
     // A thread of the program's own keeps its context.
     void* before = nullptr;
     at.cuda.context(&before);
@@ -162,8 +210,8 @@ __cuinstr_once void look_at_all() {
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
     if (!one->runs) continue;
-    // A launch that began later may still wait for a place on the GPU behind older ones, so only the oldest pay.
-    if (one->began < now && one->began == oldest) one->ran_ns += passed;
+    // A launch that began later may still wait for a place on the GPU behind older ones, so only the oldest pays.
+    if (one == oldest && one->began < now) one->ran_ns += passed;
     const kernel* what = last_of(one).what;
     // The launch's own clock has a start of some ticks.
     if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns + 2 * period_ns() && !one->asked) halt(one);
@@ -173,7 +221,9 @@ __cuinstr_once void* watch(void*) {
   const u64 period = period_ns();
   for (;;) {
     sleep_ns(period);
-    here().watching.take();
+    end_if_held();
+    // At the process's end it is never given back.
+    if (!here().watching.try_for(period)) continue;
     look_at_all();
     here().watching.give();
   }

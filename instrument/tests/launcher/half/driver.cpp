@@ -1,6 +1,7 @@
 // Stands in for the driver and for the CUDA runtime, so that the host half can be tested where there is no GPU. A stream is a queue that a thread works
 // off; kernels are known by their names and do what a rewritten kernel does by docs/ABI.md: `spin` and `deaf` run until they are stopped, `stubborn` for ever,
-// all others for as many milliseconds as their grid has blocks, and `burn` stops by itself for want of fuel.
+// all others for as many milliseconds as their grid has blocks, those that `fill` the GPU one after the other, and `burn` stops by itself for want of
+// fuel. `lost` traps at once, and this driver never gives it back, nor lets the process end.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -80,6 +81,13 @@ Stream& stream_of(void* handle) {
 void* address(uint64_t at) { return reinterpret_cast<void*>(at); }
 uint32_t load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
+// Launches that fill the GPU have their turns.
+std::mutex turns;
+std::condition_variable turn_changed;
+unsigned turns_given, turn;
+bool fills(const std::string& name) { return name.find("fill") != std::string::npos; }
+std::atomic<bool> lost;
+
 void stop(uint64_t site, uint32_t why) {
     struct Record {
         uint32_t claimed, published;
@@ -100,10 +108,15 @@ void stop(uint64_t site, uint32_t why) {
         __atomic_store_n(&record->published, launch, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&flag, launch, __ATOMIC_RELEASE);
-    if (control.action == 0) sticky = 719;
+    if (control.action == 0 && !lost) sticky = 719;
 }
 void run(const std::string& name, unsigned blocks) {
     if (sticky != 0) return;
+    if (name.find("lost") != std::string::npos) {
+        lost = true;
+        stop(sites["spin"], 2);
+        for (;;) pause();
+    }
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(blocks);
     const bool forever = name.find("spin") != std::string::npos || name.find("stubborn") != std::string::npos || name.find("deaf") != std::string::npos;
     if (name.find("burn") != std::string::npos) return stop(sites["burn"], 4);
@@ -123,8 +136,24 @@ void run(const std::string& name, unsigned blocks) {
 int enqueue(const void* what, Dim grid, void* stream) {
     if (sticky != 0) return sticky;
     const Kernel kernel = kernels[what];
-    stream_of(stream).add([=] { run(kernel.name, grid.x); });
+    if (!fills(kernel.name)) {
+        stream_of(stream).add([=] { run(kernel.name, grid.x); });
+        return 0;
+    }
+    const unsigned mine = turns_given++;
+    stream_of(stream).add([=] {
+        std::unique_lock<std::mutex> held(turns);
+        turn_changed.wait(held, [=] { return turn == mine; });
+        held.unlock();
+        run(kernel.name, grid.x);
+        held.lock();
+        ++turn;
+        turn_changed.notify_all();
+    });
     return 0;
+}
+__attribute__((destructor)) void end() {
+    while (lost) pause();
 }
 }  // namespace
 

@@ -17,6 +17,9 @@ __global__ void burn(int* gate) {
 __global__ void deaf() {}
 __global__ void stubborn() {}
 __global__ void sleeps() {}
+__global__ void lost() {}
+__global__ void fills() {}
+__global__ void fills_too() {}
 
 extern "C" unsigned long long cuinstr_stopped_launches();
 
@@ -31,9 +34,15 @@ int main(int count, char** words) {
             case 'd': deaf<<<1, 1>>>(); break;
             case 'm': sleeps<<<(unsigned)std::atoi(words[word] + 1), 1>>>(); break;
             case 'o': sleeps<<<(unsigned)std::atoi(words[word] + 1), 1, 0, other>>>(); break;
+            case 'l': lost<<<1, 1>>>(); break;
+            case 'F': fills<<<(unsigned)std::atoi(words[word] + 1), 1>>>(); break;
+            case 'G': fills_too<<<(unsigned)std::atoi(words[word] + 1), 1, 0, other>>>(); break;
             case 'w': std::printf("waited: %d\n", (int)cudaDeviceSynchronize()); break;
             case 'W': std::printf("waited: %d\n", (int)cudaStreamSynchronize(other)); break;
             case 'a': std::printf("stopped: %llu\n", cuinstr_stopped_launches()); break;
+            case 'L':
+                while (cuinstr_stopped_launches() == 0) usleep(1000);
+                break;
             case 'x': std::exit(std::atoi(words[word] + 1));
             case 'p': {
                 void* none[1] = {};
