@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Version of the journal's format.
 pub const VERSION: u32 = 1;
 
+/// How a head's line begins.
+const HEAD_BEGINS: &[u8] = b"{\"journal\":";
+
 /// The first line of a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -83,12 +86,21 @@ impl Journal {
     pub(crate) fn open(path: &Path, fingerprint: &str) -> Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(Error::file(path))?;
         let refused = |what: &str| Error::Journal { path: path.to_owned(), what: what.into() };
+        // Of a device there may be no end.
+        if !file.metadata().map_err(Error::file(path))?.is_file() {
+            return Err(refused("it is no regular file, and a journal is read again: name another one"));
+        }
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| refused("another evaluator is writing it: wait for that one, or name another file"))?;
         let mut text = Vec::new();
         let mut reader = &file;
         reader.seek(SeekFrom::Start(0)).and_then(|_| reader.read_to_end(&mut text)).map_err(Error::file(path))?;
         let (head, judgements, whole) = parse(path, &text)?;
+        // A first line that was cut off is dropped only if it is one of ours.
+        let is_ours = text.iter().zip(HEAD_BEGINS).all(|(theirs, ours)| theirs == ours);
+        if head.is_none() && !is_ours {
+            return Err(refused("it is no journal: name another file"));
+        }
         if head.as_ref().is_some_and(|head| head.fingerprint != fingerprint) {
             return Err(refused(
                 "it is of another evaluation (specification, reference, data or way of limiting differ): name another file, or remove it",
@@ -204,6 +216,11 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\": 1}\n");
         std::fs::write(&path, serde_json::to_string(&head("f")).unwrap().replace("\"journal\":1", "\"journal\":9") + "\n").unwrap();
         assert!(said("f").contains("version 9"));
+        std::fs::write(&path, "no line at all").unwrap();
+        assert!(said("f").contains("it is no journal"), "{}", said("f"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"no line at all");
+        let endless = Journal::open(Path::new("/dev/zero"), "f").unwrap_err().to_string();
+        assert!(endless.contains("it is no regular file"), "{endless}");
     }
 
     #[test]

@@ -147,6 +147,11 @@ struct WideInteger {
     bits: u64,
 }
 
+/// Whether the tokens name an integer type of at least 32 bits.
+pub(crate) fn is_wide_integer(context: &Context, range: &Range<usize>) -> bool {
+    wide_integer(context, range).is_some()
+}
+
 /// The integer type of at least 32 bits that the tokens name.
 fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> {
     let mut signed = true;

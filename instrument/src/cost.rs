@@ -5,14 +5,19 @@ use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
 use crate::options::{Options, Polls};
+use crate::poll::MOST_PACE;
 use crate::read_only::Context;
 use crate::statement::Body;
+use crate::tile::Tile;
 use crate::token::Kind;
 use crate::{asm, bound};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 8192;
+
+/// Tokens that a loop over something shared may take in all where a block has one thread: an allowance at its largest.
+const SHARED: u64 = 16 << MOST_PACE;
 
 /// Most words of a loop that are counted.
 const MOST_WORDS: usize = 1024;
@@ -63,6 +68,8 @@ pub(crate) struct Cost {
     words: u64,
     /// At most so many trips, if it is.
     pub(crate) left_alone: Option<u64>,
+    /// Whether it shares something small among the threads of a block, as far as the text tells.
+    pub(crate) shares: bool,
 }
 
 impl Cost {
@@ -77,11 +84,11 @@ impl Cost {
     }
 }
 
-/// What each loop of a body costs, in the same order; of some the compiler may know the trips.
-pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool]) -> Vec<Cost> {
+/// What each loop of a body costs, in the same order; of some the compiler may know the trips, and some share something small.
+pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
-    let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None }; body.loops.len()];
+    let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false }; body.loops.len()];
     let memory = Memory::of(context, body);
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
@@ -98,7 +105,7 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
                 tokens += match costs[nested].left_alone {
                     Some(trips) => trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE),
                     // What is counted with its nest is added where the weight is spelled.
-                    None if may_be_known[nested] => {
+                    None if may_be_known[nested] || costs[nested].shares => {
                         folds = true;
                         1
                     }
@@ -137,6 +144,10 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
             costs[index].left_alone = fits.then_some(trips);
         }
+        // A loop around it whose trips the compiler may know needs a weight that it knows.
+        let around = || std::iter::successors(loop_.outer, |outer| body.loops[*outer].outer);
+        let alone = leave && !folds && inner.len() < MOST_INNER && !around().any(|outer| may_be_known[outer]);
+        costs[index].shares = alone && tiles[index].as_ref().is_some_and(|tile| tile.trips.saturating_mul(tokens) <= SHARED);
     }
     costs
 }

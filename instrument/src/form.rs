@@ -2,14 +2,15 @@
 
 use crate::cost::{self, Cost};
 use crate::invariant::Home;
-use crate::nest::Extent;
+use crate::nest::{self, Extent, Inner};
 use crate::options::{Options, Polls};
 use crate::read_only::{self, Context};
 use crate::statement::{Loop, LoopKind};
 use crate::strip::{self, Strip};
+use crate::tile::{self, Tile};
 use crate::token::Kind;
 use crate::unroll::{self, Unroll};
-use crate::{induction, nest, place};
+use crate::{induction, place};
 use std::ops::Range;
 
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
@@ -33,6 +34,8 @@ pub(crate) enum Shape {
     Chunk(Chunk, Unroll),
     /// Each iteration is counted from where the loop's nest is entered, and pays only when many have run.
     Foldable(Nest),
+    /// The user's own, if the compiler finds that it shares something small; else the allowance is counted down in each iteration.
+    Shared(Tile),
     /// The allowance is counted down in each iteration.
     CountDown,
 }
@@ -74,7 +77,10 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
     let few = body.loops.len() <= MOST_LOOPS;
     let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| few && nest::may_be_known(&homes[loop_.scope], loop_)).collect();
-    let costs = cost::of_loops(context, options, body, &may_be_known);
+    let is_asked = |home: &Home| few && options.polls == Polls::Amortised && !home.host_too && context.fragment.of_macro.is_none();
+    let tile = |home: &Home, loop_: &Loop| if is_asked(home) { tile::of_loop(home, loop_) } else { None };
+    let tiles: Vec<Option<Tile>> = body.loops.iter().map(|loop_| tile(&homes[loop_.scope], loop_)).collect();
+    let costs = cost::of_loops(context, options, body, &may_be_known, &tiles);
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
@@ -85,7 +91,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
             (None, _) => None,
         };
         let known = Known { cost: costs[index], is_open: !may_be_known[index], nest };
-        let shape = better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown);
+        let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
+        let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
             && costs[index].left_alone.is_none()
         {
@@ -93,16 +100,16 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         }
         shapes.push(shape);
     }
-    let nest_of = |index: usize| match &shapes[index] {
-        Shape::Foldable(nest) if costs[index].left_alone.is_none() => Some(*nest),
+    let inner_of = |index: usize| match &shapes[index] {
+        Shape::Foldable(nest) if costs[index].left_alone.is_none() => Some(Inner::Nest(*nest)),
+        Shape::Shared(tile) => Some(Inner::Tile(tile)),
         _ => None,
     };
     let weights: Vec<String> =
-        body.loops.iter().enumerate().map(|(index, loop_)| nest::weight(&homes[loop_.scope], index, &costs, &nest_of)).collect();
-    let extent_of = |index: usize| {
-        nest_of(index)?;
-        let loop_ = &body.loops[index];
-        nest::extent(&homes[loop_.scope], loop_)
+        body.loops.iter().enumerate().map(|(index, loop_)| nest::weight(&homes[loop_.scope], index, &costs, &inner_of)).collect();
+    let extent_of = |index: usize| match inner_of(index)? {
+        Inner::Nest(_) => nest::extent(&homes[body.loops[index].scope], &body.loops[index]),
+        Inner::Tile(_) => None,
     };
     let extents: Vec<Option<Extent>> = (0..body.loops.len()).map(extent_of).collect();
     let decided = shapes.into_iter().zip(costs).zip(weights).zip(extents);

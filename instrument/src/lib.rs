@@ -43,6 +43,7 @@ mod run_time;
 pub mod site;
 mod statement;
 mod strip;
+mod tile;
 mod token;
 mod tree;
 mod unroll;

@@ -94,6 +94,7 @@ const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNE
 
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
+#[cfg(feature = "launcher")]
 pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, Option<Space>> {
     let lexed = lex(source, 0..source.len(), false);
     let macros = Macros::read(source, &lexed, options);

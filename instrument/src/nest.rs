@@ -16,6 +16,7 @@ use crate::invariant::Home;
 use crate::poll::NEST;
 use crate::statement::{Loop, LoopKind};
 use crate::strip;
+use crate::tile::Tile;
 use crate::token::Kind;
 use crate::{bound, declaration};
 use std::fmt::Write as _;
@@ -141,38 +142,72 @@ pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
     (2..=UNROLLED_TRIPS).contains(&trips) && trips * cost.words() <= UNROLLED_WORDS
 }
 
-/// What an iteration of a loop takes from the allowance, as text: its own weight and that of the nests inside it, which pay nothing.
-pub(crate) fn weight(home: &Home, index: usize, costs: &[Cost], nest_of: &dyn Fn(usize) -> Option<Nest>) -> String {
+/// A loop that pays nothing itself where the compiler knows enough of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Inner<'a> {
+    Nest(Nest),
+    Tile(&'a Tile),
+}
+
+/// What an iteration of a loop takes from the allowance, as text: its own weight and that of the loops inside it which pay nothing.
+pub(crate) fn weight<'a>(home: &Home, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> String {
     let own = costs[index].weight();
-    let mut more = String::new();
     // What is in the same count has counted itself.
-    let counted = nest_of(index).map(|nest| nest.index);
-    let counts_itself = |nest: Nest| nest.begins.is_none() && Some(nest.index) == counted;
-    inner(home, index, costs, &|nested| nest_of(nested).is_some_and(|nest| !counts_itself(nest)), &mut more, index);
-    if more.is_empty() {
+    let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
+    let paid = |nested: usize| {
+        inner_of(nested).filter(|inner| !matches!(inner, Inner::Nest(nest) if nest.begins.is_none() && Some(nest.index) == counted))
+    };
+    let mut more = Weight { home, costs, inner_of: &paid, outermost: &home.body.loops[index], text: String::new(), shares: false };
+    more.add(index);
+    let (weigh, most) = if more.shares { ("__cuinstr_weigh_shares", "__cuinstr_most") } else { ("__cuinstr_weigh", "__cuinstr_nest") };
+    let text = more.text;
+    if text.is_empty() {
         format!("{own}u")
-    } else if more.len() > MOST_TEXT {
-        "__cuinstr_nest".to_owned()
+    } else if text.len() > MOST_TEXT {
+        most.to_owned()
     } else {
-        format!("__cuinstr_weigh({own}u{more})")
+        format!("{weigh}({own}u{text})")
     }
 }
 
-/// Adds what the nests inside a loop weigh; the names in it are to mean in the header of the loop `outermost` what they mean where they stand.
-fn inner(home: &Home, index: usize, costs: &[Cost], is_foldable: &dyn Fn(usize) -> bool, text: &mut String, outermost: usize) {
-    let loops = &home.body.loops;
-    let of_this = (index + 1..loops.len()).take_while(|at| loops[*at].keyword <= loops[index].end.unwrap_or(usize::MAX));
-    for nested in of_this.filter(|at| loops[*at].outer == Some(index) && is_foldable(*at)) {
-        if text.len() > MOST_TEXT {
-            return;
+/// What the loops inside a loop weigh; the names in it are to mean in the header of the loop `outermost` what they mean where they stand.
+struct Weight<'a, 'b> {
+    home: &'a Home<'a>,
+    costs: &'a [Cost],
+    inner_of: &'a dyn Fn(usize) -> Option<Inner<'b>>,
+    outermost: &'a Loop,
+    text: String,
+    /// Whether threads share one of them: then it is known at run time only, and may be more.
+    shares: bool,
+}
+
+impl Weight<'_, '_> {
+    fn add(&mut self, index: usize) {
+        let loops = &self.home.body.loops;
+        let of_this = (index + 1..loops.len()).take_while(|at| loops[*at].keyword <= loops[index].end.unwrap_or(usize::MAX));
+        for nested in of_this.filter(|at| loops[*at].outer == Some(index)) {
+            if self.text.len() > MOST_TEXT {
+                return;
+            }
+            let weight = self.costs[nested].weight();
+            match (self.inner_of)(nested) {
+                None => continue,
+                Some(Inner::Tile(Tile { trips, by_block, step, .. })) => {
+                    self.shares = true;
+                    let trips = if *by_block { format!("__cuinstr_share({trips}u, {step})") } else { format!("{trips}ull") };
+                    let _ = write!(self.text, " + {trips} * ({weight}ull");
+                }
+                Some(Inner::Nest(_)) => {
+                    let Some(trips) = trips(self.home, &loops[nested], self.outermost) else {
+                        self.text.push_str(" + __cuinstr_nest");
+                        continue;
+                    };
+                    let _ = write!(self.text, " + {trips} * (unsigned long long)({weight}u");
+                }
+            }
+            self.add(nested);
+            self.text.push(')');
         }
-        let Some(trips) = trips(home, &loops[nested], &loops[outermost]) else {
-            text.push_str(" + __cuinstr_nest");
-            continue;
-        };
-        let _ = write!(text, " + {trips} * (unsigned long long)({}u", costs[nested].weight());
-        inner(home, nested, costs, is_foldable, text, outermost);
-        text.push(')');
     }
 }
 

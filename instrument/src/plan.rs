@@ -474,6 +474,8 @@ impl Planner<'_> {
                 self.insert(at, false, poll::nest_begins(nest.index));
             }
             owner.spelling.in_nest(nest, extent.as_ref(), site, weight)
+        } else if let Shape::Shared(tile) = shape {
+            Spelling::of_share(tile, site, weight)
         } else {
             owner.spelling.repeat(site, weight)
         };

@@ -7,6 +7,7 @@ use crate::options::{PollGap, Polls};
 use crate::site::Form;
 use crate::statement::{Loop, LoopKind};
 use crate::strip::Strip;
+use crate::tile::{self, Tile};
 use crate::unroll::Unroll;
 use std::fmt::Write as _;
 
@@ -71,6 +72,17 @@ impl Spelling {
         format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
     }
 
+    /// The poll of a loop over a block's share of something that is probably small.
+    pub(crate) fn of_share(tile: &Tile, site: u64, weight: &str) -> String {
+        let Tile { bound, step, by_block, .. } = tile;
+        let (is_constant, step) = if *by_block {
+            (format!("__cuinstr_settled({bound})"), "1".to_owned())
+        } else {
+            (format!("__cuinstr_settled({bound}) && __cuinstr_settled({step})"), format!("({step})"))
+        };
+        format!("__cuinstr_tick_share({is_constant}, ({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
+    }
+
     /// How a loop's poll appears in the site map.
     pub(crate) fn form(self) -> Form {
         match self.polls {
@@ -84,7 +96,7 @@ impl Spelling {
         match shape {
             Shape::Strip(..) => Form::Strip,
             Shape::Chunk(..) => Form::Chunk,
-            Shape::Foldable(_) => Form::Foldable,
+            Shape::Foldable(_) | Shape::Shared(_) => Form::Foldable,
             Shape::CountDown => self.form(),
         }
     }
@@ -110,9 +122,9 @@ impl Spelling {
             text.push_str(if self.host_too {
                 " unsigned int __cuinstr_left = __cuinstr_chunk;"
             } else if opening.kernel.is_some() {
-                " __cuinstr_allowance __cuinstr_left(__cuinstr_phase());"
+                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace, __cuinstr_phase());"
             } else {
-                " __cuinstr_allowance __cuinstr_left;"
+                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace);"
             });
         }
         for index in 0..opening.nests {
@@ -188,7 +200,7 @@ pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: &str, index: usize, si
     match shape {
         Shape::Strip(form, unroll) => Some(strip(form, loop_, unroll, weight, index, site)),
         Shape::Chunk(chunk, unroll) => Some(chunked(*chunk, loop_, unroll, weight, index, site)),
-        Shape::Foldable(_) | Shape::CountDown => None,
+        Shape::Foldable(_) | Shape::Shared(_) | Shape::CountDown => None,
     }
 }
 
@@ -239,7 +251,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let (turns_now, asked) = if strip.constants.is_empty() {
         (format!("__cuinstr_{name}<{values}>(__cuinstr_left, {shift}, {three})"), String::new())
     } else {
-        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__builtin_constant_p({name})")).collect();
+        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__cuinstr_constant({name})")).collect();
         let known = format!("<{values}, {}>", constants.join(" && "));
         let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
         (format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"), asked)

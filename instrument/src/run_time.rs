@@ -66,7 +66,7 @@ impl Home<'_> {
     }
 
     /// The tokens of a local variable's first value, if it has no other.
-    fn first_value(&self, name: &[u8]) -> Option<Range<usize>> {
+    pub(crate) fn first_value(&self, name: &[u8]) -> Option<Range<usize>> {
         let (fragment, source) = (self.context.fragment, self.context.source);
         let mut found = None;
         for at in self.open.max(self.range.start)..self.range.end {

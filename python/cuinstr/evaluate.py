@@ -221,6 +221,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         baseline = (asked.baseline == "timeouts", asked.baseline_most, asked.baseline_at_a_time)
     bar = _Bar(sys.stderr) if sys.stderr.isatty() and not asked.no_progress else None
     try:
+        if asked.json is not None:
+            # What can't be written is said before the work, not behind it.
+            with open(asked.json, "a", encoding="utf-8"):
+                pass
         summary = _run(
             asked.spec,
             asked.candidates,
@@ -246,8 +250,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bar.end()
     print(summary, end="")
     if asked.json is not None:
-        with open(asked.json, "w", encoding="utf-8") as file:
-            file.write(summary.json() + "\n")
+        try:
+            with open(asked.json, "w", encoding="utf-8") as file:
+                file.write(summary.json() + "\n")
+        except OSError as error:
+            print(f"cuinstr.evaluate: the summary is not written: {error}", file=sys.stderr)
+            return 1
     if summary.error is not None:
         if not isinstance(summary.error, KeyboardInterrupt):
             raise summary.error

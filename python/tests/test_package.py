@@ -315,6 +315,13 @@ class Evaluating(unittest.TestCase):
         done = self.run_it(str(self.folder / "candidates"), *more)
         self.assertIn("0 judged in 0.0 s; 3 known from the journal", done.stdout)
 
+    def test_what_can_not_be_written_is_said_before_the_work(self) -> None:
+        summary = self.folder / "no" / "such" / "folder.json"
+        done = self.run_it("--mutants", "2", "--compile-only", "80", "--json", str(summary))
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn(str(summary), done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
     def test_ctrl_c_stops_it_and_the_same_command_goes_on(self) -> None:
         self.needs_nvrtc()
         journal = self.folder / "journal.jsonl"

@@ -1,7 +1,9 @@
 //! The parent's side of a worker against children that behave, crash, stall, answer rubbish, answer too much, and close their pipe; and a real
 //! worker's side against parents that go. None of this needs a GPU.
 //!
-//! The fake child is this program again. It speaks the protocol by hand, from what is written here alone.
+//! The fake child is this program again. It speaks the protocol by hand, from what is written here and in `fake` alone.
+
+mod fake;
 
 use cuinstr_runtime::control::{SITE_SLOTS, SiteCount, StopRecord};
 use cuinstr_runtime::cudarc::driver::LaunchConfig;
@@ -9,12 +11,13 @@ use cuinstr_runtime::report::Launched;
 use cuinstr_runtime::sources::NoSources;
 use cuinstr_runtime::worker::{Builder, Fault, RemoteKernel, RemoteRunning, Restore, Worker};
 use cuinstr_runtime::{Cause, Error, Outcome, Report, Tier};
+use fake::{Pipe, greeting};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -73,27 +76,27 @@ fn main() -> ExitCode {
 // The fake child.
 
 struct Fake {
-    stream: UnixStream,
+    pipe: Pipe,
     buffers: HashMap<u64, Vec<u8>>,
     modules: HashMap<u64, Vec<u8>>,
 }
 
 /// A child that speaks through standard input. Unless its behaviour says otherwise it is a worker whose kernels do what their names say.
 fn fake(behaviour: &str) {
-    let mut stream = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().expect("standard input"));
+    let mut pipe = Pipe::of_standard_input();
     match behaviour {
         "silent" => thread::sleep(LONG),
         "chatty" => {
-            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it fits the pipe");
+            pipe.write(b"HTTP/1.1 400 Bad Request\r\n\r\n");
             thread::sleep(LONG);
         }
         "dead" => std::process::exit(3),
         "closed" => {
-            stream.shutdown(std::net::Shutdown::Both).expect("a pipe");
+            pipe.0.shutdown(std::net::Shutdown::Both).expect("a pipe");
             thread::sleep(LONG);
         }
         "older" => {
-            stream.write_all(&greeting(77, 5)).expect("it fits the pipe");
+            pipe.greet(77, 5);
             thread::sleep(LONG);
         }
         "starter" => {
@@ -101,101 +104,52 @@ fn fake(behaviour: &str) {
             println!("{error}");
         }
         _ => {
-            stream.write_all(&greeting(1, 1)).expect("it fits the pipe");
-            let mut theirs = [0; 16];
-            if stream.read_exact(&mut theirs).is_err() {
-                // The parent no longer wants a spare.
-                return;
+            pipe.greet(1, 1);
+            if pipe.is_greeted() {
+                Fake { pipe, buffers: HashMap::new(), modules: HashMap::new() }.serve();
             }
-            Fake { stream, buffers: HashMap::new(), modules: HashMap::new() }.serve();
         }
     }
-}
-
-fn greeting(protocol: u32, abi: u32) -> Vec<u8> {
-    let mut bytes = b"cuinstrW".to_vec();
-    bytes.extend(protocol.to_le_bytes());
-    bytes.extend(abi.to_le_bytes());
-    bytes
 }
 
 impl Fake {
-    fn hear(&mut self) -> Option<(Value, Vec<u8>)> {
-        let mut head = [0; 12];
-        self.stream.read_exact(&mut head).ok()?;
-        let [a, b, c, d, rest @ ..] = head;
-        let mut text = vec![0; u32::from_le_bytes([a, b, c, d]) as usize];
-        self.stream.read_exact(&mut text).ok()?;
-        let mut payload = vec![0; u64::from_le_bytes(rest) as usize];
-        self.stream.read_exact(&mut payload).ok()?;
-        Some((serde_json::from_slice(&text).expect("JSON"), payload))
-    }
-
-    fn say(&mut self, message: &Value, payload: &[u8]) {
-        self.frame(message, payload.len() as u64);
-        self.write(payload);
-    }
-
-    fn frame(&mut self, message: &Value, payload: u64) {
-        let text = message.to_string();
-        let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
-        bytes.extend(payload.to_le_bytes());
-        bytes.extend(text.as_bytes());
-        self.write(&bytes);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if self.stream.write_all(bytes).is_err() {
-            // The parent has gone, or closed the pipe before it kills.
-            std::process::exit(0);
-        }
-    }
-
-    fn done(&mut self, serial: &Value, answer: &Value, payload: &[u8]) {
-        self.say(&json!({ "done": { "serial": serial, "answer": answer } }), payload);
-    }
-
-    fn ended(&mut self, launch: &Value, end: &Value) {
-        self.say(&json!({ "ended": { "launch": launch, "end": end } }), &[]);
-    }
-
     fn serve(mut self) {
-        while let Some((request, payload)) = self.hear() {
+        while let Some((request, payload)) = self.pipe.hear() {
             let serial = &request["serial"];
             let (task, about) = request["task"].as_object().and_then(|task| task.iter().next()).expect("one task");
             let id = |name: &str| about[name].as_u64().expect("a number");
             match task.as_str() {
-                "open" => self.done(serial, &json!({ "ready": { "device": "a fake", "arch": 90 } }), &[]),
+                "open" => self.pipe.done(serial, &json!({ "ready": { "device": "a fake", "arch": 90 } }), &[]),
                 "load" if payload == b"bad" => {
                     let fault = json!({ "call": "cuModuleLoadData", "code": 218, "name": "CUDA_ERROR_INVALID_PTX" });
                     let refusal = json!({ "module": { "fault": fault, "log": "line 3" } });
-                    self.say(&json!({ "refused": { "serial": serial, "refusal": refusal } }), &[]);
+                    self.pipe.refused(serial, &refusal);
                 }
                 "load" => {
                     self.modules.insert(id("module"), payload);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
-                "find" => self.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
+                "find" => self.pipe.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
                 "blank" => {
                     self.buffers.insert(id("buffer"), vec![0; id("bytes") as usize]);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "fill" => {
                     self.buffers.insert(id("buffer"), payload);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "write" => {
                     let (buffer, offset) = (id("buffer"), id("offset") as usize);
                     self.buffers.get_mut(&buffer).expect("a buffer")[offset..offset + payload.len()].copy_from_slice(&payload);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "read" => {
                     let (from, bytes) = (id("offset") as usize, id("bytes") as usize);
                     let contents = self.buffers[&id("buffer")][from..from + bytes].to_vec();
-                    self.done(serial, &json!("bytes"), &contents);
+                    self.pipe.done(serial, &json!("bytes"), &contents);
                 }
                 "start" => self.start(serial, about),
-                "cancel" => self.ended(&about["launch"], &stopped("cancelled")),
+                "cancel" => self.pipe.ended(&about["launch"], &stopped("cancelled")),
                 "forget" => {
                     for buffer in about["buffers"].as_array().expect("numbers") {
                         self.buffers.remove(&buffer.as_u64().expect("a number"));
@@ -213,13 +167,13 @@ impl Fake {
         match kernel {
             "dies" => std::process::exit(4),
             "stalls" => thread::sleep(LONG),
-            "babbles" => self.write(&[0xee; 4096]),
-            "floods" => self.frame(&json!({ "done": { "serial": serial, "answer": "nothing" } }), 1 << 40),
-            "answers others" => self.done(&json!(serial.as_u64().expect("a number") + 7), &json!("nothing"), &[]),
-            "ends others" => self.ended(&json!(12345), &completed()),
+            "babbles" => self.pipe.write(&[0xee; 4096]),
+            "floods" => self.pipe.frame(&json!({ "done": { "serial": serial, "answer": "nothing" } }), 1 << 40),
+            "answers others" => self.pipe.done(&json!(serial.as_u64().expect("a number") + 7), &json!("nothing"), &[]),
+            "ends others" => self.pipe.ended(&json!(12345), &completed()),
             _ => {}
         }
-        self.done(serial, &json!("nothing"), &[]);
+        self.pipe.done(serial, &json!("nothing"), &[]);
         match kernel {
             "adds one" => {
                 for argument in order["arguments"].as_array().expect("arguments") {
@@ -227,21 +181,21 @@ impl Fake {
                         self.buffers.get_mut(&buffer).expect("a buffer").iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
                     }
                 }
-                self.ended(launch, &completed());
+                self.pipe.ended(launch, &completed());
             }
-            "leaves" => self.ended(launch, &stopped("deadline")),
-            "stays" => self.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": report() } })),
+            "leaves" => self.pipe.ended(launch, &stopped("deadline")),
+            "stays" => self.pipe.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": report() } })),
             "faults" => {
                 let fault = json!({ "call": "cuEventQuery", "code": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS" });
-                self.ended(launch, &json!({ "faulted": { "fault": fault } }));
+                self.pipe.ended(launch, &json!({ "faulted": { "fault": fault } }));
             }
             "faults late" => {
                 thread::sleep(BRIEF);
                 let fault = json!({ "call": "cuEventQuery", "code": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS" });
-                self.ended(launch, &json!({ "faulted": { "fault": fault } }));
+                self.pipe.ended(launch, &json!({ "faulted": { "fault": fault } }));
             }
             "is deaf" => {
-                self.ended(launch, &completed());
+                self.pipe.ended(launch, &completed());
                 thread::sleep(LONG);
             }
             // "waits" and "is mute" say no more.

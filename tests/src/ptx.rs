@@ -85,23 +85,62 @@ pub fn cycles(ptx: &str) -> Vec<Cycle> {
 /// the statement on; how far a loop counts is not asked.
 #[must_use]
 pub fn guards_alone(ptx: &str, guard: &str) -> Vec<bool> {
-    let module = Module::parse(ptx);
+    let (module, guards) = Module::with_guards(ptx, guard);
     let edges = module.edges();
-    let is_guard = |at: usize| module.statements[at].text.contains(guard);
-    let comes_back = |start: usize| {
+    guards.iter().map(|at| comes_back(&edges, *at, |other| guards.contains(&other))).collect()
+}
+
+/// The same for all statements of that text together that `group` names by their numbers: whether a cycle passes one of these, and none of
+/// the others.
+#[must_use]
+pub fn guards_alone_together(ptx: &str, guard: &str, group: &[usize]) -> bool {
+    let (module, guards) = Module::with_guards(ptx, guard);
+    let edges = module.edges();
+    let others: BTreeSet<usize> = guards.iter().enumerate().filter(|(number, _)| !group.contains(number)).map(|(_, at)| *at).collect();
+    group.iter().any(|number| comes_back(&edges, guards[*number], |other| others.contains(&other)))
+}
+
+/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a call on a way on from it, before
+/// another strong load of 32 bits; none if there are several, or no such number.
+#[must_use]
+pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
+    let (module, guards) = Module::with_guards(ptx, guard);
+    let edges = module.edges();
+    let site = |start: usize| {
+        let mut found: BTreeSet<i64> = BTreeSet::new();
         let mut seen = vec![false; edges.len()];
         let mut work = edges[start].clone();
         while let Some(at) = work.pop() {
-            if at == start {
-                return true;
+            let text = &module.statements[at].text;
+            let is_next = text.contains("ld.relaxed") && text.contains(".u32");
+            if is_next || std::mem::replace(&mut seen[at], true) {
+                continue;
             }
-            if !is_guard(at) && !std::mem::replace(&mut seen[at], true) {
-                work.extend(&edges[at]);
+            let handed =
+                text.trim_start().strip_prefix("st.param.b64").and_then(|rest| rest.rsplit(',').next()?.trim().parse::<i64>().ok());
+            match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
+                Some(number) => _ = found.insert(number),
+                None => work.extend(&edges[at]),
             }
         }
-        false
+        found.first().copied().filter(|_| found.len() == 1)
     };
-    (0..edges.len()).filter(|at| is_guard(*at)).map(comes_back).collect()
+    guards.iter().map(|at| site(*at)).collect()
+}
+
+/// Whether control comes from a statement back to it without passing one that stops it.
+fn comes_back(edges: &[Vec<usize>], start: usize, stops: impl Fn(usize) -> bool) -> bool {
+    let mut seen = vec![false; edges.len()];
+    let mut work = edges[start].clone();
+    while let Some(at) = work.pop() {
+        if at == start {
+            return true;
+        }
+        if !stops(at) && !std::mem::replace(&mut seen[at], true) {
+            work.extend(&edges[at]);
+        }
+    }
+    false
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +164,13 @@ struct Statement {
 }
 
 impl Module {
+    /// The module, and the statements that hold a text.
+    fn with_guards(ptx: &str, guard: &str) -> (Self, Vec<usize>) {
+        let module = Self::parse(ptx);
+        let guards = (0..module.statements.len()).filter(|at| module.statements[*at].text.contains(guard)).collect();
+        (module, guards)
+    }
+
     fn parse(ptx: &str) -> Self {
         let mut module = Self::default();
         let text = flow_only(ptx);

@@ -2,6 +2,9 @@
 //! second kernels say. Verdicts, journals, SIGKILL half way, stopping, repeating. Without nvcc, beside which NVRTC lies, each test shows as ignored
 //! with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+#[path = "../../runtime/tests/fake/mod.rs"]
+mod fake;
+
 use cuinstr_abi::control::{SITE_SLOTS, SiteCount, StopRecord};
 use cuinstr_evaluate::{Candidate, Event, Program, Settings, Spec, Summary, Verdict, evaluate, journal};
 use cuinstr_runtime::Report;
@@ -11,14 +14,12 @@ use cuinstr_runtime::sources::NoSources;
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require::required;
 use cuinstr_tests::unit::Nvrtc;
+use fake::Pipe;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::io::{Read, Write};
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::thread;
@@ -369,93 +370,59 @@ fn no_gpu(nvrtc: &Nvrtc) -> Result<(), String> {
     check(["install NVIDIA's driver", "there is no GPU 4096", "update the driver"].iter().any(|part| said.contains(part)), said)
 }
 
-// The fake worker: it speaks the protocol of `runtime/src/worker/wire.rs` by hand.
+// The fake worker.
 
 struct Fake {
-    stream: UnixStream,
+    pipe: Pipe,
     buffers: HashMap<u64, Vec<u8>>,
     modules: HashMap<u64, Vec<u8>>,
     launches: usize,
 }
 
 fn fake() {
-    let mut stream = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().expect("standard input"));
-    let mut greeting = b"cuinstrW".to_vec();
-    greeting.extend(1_u32.to_le_bytes());
-    greeting.extend(1_u32.to_le_bytes());
-    stream.write_all(&greeting).expect("it fits the pipe");
-    let mut theirs = [0; 16];
-    if stream.read_exact(&mut theirs).is_ok() {
-        Fake { stream, buffers: HashMap::new(), modules: HashMap::new(), launches: 0 }.serve();
+    let mut pipe = Pipe::of_standard_input();
+    pipe.greet(1, 1);
+    if pipe.is_greeted() {
+        Fake { pipe, buffers: HashMap::new(), modules: HashMap::new(), launches: 0 }.serve();
     }
 }
 
 impl Fake {
-    fn hear(&mut self) -> Option<(Value, Vec<u8>)> {
-        let mut head = [0; 12];
-        self.stream.read_exact(&mut head).ok()?;
-        let [a, b, c, d, rest @ ..] = head;
-        let mut text = vec![0; u32::from_le_bytes([a, b, c, d]) as usize];
-        self.stream.read_exact(&mut text).ok()?;
-        let mut payload = vec![0; u64::from_le_bytes(rest) as usize];
-        self.stream.read_exact(&mut payload).ok()?;
-        Some((serde_json::from_slice(&text).expect("JSON"), payload))
-    }
-
-    fn say(&mut self, message: &Value, payload: &[u8]) {
-        let text = message.to_string();
-        let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
-        bytes.extend((payload.len() as u64).to_le_bytes());
-        bytes.extend(text.as_bytes());
-        bytes.extend(payload);
-        if self.stream.write_all(&bytes).is_err() {
-            std::process::exit(0);
-        }
-    }
-
-    fn done(&mut self, serial: &Value, answer: &Value, payload: &[u8]) {
-        self.say(&json!({ "done": { "serial": serial, "answer": answer } }), payload);
-    }
-
-    fn ended(&mut self, launch: &Value, end: &Value) {
-        self.say(&json!({ "ended": { "launch": launch, "end": end } }), &[]);
-    }
-
     fn serve(mut self) {
-        while let Some((request, payload)) = self.hear() {
+        while let Some((request, payload)) = self.pipe.hear() {
             let serial = &request["serial"];
             let (task, about) = request["task"].as_object().and_then(|task| task.iter().next()).expect("one task");
             let id = |name: &str| about[name].as_u64().expect("a number");
             match task.as_str() {
-                "open" => self.done(serial, &json!({ "ready": { "device": "a fake", "arch": 80 } }), &[]),
+                "open" => self.pipe.done(serial, &json!({ "ready": { "device": "a fake", "arch": 80 } }), &[]),
                 "load" => {
                     self.modules.insert(id("module"), payload);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "find" if !self.has(id("module"), about["kernel"].as_str().expect("a name")) => {
                     let refusal =
                         json!({ "unknown-kernel": { "asked": about["kernel"], "several": false, "nearest": null, "names": ["sum"] } });
-                    self.say(&json!({ "refused": { "serial": serial, "refusal": refusal } }), &[]);
+                    self.pipe.refused(serial, &refusal);
                 }
-                "find" => self.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
+                "find" => self.pipe.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
                 "blank" => {
                     self.buffers.insert(id("buffer"), vec![0; id("bytes") as usize]);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "write" => {
                     let (buffer, offset) = (id("buffer"), id("offset") as usize);
                     self.buffers.get_mut(&buffer).expect("a buffer")[offset..offset + payload.len()].copy_from_slice(&payload);
-                    self.done(serial, &json!("nothing"), &[]);
+                    self.pipe.done(serial, &json!("nothing"), &[]);
                 }
                 "read" => {
                     let (from, bytes) = (id("offset") as usize, id("bytes") as usize);
                     let contents = self.buffers[&id("buffer")][from..from + bytes].to_vec();
-                    self.done(serial, &json!("bytes"), &contents);
+                    self.pipe.done(serial, &json!("bytes"), &contents);
                 }
                 "start" => self.start(serial, about),
                 "cancel" => {
                     let end = json!({ "stopped": { "why": "cancelled", "latency": 30_000, "report": report(&[]) } });
-                    self.ended(&about["launch"], &end);
+                    self.pipe.ended(&about["launch"], &end);
                 }
                 "forget" => {}
                 other => panic!("{other}"),
@@ -487,22 +454,22 @@ impl Fake {
         }
         if act == "misfit" {
             let refusal = json!({ "arguments": { "kernel": "add", "what": "argument 0 has 8 bytes, but the parameter has 4" } });
-            self.say(&json!({ "refused": { "serial": serial, "refusal": refusal } }), &[]);
+            self.pipe.refused(serial, &refusal);
             return;
         }
-        self.done(serial, &json!("nothing"), &[]);
+        self.pipe.done(serial, &json!("nothing"), &[]);
         let record = report(&self.modules[&module]);
         let fault = json!({ "call": "cuEventQuery", "code": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS" });
         match act.as_str() {
-            "hangs" => self.ended(launch, &json!({ "stopped": { "why": "fuel", "latency": 30_000, "report": record } })),
-            "leaves" => self.ended(launch, &json!({ "stopped": { "why": "cancelled", "latency": 30_000, "report": record } })),
-            "stays" => self.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": record } })),
-            "faults" => self.ended(launch, &json!({ "faulted": { "fault": fault } })),
+            "hangs" => self.pipe.ended(launch, &json!({ "stopped": { "why": "fuel", "latency": 30_000, "report": record } })),
+            "leaves" => self.pipe.ended(launch, &json!({ "stopped": { "why": "cancelled", "latency": 30_000, "report": record } })),
+            "stays" => self.pipe.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": record } })),
+            "faults" => self.pipe.ended(launch, &json!({ "faulted": { "fault": fault } })),
             "waits" => {}
             _ => {
                 self.add(order, &act);
                 let fuel = order["count_fuel"].as_bool().unwrap_or(false).then_some(40);
-                self.ended(launch, &json!({ "completed": { "elapsed": 5000, "late": false, "fuel_used": fuel } }));
+                self.pipe.ended(launch, &json!({ "completed": { "elapsed": 5000, "late": false, "fuel_used": fuel } }));
             }
         }
     }

@@ -56,6 +56,15 @@ extern "C++" {
 // For loops of ours around the user's own, in front of which a pragma to unroll may stand.
 #define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
 #define __cuinstr_rolled _Pragma("unroll 1")
+// Whether the compiler takes a name for a constant. NVRTC and compilers of Microsoft's kind can't be asked: there the user's condition is asked in each iteration of a strip, and
+// a loop over what a block shares asks each time whether its bound is small, which comes to the same if it is no constant after all.
+#if defined(__CUDACC_RTC__) || !defined(__GNUC__)
+#define __cuinstr_constant(...) false
+#define __cuinstr_settled(...) true
+#else
+#define __cuinstr_constant(...) __builtin_constant_p(__VA_ARGS__)
+#define __cuinstr_settled(...) __builtin_constant_p(__VA_ARGS__)
+#endif
 // One definition a program: static where a translation unit is the program, merged by nvlink where it is not.
 #ifdef __CUDACC_RDC__
 #define __cuinstr_shared_definition inline
@@ -258,11 +267,23 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
 __cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
+// Sets the launch's begin if nobody has, and gives back what was there. The word's address is told by the clock, whose highest bit stays
+// zero until the year 2262: else compilers would make it where the kernel begins, and keep two registers for it through each loop.
+__cuinstr_device unsigned long long __cuinstr_claim_start(unsigned long long now) {
+  unsigned long long before;
+  asm volatile(
+      "{\n\t.reg .b64 word, none;\n\tmov.b64 word, cuinstr_control_v1;\n\tshr.u64 none, %1, 63;\n\tadd.u64 word, word, none;\n\t"
+      "atom.global.cas.b64 %0, [word+32], 0, %1;\n\t}"
+      : "=l"(before)
+      : "l"(now)
+      : "memory");
+  return before;
+}
 // The launch begins at the first look at its clock; whoever is first sets it for all.
 __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
   if (start != 0ull) return start;
-  const unsigned long long first = atomicCAS(&cuinstr_control_v1.start_ns, 0ull, now);
+  const unsigned long long first = __cuinstr_claim_start(now);
   if (first != 0ull) return first;
   if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned long long*)&cuinstr_control_v1.host_record->start_ns = now;
   return now;

@@ -123,7 +123,8 @@ __cuinstr_device void __cuinstr_begin() {
   *__cuinstr_tank() = __cuinstr_full_tank();
 #endif
 }
-// When the launch begins: one thread of a block can tell, and one of the grid where blocks are short.
+// When the launch begins: one thread of the grid's first blocks can tell, and one of the grid where blocks are short. Should others run
+// before them, the first to look at the clock will have told.
 __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
   if ((threadIdx.x | threadIdx.y | threadIdx.z | others) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
@@ -177,7 +178,7 @@ struct __cuinstr_kernel {
     // Read first and looked at last: what else there is to read is then waited for at the same time.
     const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
     __cuinstr_begin();
-    __cuinstr_begin_clock(0u);
+    __cuinstr_begin_clock(blockIdx.x);
     if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
   }
   __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }

@@ -1,11 +1,16 @@
 // What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
-// do not pay for it. It is one word, since it lives as long as the activation: the logarithm of the allowance in the low five bits, above
-// them the time of the last look in units of 1024 ns, or zero before the first.
+// do not pay for it: the logarithm of the allowance in the low five bits, above them the time of the last look in units of 1024 ns, or zero
+// before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
+// compiler is made to believe that somebody else has its address.
+__cuinstr_device void __cuinstr_lend(unsigned int* word) { asm volatile("" : : "l"(word) : "memory"); }
 struct __cuinstr_allowance {
   unsigned int left;
-  unsigned int pace;
-  __device__ __forceinline__ __cuinstr_allowance() : left(__cuinstr_chunk), pace(__cuinstr_first_pace) {}
-  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int phase) : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(__cuinstr_first_pace) {}
+  unsigned int& pace;
+  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int& word, unsigned int phase = 0u)
+      : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(word) {
+    word = __cuinstr_first_pace;
+    __cuinstr_lend(&word);
+  }
 };
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
 // with nobody left to work meanwhile: 16 warps of a multiprocessor take turns.
@@ -84,6 +89,12 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
 __cuinstr_device void __cuinstr_tick_nest(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
   run += weight;
   if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(allowance, weight, site);
+}
+// In a loop from a thread's index, or zero, up to `bound` in steps of `step` or of a dimension of the block: where both are constants it runs
+// at most `most` times, and the compiler drops the poll.
+__cuinstr_device void __cuinstr_tick_share(bool known, long long bound, long long step, long long most, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+  const bool few = known && bound >= 0 && bound <= most && step > 0 && step <= 0x100000;
+  if (__cuinstr_nest == 0u || !few) __cuinstr_tick(allowance, weight, site);
 }
 // Behind each strip.
 __cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned long long site) {
@@ -220,12 +231,26 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, __cuinstr_allowanc
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(allowance, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
+// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
+__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned int)__clz((int)(number - 1u));
+#else
+  unsigned int power = 0u;
+  while (1u << power < number) ++power;
+  return power;
+#endif
+}
 // A sum of weights, and the power of two that is not below one.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }
-__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) {
-  unsigned int shift = 0u;
-  for (int bit = 0; bit < 10; ++bit) shift += weight > 1u << bit ? 1u : 0u;
-  return shift;
+__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) { return __cuinstr_power(weight != 0u ? weight : 1u); }
+// The same with what the threads of a block share, which is known at run time only and may be as much as an allowance: of so many trips each
+// thread runs its part, or some more. Found again for each strip, since it would else take a register through each loop.
+__cuinstr_device unsigned int __cuinstr_weigh_shares(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_most); }
+__cuinstr_device unsigned int __cuinstr_share(unsigned int trips, unsigned int threads) {
+  unsigned int power;
+  asm volatile("bfind.u32 %0, %1;" : "=r"(power) : "r"(threads));
+  return (trips >> (power & 31u)) + 1u;
 }
 template <bool>
 struct __cuinstr_unsigned {
@@ -240,6 +265,8 @@ struct __cuinstr_unsigned<false> {
 __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
 #ifdef __CUDA_ARCH__
   asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
+  // Nobody has to ask whether a strip is empty.
+  __builtin_assume(turns != 0u);
 #endif
   return turns;
 }
@@ -277,15 +304,12 @@ struct __cuinstr_distance<__cuinstr_i*, __cuinstr_n*> {
   static __device__ __forceinline__ type meet_up(__cuinstr_i* from, __cuinstr_n* to) { return to - from > 0 ? (type)(to - from) : 1u; }
   static __device__ __forceinline__ type meet_down(__cuinstr_i* from, __cuinstr_n* to) { return from - to > 0 ? (type)(from - to) : 1u; }
 };
-// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
-__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
-#ifdef __CUDA_ARCH__
-  return 32u - (unsigned int)__clz((int)(number - 1u));
-#else
-  unsigned int power = 0u;
-  while (1u << power < number) ++power;
-  return power;
-#endif
+// A step of one to 2^31 - 1, or zero for any other: one that leads away, nowhere, or so far that it may mean less than it says. Told in the
+// step's own width, since wider numbers would live in two registers each.
+template <class __cuinstr_s>
+__cuinstr_device unsigned int __cuinstr_stride(__cuinstr_s step) {
+  typedef typename __cuinstr_unsigned<sizeof(__cuinstr_s) <= 4>::type own;
+  return (own)step - 1u < (own)0x7fffffffu ? (unsigned int)step : 0u;
 }
 // The number of iterations of a loop whose condition has just held and whose counter moves towards its bound by `step`, in strips. Where
 // the types make it doubtful, or the step does not lead there, a strip is one iteration, and the user's condition is asked behind it.
@@ -294,31 +318,29 @@ struct __cuinstr_strips {
   // How many steps a distance surely holds. A step that is not known before the kernel runs is rounded up to a power of two: that is what
   // it mostly is, and where it is not, a few strips more cost less than a division each.
   template <class __cuinstr_t>
-  static __device__ __forceinline__ __cuinstr_t steps(__cuinstr_t distance, long long step) {
+  static __device__ __forceinline__ __cuinstr_t steps(__cuinstr_t distance, unsigned int step) {
     if (__cuinstr_divides) return distance / (__cuinstr_t)step;
-    return distance >> __cuinstr_power((unsigned int)step);
+    return distance >> __cuinstr_power(step);
+  }
+  // The counter's own type holds each of its values up to the bound.
+  template <class __cuinstr_t>
+  static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
+    return __cuinstr_turns(allowance, shift, step != 0u ? steps(distance - 1u, step != 0u ? step : 1u) + 1u : (__cuinstr_t)1u);
   }
   template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
-    // The counter's own type holds each of its values up to the bound; a step beyond 31 bits may mean less than it says.
-    const bool leads = step > 0 && step <= 0x7fffffffll;
-    return __cuinstr_turns(allowance, shift, leads ? steps(distance - 1u, leads ? step : 1) + 1u : (__cuinstr_t)1u);
-  }
-  template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
-    const bool leads = step > 0 && step <= 0x7fffffffll;
-    const __cuinstr_t further = leads ? steps(distance, leads ? step : 1) : (__cuinstr_t)0u;
+  static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
+    const __cuinstr_t further = step != 0u ? steps(distance, step != 0u ? step : 1u) : (__cuinstr_t)0u;
     return __cuinstr_turns(allowance, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
   template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int meet(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, long long step) {
+  static __device__ __forceinline__ unsigned int meet(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
     const __cuinstr_t whole = distance / (__cuinstr_t)step;
     return __cuinstr_turns(allowance, shift, whole != 0u ? whole : (__cuinstr_t)1u);
   }
 #define __cuinstr_count(__cuinstr_name, __cuinstr_how, __cuinstr_way)                                                                             \
-  template <class __cuinstr_i, class __cuinstr_n>                                                                                                 \
-  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, long long step) { \
-    return __cuinstr_how(allowance, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), step);                          \
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_how(allowance, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), __cuinstr_stride(step));         \
   }
   __cuinstr_count(below, less, up) __cuinstr_count(above, less, down) __cuinstr_count(at_most, upto, up) __cuinstr_count(at_least, upto, down)
   __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)

@@ -32,7 +32,7 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn new(text: &'a str, function: &'a Function<'a>, graph: &'a Graph) -> Self {
-        let registers = Registers::new(function);
+        let registers = Registers::with_stack(function, text);
         let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
         for (index, statement) in function.statements.iter().enumerate() {
             written(function, &registers, text, statement, |register| pairs.push((register, index as u32)));

@@ -1,8 +1,9 @@
 //! Counted rounds: a register that rises or falls in each.
 
-use super::flow::{Found, Pass, State};
+use super::flow::{Found, Pass};
 use super::range::Range;
 use super::since::{Price, Since};
+use super::state::State;
 use super::value::Value;
 
 /// Most rounds that one register may count without a poll.

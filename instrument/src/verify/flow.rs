@@ -2,14 +2,14 @@
 
 use super::body::Body;
 use super::count::Count;
+use super::graph::Edge;
 use super::instruction::Operand;
 use super::range::Range;
-use super::since::Since;
 use super::slice::{Slice, Step};
+use super::state::{State, forget};
 use super::text::Flow;
-use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Pair, Source, Value, result};
+use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// How often a block is looked at before the sets there are widened.
 const PATIENCE: u32 = 2;
@@ -19,127 +19,11 @@ const LIMIT: u8 = 8;
 /// Most ways to a block that are kept apart.
 const MOST_WAYS: usize = 8;
 
+/// Most steps of a block that is looked at for each way to it.
+const MOST_STEPS: usize = 12;
+
 /// Most ways back to a block that are kept apart.
 pub(super) const MOST_BACK: usize = 64;
-
-/// Values of slots at one point, sorted by slot. Of those that are missing nothing is known. Most values are the same at many points, and are
-/// kept once.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct State(Vec<(u32, Rc<Value>)>);
-
-impl State {
-    pub(super) fn new(values: impl Iterator<Item = (u32, Value)>) -> Self {
-        Self(values.map(|(slot, value)| (slot, Rc::new(value))).collect())
-    }
-
-    pub(super) fn get(&self, slot: u32) -> Option<&Value> {
-        self.0.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &*self.0[at].1)
-    }
-
-    pub(super) fn set(&mut self, slot: u32, value: Value) {
-        match self.0.binary_search_by_key(&slot, |(at, _)| *at) {
-            Ok(at) => self.0[at].1 = Rc::new(value),
-            Err(at) => self.0.insert(at, (slot, Rc::new(value))),
-        }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Value)> {
-        self.0.iter().map(|(slot, value)| (*slot, &**value))
-    }
-
-    /// Lets `change` have each value for which `needed` holds; false as soon as one of these can't be.
-    pub(super) fn change(&mut self, needed: impl Fn(u32, &Value) -> bool, mut change: impl FnMut(u32, &mut Value) -> bool) -> bool {
-        self.0.iter_mut().all(|(slot, held)| !needed(*slot, held) || change(*slot, Rc::make_mut(held)))
-    }
-
-    /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
-    pub(super) fn named(&self, name: Name, slice: &Slice<'_>) -> Option<Value> {
-        if name == NOBODY {
-            return None;
-        }
-        let holder = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
-        holder.or_else(|| {
-            self.iter().find_map(|(slot, held)| {
-                let form = held.form.filter(|form| form.lo == form.hi)?;
-                let (root, range) = form.root(held.range, |_| None, slice.slots[slot as usize].1)?;
-                (root == name).then_some(Value::of(range))
-            })
-        })
-    }
-
-    /// Takes something as added to every register.
-    fn charge(&mut self, more: impl Fn(Since) -> Since) {
-        let has_relation = |_, held: &Value| held.since.is_some() || matches!(held.kind, Kind::Saturated(..));
-        self.change(has_relation, |_, held| {
-            held.since = held.since.map(&more);
-            if let Kind::Saturated(since, pair) = held.kind {
-                held.kind = Kind::Saturated(more(since), pair);
-            }
-            true
-        });
-    }
-
-    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, since a sum says nothing without that. Lowest
-    /// bits that were asked about are often taken anew; what was learned of them is not lost so.
-    fn only(mut self, live: &[u32]) -> Self {
-        let is_live = |slot: u32, rest: &mut std::iter::Peekable<std::slice::Iter<'_, u32>>| {
-            while rest.next_if(|next| **next < slot).is_some() {}
-            rest.peek().is_some_and(|next| **next == slot)
-        };
-        let mut named: Vec<Name> = Vec::new();
-        let mut has_parts = false;
-        let mut rest = live.iter().peekable();
-        let mut dead = 0;
-        for (slot, value) in &self.0 {
-            let is_live = is_live(*slot, &mut rest);
-            dead += usize::from(!is_live);
-            has_parts |= !is_live && matches!(value.kind, Kind::Low { .. });
-            if is_live && let Some(form) = &value.form {
-                named.extend(form.parts().map(|(name, _)| name));
-            }
-        }
-        if dead == 0 {
-            return self;
-        }
-        let mut rest = live.iter().peekable();
-        if named.is_empty() && !has_parts {
-            self.0.retain(|(slot, _)| is_live(*slot, &mut rest));
-            return self;
-        }
-        // Names that a live slot holds need no other. Of several slots that hold another all are kept: on other ways one of them may not.
-        let mut held: Vec<Name> = Vec::new();
-        let kept: Vec<bool> = self.0.iter().map(|(slot, _)| is_live(*slot, &mut rest)).collect();
-        held.extend(self.0.iter().zip(&kept).filter(|(_, kept)| **kept).map(|((_, value), _)| value.name));
-        held.sort_unstable();
-        named.sort_unstable();
-        named.dedup();
-        named.retain(|name| held.binary_search(name).is_err());
-        let mut kept = kept.into_iter();
-        self.0.retain(|(_, value)| {
-            let is_part = |value: &Value| matches!(value.kind, Kind::Low { of, .. } if held.binary_search(&of.name).is_ok());
-            kept.next() == Some(true) || is_part(value) || named.binary_search(&value.name).is_ok()
-        });
-        self
-    }
-
-    /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
-    pub(super) fn join(&self, new: &Self, slice: &Slice<'_>, at: Option<u32>) -> Self {
-        let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()));
-        let mut rest = new.0.iter().peekable();
-        for (slot, known) in &self.0 {
-            while rest.next_if(|(other, _)| other < slot).is_some() {}
-            let Some((_, new)) = rest.next_if(|(other, _)| other == slot) else { continue };
-            if Rc::ptr_eq(known, new) && known.name != NOBODY {
-                joined.push((*slot, Rc::clone(known)));
-                continue;
-            }
-            let name = at.map_or(NOBODY, |block| slice.name_at(block, *slot as usize));
-            let both = known.join(new, slice.slots[*slot as usize].1.clamp(1, 64), name);
-            joined.push((*slot, if both == **known { Rc::clone(known) } else { Rc::new(both) }));
-        }
-        Self(joined)
-    }
-}
 
 /// Blocks to follow, with room for what is found.
 pub(super) struct Pass<'p, 'a> {
@@ -181,6 +65,8 @@ pub(super) struct Found {
     pub(super) open: Vec<usize>,
     /// Values with which the head is reached again.
     pub(super) again: Option<State>,
+    /// Values on each way to a block, where they are kept apart: by block and edge.
+    incoming: BTreeMap<(u32, usize), State>,
     /// Steps and blocks that were looked at.
     pub(super) work: usize,
     /// Whether a statement was reached that returns to the caller.
@@ -197,9 +83,9 @@ struct Visits {
 }
 
 /// Values in front of a step.
-struct Here<'p, 'a, 's> {
-    pass: &'p Pass<'p, 'a>,
-    state: &'s State,
+pub(super) struct Here<'p, 'a, 's> {
+    pub(super) pass: &'p Pass<'p, 'a>,
+    pub(super) state: &'s State,
 }
 
 impl Source for Here<'_, '_, '_> {
@@ -265,7 +151,6 @@ impl Pass<'_, '_> {
             });
             dirty[at] = true;
         }
-        let mut incoming: BTreeMap<(u32, usize), State> = BTreeMap::new();
         let mut again: BTreeMap<usize, State> = BTreeMap::new();
         let mut changed = true;
         while changed {
@@ -275,7 +160,7 @@ impl Pass<'_, '_> {
                     continue;
                 }
                 let Some(state) = found.states[at].clone() else { continue };
-                for (edge, to, mut state) in self.leave(self.order[at], state, &mut found) {
+                for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
                     found.open.push(edge);
                     if Some(to) == self.head {
                         let state = state.only(self.slice.live(to));
@@ -312,8 +197,8 @@ impl Pass<'_, '_> {
                         // its name, and with it what is known of it, while loops around come to rest.
                         known if !self.gathers(to, target, starts) => {
                             let new = if self.body.graph.sources(to).len() > 1 {
-                                incoming.insert((to, edge), state);
-                                let mut all = incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
+                                found.incoming.insert((to, edge), state);
+                                let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
                                 let first = all.next().cloned().unwrap_or_default();
                                 all.fold(first, |known, new| known.join(new, self.slice, Some(to)))
                             } else {
@@ -353,6 +238,36 @@ impl Pass<'_, '_> {
             from < self.order.len() && from >= at
         };
         sources.len() > MOST_WAYS || sources.iter().any(comes_back) || starts.iter().any(|(start, _)| *start == block)
+    }
+
+    /// Ways out of a block. A short one that many ways lead to is looked at for each of them, if it branches: where a way decides what a
+    /// register holds and which branch is taken, only so do both stay together.
+    fn leave_by_ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
+        let ways = self.leave(block, state, found);
+        let is_short = self.slice.is_close && self.slice.steps(block).len() <= MOST_STEPS;
+        if ways.len() < 2 || !is_short || found.incoming.range((block, 0)..=(block, usize::MAX)).nth(1).is_none() {
+            return ways;
+        }
+        let incoming: Vec<State> = found.incoming.range((block, 0)..=(block, usize::MAX)).map(|(_, state)| state.clone()).collect();
+        let all = incoming.len();
+        let mut apart: BTreeMap<usize, (usize, State)> = BTreeMap::new();
+        for state in incoming {
+            for (edge, to, mut state) in self.leave(block, self.named(block, state), found) {
+                self.forget_old(to, &mut state);
+                let joined = match apart.remove(&edge) {
+                    Some((count, known)) => (count + 1, known.join(&state, self.slice, Some(to))),
+                    None => (1, state),
+                };
+                apart.insert(edge, joined);
+            }
+        }
+        // Where none is left out, what is known of all together is as good, and says more of how registers relate.
+        let of_edge = |(edge, to, state)| match apart.remove(&edge) {
+            Some((count, _)) if count == all => Some((edge, to, state)),
+            Some((_, apart)) => Some((edge, to, apart)),
+            None => None,
+        };
+        ways.into_iter().filter_map(of_edge).collect()
     }
 
     /// Ways out of a block with the values there.
@@ -506,10 +421,15 @@ impl Pass<'_, '_> {
 
     fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {
         visits.count += 1;
+        let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
+        // Offsets that grow would grow for ever.
+        joined.change(differs, |slot, new| {
+            new.form = new.form.filter(|_| known.get(slot).is_none_or(|old| old.form == new.form));
+            true
+        });
         if visits.count < PATIENCE {
             return;
         }
-        let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
         joined.change(differs, |slot, new| {
             let Some(old) = known.get(slot) else { return true };
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
@@ -527,10 +447,6 @@ impl Pass<'_, '_> {
             if let (Some(before), Kind::Saturated(now, pair)) = (old.unless_zero(), new.kind) {
                 new.kind = Kind::Saturated(now.widen(before), pair);
             }
-            // Offsets that grow would grow for ever.
-            if old.form != new.form {
-                new.form = None;
-            }
             true
         });
     }
@@ -546,7 +462,12 @@ impl Pass<'_, '_> {
                 self.step(index as u32, &mut stepped, &mut unused);
                 see(index as u32, &stepped);
             }
-            for (_, to, mut state) in self.ways(block, stepped, &mut unused) {
+            let goes_back = |edge: &Edge| self.position[edge.to as usize] as usize <= at;
+            if !self.body.graph.edges(block).iter().any(goes_back) {
+                continue;
+            }
+            unused.incoming = found.incoming.range((block, 0)..=(block, usize::MAX)).map(|(key, state)| (*key, state.clone())).collect();
+            for (_, to, mut state) in self.leave_by_ways(block, state.clone(), &mut unused) {
                 if self.position[to as usize] as usize <= at && self.body.graph.sources(to).len() <= MOST_BACK {
                     state = state.only(self.slice.live(to));
                     self.forget_old(to, &mut state);
@@ -560,58 +481,4 @@ impl Pass<'_, '_> {
 /// Whether a load is one that reads what another thread or the host may have written.
 fn is_strong(opcode: &str) -> bool {
     opcode.starts_with("ld.") && opcode.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire"))
-}
-
-impl State {
-    /// Takes away names, and what is said about values of those names, but not in one slot.
-    fn forget(&mut self, old: impl Fn(Name) -> bool, but: u32) {
-        self.change(
-            |slot, held| slot != but && mentions(held, &old),
-            |_, held| {
-                forget(held, &old);
-                true
-            },
-        );
-    }
-}
-
-/// Whether something is said about a value of such a name.
-fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
-    old(value.name)
-        || value.form.as_ref().is_some_and(|form| form.parts().any(|(name, _)| old(name)))
-        || value.since.as_ref().and_then(|since| since.term).is_some_and(|term| old(term.name))
-        || match value.kind {
-            Kind::Truth { a, b, apart, .. } => old(a) || old(b) || old(apart),
-            Kind::Low { of, .. } => old(of.name),
-            Kind::Larger { a, b } => old(a) || old(b),
-            Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
-            Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::Clock => false,
-        }
-}
-
-/// Takes away names, and what is said about values of those names.
-fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
-    if old(value.name) {
-        value.name = NOBODY;
-    }
-    if value.form.is_some_and(|form| form.parts().any(|(name, _)| old(name))) {
-        value.form = None;
-    }
-    if let Some(since) = value.since
-        && since.term.is_some_and(|term| old(term.name))
-    {
-        value.since = Some(since.plain());
-    }
-    value.kind = match value.kind {
-        Kind::Truth { a, b, .. } if old(a) || old(b) => Kind::Plain,
-        Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
-        Kind::Low { of, .. } if old(of.name) => Kind::Plain,
-        Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
-        Kind::Saturated(since, pair) => {
-            let since = if since.term.is_some_and(|term| old(term.name)) { since.plain() } else { since };
-            let is_old = old(pair.from) || old(pair.taken);
-            Kind::Saturated(since, if is_old { Pair::NONE } else { pair })
-        }
-        kind => kind,
-    };
 }

@@ -1,7 +1,9 @@
 //! Registers of a function, and single statements taken apart.
 
 use super::range::Order;
+use super::stack::{self, Access};
 use super::text::{Function, Statement, is_word, uncommented};
+use std::collections::BTreeMap;
 
 /// Scopes around a name that are looked through for it.
 const DEEPEST: usize = 256;
@@ -17,10 +19,19 @@ pub(super) struct Registers<'a> {
     /// Whether any scope but the function's own declares registers.
     nested: bool,
     widths: Vec<u8>,
+    /// Words of the stack that are followed like registers, by the offsets of the statements that read or write them.
+    stack: BTreeMap<u32, Access>,
 }
 
 impl<'a> Registers<'a> {
-    pub(super) fn new(function: &Function<'a>) -> Self {
+    /// With the words of the stack that can be followed.
+    pub(super) fn with_stack(function: &Function<'a>, text: &str) -> Self {
+        let mut registers = Self::new(function);
+        registers.stack = stack::find(function, &mut registers, text);
+        registers
+    }
+
+    fn new(function: &Function<'a>) -> Self {
         let mut registers = Self::default();
         for (scope, declaration) in &function.registers {
             let mut words = declaration.split(|next: char| next.is_ascii_whitespace() || next == ',').filter(|word| !word.is_empty());
@@ -46,6 +57,12 @@ impl<'a> Registers<'a> {
         }
         registers.ranges.sort_by_key(|(scope, ..)| *scope);
         registers
+    }
+
+    /// One more, that no name stands for.
+    pub(super) fn add(&mut self, width: u8) -> Register {
+        self.widths.push(width);
+        self.widths.len() as Register - 1
     }
 
     /// How many there are.
@@ -152,7 +169,7 @@ pub(super) struct Op<'a> {
 }
 
 impl<'a> Op<'a> {
-    fn new(opcode: &'a str) -> Self {
+    pub(super) fn new(opcode: &'a str) -> Self {
         let head = head_of(opcode);
         let suffix = opcode.get(head.len() + 1..).unwrap_or("");
         let kind = suffix.bytes().rposition(|byte| byte == b'.').map_or(suffix, |at| &suffix[at + 1..]);
@@ -217,6 +234,9 @@ pub(super) fn written(
     statement: &Statement,
     mut found: impl FnMut(Register),
 ) {
+    if let Some(access) = registers.stack.get(&statement.start).filter(|access| access.is_store) {
+        return found(access.word);
+    }
     let body = text_of(text, statement);
     if body.contains('/') || !is_known(split_opcode(split_guard(body).1).0) {
         for register in decode(function, registers, text, statement).writes() {
@@ -401,7 +421,10 @@ pub(super) fn decode<'a>(function: &Function<'_>, registers: &Registers<'_>, tex
             instruction.rest.push(operand(function, registers, statement.scope, piece));
         }
     }
-    instruction
+    match registers.stack.get(&statement.start) {
+        Some(access) => stack::copy(*access, registers.width(access.word), instruction),
+        None => instruction,
+    }
 }
 
 /// Bytes up to the comma that ends the first operand.

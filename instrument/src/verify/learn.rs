@@ -1,11 +1,12 @@
 //! What a branch that was taken says of values.
 
-use super::flow::{Pass, State};
+use super::flow::Pass;
 use super::instruction::Operand;
 use super::linear::Linear;
 use super::range::{Order, Range};
 use super::since::Since;
 use super::slice::Step;
+use super::state::State;
 use super::value::{Kind, NOBODY, Name, Value};
 
 /// Deepest chain of predicates, and of values that say something of others.
@@ -68,13 +69,7 @@ impl Pass<'_, '_> {
         (order, signed, width): (Order, bool, u8),
         (first, second): (Option<Range>, Option<Range>),
     ) -> bool {
-        let Some(sum) = step.apart.filter(|_| name != NOBODY) else { return true };
-        let terms = &self.slice.sums[sum as usize].terms;
-        let is_first = |slot: u32| terms.iter().any(|(term, times)| *term == slot && *times > 0);
-        let starts_with_first = match step.instruction.rest.first() {
-            Some(Operand::Register(slot)) => is_first(*slot),
-            _ => return true,
-        };
+        let Some(apart) = step.apart.filter(|_| name != NOBODY) else { return true };
         let whole = |range: Option<Range>| range.unwrap_or(Range::full(width)).as_integers(signed, width);
         let (a, b) = (whole(first), whole(second));
         // The larger less the smaller, and whether the larger is the first.
@@ -90,7 +85,7 @@ impl Pass<'_, '_> {
             return false;
         }
         let difference = Range::between(least, most, width);
-        let difference = if first_is_larger == starts_with_first { difference } else { difference.times(-1, width) };
+        let difference = if first_is_larger == apart.is_first_less_second { difference } else { difference.times(-1, width) };
         // A range around 0 that has 0 taken out may be none; that it is not 0 may still be of use.
         (least == 0 || self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width))
             && self.narrow(state, name, difference, width, 0)

@@ -61,6 +61,16 @@ impl Linear {
         Self { lo: self.lo.checked_add(lo)?, hi: self.hi.checked_add(hi)?, ..self }.near()
     }
 
+    /// The same with other names, different ones for different values.
+    pub(super) fn renamed(mut self, new: impl Fn(Name) -> Name) -> Self {
+        let used = self.parts().count();
+        for (name, _) in &mut self.terms[..used] {
+            *name = new(*name);
+        }
+        self.terms[..used].sort_unstable();
+        self
+    }
+
     fn near(self) -> Option<Self> {
         (self.lo > -FAR && self.hi < FAR).then_some(self)
     }
@@ -164,6 +174,12 @@ fn operand(of: Operand<'_>, width: u8, source: &impl Source) -> Option<Linear> {
 /// What the instruction's result is as a sum. Only for instructions with one result.
 pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Linear> {
     let Op { head, suffix, kind, .. } = instruction.op;
+    if head == "cvt" && width == 32 && matches!(suffix, "u32.u64" | "s32.s64" | "u32.s64" | "s32.u64") {
+        return match source.value(*instruction.rest.first()?, 64).kind {
+            Kind::Wide(form) => Some(form),
+            _ => None,
+        };
+    }
     let low = suffix.strip_prefix("lo.");
     let (of, _) = instruction.op.of.filter(|_| low.unwrap_or(suffix) == kind)?;
     if of != width || kind.starts_with('f') || instruction.first.len() != 1 || !matches!(width, 16 | 32 | 64) {

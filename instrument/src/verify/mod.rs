@@ -1,15 +1,18 @@
 //! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
 //! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
 //!
-//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction` (operands,
-//! registers) → `range`, `linear`, `since`, `value` (what an instruction makes of what is known) → `slice`, `blank`, `marks`, `body`, `sums`, `flow`, `learn` (values followed through blocks) →
-//! `round`, `count` (what is proved of a loop) → `calls`, `verdict` (the whole module) → `place`, [`report`].
+//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
+//! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
+//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `round`, `fork`, `count` (what
+//! is proved of a loop) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
+mod arithmetic;
 mod blank;
 mod body;
 mod calls;
 mod count;
 mod flow;
+mod fork;
 mod graph;
 mod instruction;
 mod learn;
@@ -21,6 +24,8 @@ pub mod report;
 mod round;
 mod since;
 mod slice;
+mod stack;
+mod state;
 mod sums;
 mod text;
 mod value;

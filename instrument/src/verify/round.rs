@@ -12,11 +12,14 @@
 
 use super::body::Body;
 use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
-use super::flow::{Found, MOST_BACK, Pass, State, Toll};
+use super::flow::{Found, MOST_BACK, Pass, Toll};
+use super::fork::fork;
 use super::graph::{Components, Graph};
+use super::range::Range;
 use super::since::Since;
 use super::slice::{Depth, Slice};
-use super::value::{Assumption, Value};
+use super::state::State;
+use super::value::{Assumption, FIRST_NAME, Kind, Name, Value};
 use std::collections::BTreeMap;
 
 /// Looks at blocks and steps, in multiples of a set's size, before a proof is given up.
@@ -69,6 +72,8 @@ pub(super) struct Round {
     pub(super) blocks: Vec<u32>,
     /// Those that a round without end may pass, sorted; empty if there is none.
     pub(super) left: Vec<u32>,
+    /// A register that is not zero where such a round begins, as a slot: see [`remaining`].
+    pub(super) not_zero: Option<u32>,
     /// Index of the loop around it.
     pub(super) parent: Option<usize>,
     pub(super) proof: Proof,
@@ -102,21 +107,20 @@ pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Component
     sets
 }
 
-/// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
-const MOST_FORKED: usize = 200;
-const MOST_FORKS: usize = 8;
+/// Most registers that are tried for one that is zero only where a round ends the loop.
+const MOST_TRIED: usize = 8;
 
 /// Scratch space for one function.
-struct Work<'w, 'a> {
-    body: &'w Body<'a>,
-    slice: &'w Slice<'a>,
-    place: &'w [u32],
+pub(super) struct Work<'w, 'a> {
+    pub(super) body: &'w Body<'a>,
+    pub(super) slice: &'w Slice<'a>,
+    pub(super) place: &'w [u32],
     /// `u32::MAX` for each block of the function, but while a pass is under way.
-    position: &'w mut Vec<u32>,
-    components: &'w mut Components,
-    returns: &'w dyn Fn(u32, Assumption) -> bool,
+    pub(super) position: &'w mut Vec<u32>,
+    pub(super) components: &'w mut Components,
+    pub(super) returns: &'w dyn Fn(u32, Assumption) -> bool,
     /// Looks left.
-    budget: usize,
+    pub(super) budget: usize,
 }
 
 /// The loops of one strongly connected set, outermost first.
@@ -298,7 +302,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             inner.sort_unstable();
             waiting.push((inner, Some(index), depth + 1));
         }
-        found.push(Round { head, blocks, left: left.blocks, parent, proof, shared: None, depth });
+        found.push(Round { head, blocks, left: left.blocks, not_zero: left.not_zero, parent, proof, shared: None, depth });
     }
     found
 }
@@ -350,12 +354,14 @@ impl<'a> Work<'_, 'a> {
 
 /// What is left around a head under an assumption.
 #[derive(Debug, Default)]
-struct Left {
-    blocks: Vec<u32>,
-    asks: bool,
-    count: Option<Count>,
+pub(super) struct Left {
+    pub(super) blocks: Vec<u32>,
+    pub(super) asks: bool,
+    pub(super) count: Option<Count>,
     /// Values with which the head is reached again.
-    again: Option<State>,
+    pub(super) again: Option<State>,
+    /// A register that is not zero at the head in any round that comes back.
+    pub(super) not_zero: Option<u32>,
 }
 
 fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
@@ -395,14 +401,76 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool
 }
 
 /// The same without an edge, if one is named.
-fn remaining(
+///
+/// A strip's price is taken off an allowance that stops at zero, so that it falls in each round or is zero where the next one begins. If no
+/// round that begins with zero there comes back, those that go on for ever begin with something else, and in them it has fallen.
+pub(super) fn remaining(
+    work: &mut Work<'_, '_>,
+    blocks: &[u32],
+    head: u32,
+    base: &(State, bool),
+    assumption: Assumption,
+    shut: Option<usize>,
+) -> Left {
+    let left = remaining_from(work, blocks, head, base, (assumption, shut), None);
+    if left.count.is_some() || left.blocks.is_empty() {
+        return left;
+    }
+    let falls = |(slot, value): (u32, &Value)| match value.kind {
+        Kind::Saturated(since, _) => (since.slot == slot && since.unsigned && since.plain().hi < 0).then_some(slot),
+        _ => None,
+    };
+    let slots: Vec<u32> = left.again.iter().flat_map(State::iter).filter_map(falls).take(MOST_TRIED).collect();
+    for slot in slots {
+        let width = work.slice.slots[slot as usize].1.clamp(1, 64);
+        let mut zero = base.0.clone();
+        zero.set(slot, Value::of(Range::constant(0, width)));
+        let ended = remaining_from(work, &left.blocks, head, &(zero, base.1), (assumption, shut), None);
+        if !ended.blocks.is_empty() || work.budget == 0 {
+            continue;
+        }
+        let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
+        if others.count.is_some() || others.blocks.is_empty() {
+            return Left { asks: left.asks || ended.asks || others.asks, ..others };
+        }
+    }
+    left
+}
+
+/// Takes a register to be something else than zero; false if it can't be.
+fn is_not_zero(slice: &Slice<'_>, slot: u32, state: &mut State) -> bool {
+    let width = slice.slots[slot as usize].1.clamp(1, 64);
+    let mut value = state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
+    let can_be = value.meet(Range::between(1, Range::full(width).unsigned(width).hi, width), width);
+    state.set(slot, value);
+    can_be
+}
+
+impl Found {
+    /// Leaves out what comes back with zero in that register.
+    fn leave_out_zero(&mut self, slice: &Slice<'_>, slot: Option<u32>) {
+        if let (Some(slot), Some(again)) = (slot, &mut self.again)
+            && !is_not_zero(slice, slot, again)
+        {
+            self.again = None;
+        }
+    }
+}
+
+/// The same, but for rounds that begin with zero in the register that is named.
+fn remaining_from(
     work: &mut Work<'_, '_>,
     blocks: &[u32],
     head: u32,
     (base, begun): &(State, bool),
-    assumption: Assumption,
-    shut: Option<usize>,
+    (assumption, shut): (Assumption, Option<usize>),
+    not_zero: Option<u32>,
 ) -> Left {
+    let mut base = base.clone();
+    if not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
+        return Left::default();
+    }
+    let base = &base;
     let start = begin(work, head, base);
     let graph = work.body.graph;
     let place = work.place;
@@ -420,7 +488,8 @@ fn remaining(
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
         let closed = |edge: usize| shut == Some(edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
-        let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |found, pass| {
+        let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
+            found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);
             (found, counted)
         });
@@ -445,7 +514,7 @@ fn remaining(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again };
+            return Left { blocks: around, asks, count: counted, again: found.again, not_zero };
         }
         blocks = around;
         let mut within = within;
@@ -454,88 +523,21 @@ fn remaining(
     }
 }
 
-/// Counts rounds of two kinds, told apart by a branch that each passes once. In those of one kind a register counts, which the others leave
-/// alone or move the same way: there are so many of them in all. The others, among themselves, count by a register of their own, which the
-/// first kind moves the same way: it does not come back to where they can be before it has gone all the way round.
-fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool), assumption: Assumption) -> Option<Count> {
-    if blocks.len() > MOST_FORKED {
-        return None;
-    }
-    let graph = work.body.graph;
-    let is_member = |block: u32| blocks.binary_search(&block).is_ok();
-    let mut tried = 0;
-    for &block in blocks {
-        let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
-        let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
-        let &[one, other] = &ways[..] else { continue };
-        if !is_passed_once(work, blocks, head, block) {
-            continue;
-        }
-        tried += 1;
-        if tried > MOST_FORKS {
-            return None;
-        }
-        let ones = remaining(work, blocks, head, base, assumption, Some(other));
-        let others = remaining(work, blocks, head, base, assumption, Some(one));
-        for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
-            let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
-            // Those that follow one another begin as the one before has left things.
-            let in_a_row = remaining(work, blocks, head, &(again.clone(), true), assumption, Some(shut));
-            let counts = counts_both(work, paid, free, &in_a_row);
-            if counts.is_some() {
-                return counts;
-            }
-        }
-    }
-    None
-}
-
-/// Whether each round passes the block, and no loop inside does.
-fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, block: u32) -> bool {
-    if block == head {
-        return true;
-    }
-    let graph = work.body.graph;
-    let mut without = |out: u32, within: u32| {
-        let nodes: Vec<u32> = blocks.iter().copied().filter(|node| *node != out).collect();
-        let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
-            graph.edges(node).get(nth as usize).map(|edge| (edge.to != out && nodes.binary_search(&edge.to).is_ok()).then_some(edge.to))
-        });
-        sets.iter().any(|set| set.contains(&within))
-    };
-    !without(block, head) && !without(head, block)
-}
-
-/// Rounds of both kinds, if those that pay end and the free ones do not take that back.
-fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -> Option<Count> {
-    let (pays, runs) = (paid.count?, in_a_row.count?);
-    let moves = |left: &Left, slot: u32| {
-        let value = left.again.as_ref()?.get(slot)?;
-        value.since.filter(|since| since.slot == slot).map(Since::plain)
-    };
-    let kept = moves(free, pays.slot)?;
-    let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
-    // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
-    let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
-        (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
-            let step = |since: Since| u128::from(since.lo.unsigned_abs().max(since.hi.unsigned_abs()));
-            let way = u128::from(pays.rounds + 1) * step(fast) + 2 * u128::from(runs.rounds + 1) * step(slow);
-            let is_short = way < 1 << work.slice.slots[runs.slot as usize].1.min(64);
-            is_short.then_some(pays.rounds + runs.rounds + 2)
-        }
-        _ => None,
-    };
-    let rounds = rounds.unwrap_or((pays.rounds + 1).saturating_mul(runs.rounds + 1));
-    (is_kept && rounds <= super::count::MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..pays })
-}
-
-/// What holds at the beginning of a round: each register is what it is there.
+/// What holds at the beginning of a round: each register is what it is there. What the round before named is named anew, since the same
+/// instructions will give their names to other values.
 fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
     let mut start = base.clone();
+    let mut names: BTreeMap<Name, Name> = BTreeMap::new();
     for &slot in work.slice.live(head) {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
         let value = base.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
+        if work.slice.is_close && value.name >= FIRST_NAME {
+            names.entry(value.name).or_insert_with(|| work.slice.name_at(head, slot as usize));
+        }
         start.set(slot, Value { since: Some(Since::start(slot)), ..value });
+    }
+    if work.slice.is_close {
+        start.rename(|name| names.get(&name).copied().unwrap_or(name));
     }
     start
 }
@@ -559,7 +561,11 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
         if found[index].left.binary_search(&head).is_err() {
             continue;
         }
-        let Some(base) = (known.base_of)(head) else { continue };
+        let Some(mut base) = (known.base_of)(head) else { continue };
+        let not_zero = found[index].not_zero;
+        if not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
+            continue;
+        }
         let mut order = found[index].left.clone();
         let place = work.place;
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
@@ -570,7 +576,10 @@ fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
             let start = begin(work, head, &base);
             let asked = Assumption { asked: true, late: true, trap: false };
             let way = Way { head: Some(head), assumption: asked, closed: &|_| false, toll };
-            work.pass(&order, &[(head, start)], &way, |found, pass| count_together(pass, &found, &base, count.rounds))
+            work.pass(&order, &[(head, start)], &way, |mut found, pass| {
+                found.leave_out_zero(pass.slice, not_zero);
+                count_together(pass, &found, &base, count.rounds)
+            })
         };
         let polled = inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
         // All of them, or else those that one register counts: a function that was inlined may have a count of its own.

@@ -4,7 +4,7 @@ use super::blank::Blank;
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
-use super::sums::{self, Derived, NO_REGISTER, Sum};
+use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
 use super::value::{FIRST_NAME, NOBODY, Name};
 use std::collections::BTreeMap;
@@ -46,6 +46,8 @@ pub(super) struct Slice<'a> {
     live: BTreeMap<u32, Vec<u32>>,
     /// Where a bound of a set that grows may come to rest, by slot.
     marks: Marks,
+    /// Whether this is more than a first look, and may cost more.
+    pub(super) is_close: bool,
 }
 
 /// An instruction that writes slots. Where its operands and its guard are registers they are given as slots.
@@ -60,7 +62,7 @@ pub(super) struct Step<'a> {
     /// The sum that its result follows from.
     pub(super) derived: Option<Derived>,
     /// For a comparison the sum that is one operand less the other.
-    pub(super) apart: Option<u32>,
+    pub(super) apart: Option<Apart>,
 }
 
 impl<'a> Slice<'a> {
@@ -77,6 +79,7 @@ impl<'a> Slice<'a> {
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
             marks: Marks::default(),
+            is_close: depth != Depth::Shallow,
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
         for &block in blocks {
@@ -179,7 +182,9 @@ impl<'a> Slice<'a> {
                     }
                 };
                 each_needed(&step.instruction, &mut read);
-                let named = step.apart.into_iter().chain(step.derived.map(|derived| derived.sum));
+                let named = step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum));
+                // How far a register of a sum moves is asked of what it held before.
+                step.writes.iter().copied().filter(|slot| !self.sums_of(*slot).is_empty()).for_each(&mut read);
                 for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
                     read(self.first_sum + sum);
                 }

@@ -1,12 +1,15 @@
 //! Sums of registers, such as a bound less a counter, that are followed like registers: what a comparison of two registers says is said of
 //! their difference, and a difference may be known where neither register is.
 
-use super::flow::{Pass, State};
+use super::arithmetic::{sum, taken};
+use super::flow::{Here, Pass};
 use super::instruction::{Operand, Register, type_of};
 use super::linear::Linear;
 use super::range::{Order, Range};
+use super::since::Since;
 use super::slice::Step;
-use super::value::{FIRST_NAME, Kind, NOBODY, Name, Value, sum};
+use super::state::State;
+use super::value::{FIRST_NAME, Kind, NOBODY, Name, Source, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most sums of one slice.
@@ -45,6 +48,15 @@ impl Expansion {
         self.offset = (self.offset + other.offset * i128::from(sign)) % (1 << 64);
         (self.terms.len() <= MOST_TERMS && self.terms.iter().all(|(_, times)| times.abs() == 1)).then_some(self)
     }
+}
+
+/// How far a comparison's operands are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Apart {
+    /// Number of the sum.
+    pub(super) sum: u32,
+    /// Whether that is the first operand less the second, rather than the other way round.
+    pub(super) is_first_less_second: bool,
 }
 
 /// How a step's result follows from a sum in front of it: `sign` times that and `offset`.
@@ -90,9 +102,15 @@ pub(super) fn find(steps: &mut [Step<'_>], blocks: impl Iterator<Item = (u32, u3
                 && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
                 && a != b
             {
+                // What was copied in front of it stands for its copy: only that lasts from round to round.
+                let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
+                    Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
+                    _ => slot,
+                };
+                let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
                 let mut terms = vec![(a, 1), (b, -1)];
                 terms.sort_unstable();
-                step.apart = place(terms, width).map(|(sum, _)| sum);
+                step.apart = place(terms, width).map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
                 continue;
             }
             let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
@@ -151,8 +169,8 @@ impl Pass<'_, '_> {
     /// What is known of a result by the sums in front of its step.
     pub(super) fn by_sums(&self, step: &Step<'_>, state: &State, mut value: Value, nth: usize, width: u8) -> Value {
         let known = |sum: u32| state.get(self.slice.first_sum + sum);
-        if let Some(sum) = step.apart
-            && let Some(apart) = known(sum)
+        if let Some(apart) = step.apart
+            && let Some(apart) = known(apart.sum)
             && let Kind::Truth { by, not, a, b, .. } = value.kind
             && let Some((order, _, of)) = step.instruction.op.compares
         {
@@ -182,13 +200,30 @@ impl Pass<'_, '_> {
             if value.name == NOBODY && terms(form) < terms(value.form) && terms(form) > 0 {
                 value.form = form;
             }
+            if step.instruction.op.head == "sub" && value.since.is_none_or(|since| !since.unsigned) {
+                value.since = self.since_less(step, state, value.range, width).or(value.since);
+            }
         }
         value
     }
 
+    /// How the difference that a step takes relates to a register, if its range shows that it does not wrap round: `if (left > price) left
+    /// -= price`. A difference below zero would be so far from what `left > price` says that it is out of that range.
+    fn since_less(&self, step: &Step<'_>, state: &State, difference: Range, width: u8) -> Option<Since> {
+        let here = Here { pass: self, state };
+        let [a, b] = step.instruction.rest[..] else { return None };
+        let (a, b) = (here.value(a, width), here.value(b, width));
+        let (from, less) = (a.range.unsigned(width), b.range.unsigned(width));
+        let least_wrapped = Range::full(width).hi + 1 - (less.hi - from.lo);
+        let wraps = less.hi > from.lo && difference.unsigned(width).hi >= least_wrapped;
+        // What a positive number was taken from was not zero.
+        let since = if less.lo > 0 { a.unless_zero() } else { a.since };
+        since.filter(|since| since.unsigned && !wraps).map(|since| taken(since.plain(), &b, width, &here))
+    }
+
     /// Sees to it that the sums which a step is about are known as well as their registers are.
     pub(super) fn find_sums(&self, index: u32, step: &Step<'_>, state: &mut State) {
-        for number in step.apart.into_iter().chain(step.derived.map(|derived| derived.sum)) {
+        for number in step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum)) {
             let slot = self.slice.first_sum + number;
             if state.get(slot).is_none() {
                 let sum = self.total(number, state);
@@ -201,12 +236,20 @@ impl Pass<'_, '_> {
     fn total(&self, number: u32, state: &State) -> Value {
         let of = &self.slice.sums[number as usize];
         let width = of.width;
-        let mut form = Linear::constant(0, width);
+        let zero = Linear::constant(0, width);
+        let (mut form, mut named) = (zero, zero);
         let mut range = Range::constant(0, width);
         for (term, times) in &of.terms {
             let value = state.get(*term).copied().unwrap_or_else(|| Value::unknown(width));
-            form = form.zip(value.linear(width)).and_then(|(form, more)| form.plus(more, i64::from(*times)));
+            let plus =
+                |form: Option<Linear>, more: Option<Linear>| form.zip(more).and_then(|(form, more)| form.plus(more, i64::from(*times)));
+            form = plus(form, value.linear(width));
+            named = plus(named, value.of_names().or_else(|| value.linear(width)));
             range = range.add(value.range.times(i128::from(*times), width), width);
+        }
+        // A sum that is a number here may be one of names elsewhere, with which it meets.
+        if form.is_none_or(|form| form.parts().next().is_none()) {
+            form = named.filter(|named| named.alone().is_some()).or(form);
         }
         let root = form.and_then(|form| form.alone()).and_then(|(name, _)| state.named(name, self.slice));
         if let Some(form) = form

@@ -1,9 +1,10 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
+use super::arithmetic::{bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
 use super::instruction::{Instruction, Op, Operand, type_of};
 use super::linear::{self, Linear};
 use super::range::{Order, Range};
-use super::since::{FAR, Since, Term, saturate};
+use super::since::Since;
 
 /// Stands for a value: two registers with the same name, other than [`NOBODY`], hold the same value. The name of an instruction's result
 /// means that of its latest execution.
@@ -47,7 +48,7 @@ pub(super) enum Kind {
     /// A clock, read since the loop's current round began.
     Clock,
     /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands and
-    /// of their difference.
+    /// of their difference. Of a value that is no predicate: that it is not 0.
     Truth {
         by: u32,
         not: bool,
@@ -67,6 +68,8 @@ pub(super) enum Kind {
     },
     /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
     Saturated(Since, Pair),
+    /// 64 bits, the lower half of which is this sum.
+    Wide(Linear),
 }
 
 /// Two named values: what was taken from what. They may be nobody's.
@@ -119,7 +122,7 @@ impl Value {
         Self { name, ..self }
     }
 
-    fn kind(self, kind: Kind) -> Self {
+    pub(super) fn kind(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }
 
@@ -129,10 +132,11 @@ impl Value {
             range: self.range.join(other.range, width),
             name: if self.name == other.name && self.name != NOBODY { self.name } else { name },
             kind: match (self.kind, other.kind) {
+                (Kind::Plain, Kind::Plain) => self.or_zero(other, width).map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE)),
                 (one, other) if one == other => one,
                 (Kind::Saturated(..), _) | (_, Kind::Saturated(..)) => {
                     let joined = self.unless_zero().zip(other.unless_zero()).and_then(|(one, other)| one.join(other));
-                    joined.map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE))
+                    joined.or_else(|| self.or_zero(other, width)).map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE))
                 }
                 _ => Kind::Plain,
             },
@@ -140,9 +144,29 @@ impl Value {
             form: if self.form == other.form && self.name == other.name {
                 self.form
             } else {
-                let joined = self.linear(width).zip(other.linear(width)).and_then(|(a, b)| a.join(b));
-                joined.filter(|joined| joined.parts().next().is_some())
+                let joined = |a: Option<Linear>, b: Option<Linear>| a.zip(b).and_then(|(a, b)| a.join(b));
+                let of_both = joined(self.linear(width), other.linear(width)).filter(|joined| joined.parts().next().is_some());
+                // What is a number on some way may be a sum on all.
+                of_both.or_else(|| joined(self.of_names(), other.of_names()))
             },
+        }
+    }
+
+    /// If one of both is 0: how the other relates to a register.
+    fn or_zero(&self, other: &Self, width: u8) -> Option<Since> {
+        match (self.range.value(width), other.range.value(width)) {
+            (Some(0), _) => other.unless_zero(),
+            (_, Some(0)) => self.unless_zero(),
+            _ => None,
+        }
+    }
+
+    /// The lower half of 64 bits as a sum.
+    fn low_half(&self) -> Option<Linear> {
+        match (self.kind, self.range.value(64)) {
+            (_, Some(number)) => Linear::constant(number, 32),
+            (Kind::Wide(form), None) => Some(form),
+            _ => None,
         }
     }
 
@@ -154,7 +178,12 @@ impl Value {
         }
     }
 
-    /// The value as a sum of named ones.
+    /// The value as a sum of named ones, though it may be known as a number.
+    pub(super) fn of_names(&self) -> Option<Linear> {
+        self.form.or_else(|| Linear::of(self.name))
+    }
+
+    /// The value as a sum of named ones, or a number.
     pub(super) fn linear(&self, width: u8) -> Option<Linear> {
         match self.range.value(width) {
             Some(number) => Linear::constant(number, width),
@@ -216,6 +245,13 @@ pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
     }
     let mut value = result_or_none(instruction, nth, width, by, source).unwrap_or_else(|| Value::unknown(width));
     if nth == 0
+        && width == 64
+        && value.kind == Kind::Plain
+        && let Some(form) = low_half(instruction, source)
+    {
+        value.kind = Kind::Wide(form);
+    }
+    if nth == 0
         && value.name == NOBODY
         && value.form.is_none()
         && let Some(form) = linear::result(instruction, width, source).filter(|form| form.parts().next().is_some())
@@ -246,6 +282,11 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         let known =
             if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
         let range = known.map_or(Range::full(1), |holds| Range::constant(i128::from(holds ^ (nth == 1)), 1));
+        // Whether a value is 0 that was made of a predicate.
+        if let (Kind::Truth { by, not, a: one, b: two, apart }, Some(0), Order::Eq | Order::Ne) = (a.kind, b.range.value(of), order) {
+            let not = not ^ (order == Order::Eq) ^ (nth == 1);
+            return (nth < 2).then(|| Value::of(range).kind(Kind::Truth { by, not, a: one, b: two, apart }));
+        }
         return (nth < 2 && instruction.rest.len() == 2)
             .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NOBODY }));
     }
@@ -318,18 +359,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             Some(known.unwrap_or(value))
         }
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
-        "rem" | "div" if plain && !signed => {
-            let (a, b) = (a()?.range.unsigned(of), b()?.range.unsigned(of));
-            // Division by zero gives all ones.
-            if b.lo < 1 {
-                return None;
-            }
-            Some(Value::of(if head == "rem" {
-                Range::between(0, a.hi.min(b.hi - 1), of)
-            } else {
-                Range::between(a.lo / b.hi, a.hi / b.lo, of)
-            }))
-        }
+        "rem" | "div" if plain => quotient(head == "div", &a()?, &b()?, signed, of),
         "selp" if plain => select(instruction, of, source),
         "popc" | "clz" => Some(Value::of(Range::between(0, 64, width))),
         "bfe" if plain && !signed => {
@@ -338,6 +368,30 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         _ => None,
     }
+}
+
+/// The lower half of what an instruction makes of 64 bits, as a sum of more than numbers.
+fn low_half(instruction: &Instruction<'_>, source: &impl Source) -> Option<Linear> {
+    let [a, b] = instruction.rest[..] else { return None };
+    let kinds = ["s64", "u64", "b64"];
+    let (head, suffix) = (instruction.op.head, instruction.op.suffix);
+    if !matches!(head, "add" | "sub" | "mul") || !kinds.contains(&suffix.strip_prefix("lo.").unwrap_or(suffix)) {
+        return None;
+    }
+    let (a, b) = (source.value(a, 64).low_half()?, source.value(b, 64).low_half()?);
+    let form = match head {
+        "add" => a.plus(b, 1)?,
+        "sub" => a.plus(b, -1)?,
+        _ => {
+            let zero = Linear::constant(0, 32)?;
+            match (a.number(), b.number()) {
+                (_, Some(times)) => zero.plus(a, times)?,
+                (Some(times), None) => zero.plus(b, times)?,
+                _ => return None,
+            }
+        }
+    };
+    form.parts().next().is_some().then_some(form)
 }
 
 /// A name that is no register: a special register, or a symbol's address.
@@ -356,269 +410,6 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
         "%ctaid.x" | "%ctaid.y" | "%ctaid.z" if width >= 32 => between(0, (1 << 31) - 1),
         "%nctaid.x" | "%nctaid.y" | "%nctaid.z" if width >= 32 => between(1, (1 << 31) - 1),
         _ => Value::unknown(width),
-    }
-}
-
-pub(super) fn sum(a: Value, b: Value, width: u8) -> Value {
-    let mut value = Value::of(a.range.add(b.range, width));
-    // Of two that relate to a register, the one that is no constant is the counter.
-    value.since = match (a.since, b.since) {
-        (Some(since), _) if a.range.lo != a.range.hi || b.since.is_none() => since.add(a.range, b.range, width),
-        (_, Some(since)) => since.add(b.range, a.range, width),
-        _ => None,
-    };
-    let offset = |address: Value, added: Value| match (address.kind, added.range.value(width)) {
-        (Kind::Control(at), Some(added)) => {
-            i64::try_from(Range::constant(added, width).signed(width).lo).ok().and_then(|added| at.checked_add(added)).map(Kind::Control)
-        }
-        _ => None,
-    };
-    value.kind = offset(a, b).or_else(|| offset(b, a)).unwrap_or(Kind::Plain);
-    value
-}
-
-/// `max(x, b) - b`, which is x - b, or 0 if that is negative.
-fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -> Option<Value> {
-    let Kind::Larger { a: one, b: two } = a.kind else { return None };
-    let name = match b.name {
-        NOBODY => return None,
-        name if name == one => two,
-        name if name == two => one,
-        _ => return None,
-    };
-    let (larger, less) = (a.range.unsigned(width), b.range.unsigned(width));
-    let x = source.named(name);
-    let most = x.map_or(larger.hi, |x| x.range.unsigned(width).hi).min(larger.hi);
-    let value = Value::of(Range::between((larger.lo - less.hi).max(0), (most - less.lo).max(0), width));
-    // If the difference is not 0, neither is x.
-    let since = x.and_then(|x| x.unless_zero()).filter(|since| since.unsigned).map(Since::plain);
-    let Some(since) = since else { return Some(value) };
-    // Where what is taken away is a multiple of a named value, and a number, the relation to that is kept.
-    let term = b.linear(width).filter(|form| form.lo == form.hi).and_then(|form| {
-        let (name, times) = form.alone().filter(|(_, times)| *times > 0)?;
-        let root = source.named(name)?.range.unsigned(width);
-        let (lo, hi) = (root.lo * i128::from(times) + i128::from(form.lo), root.hi * i128::from(times) + i128::from(form.lo));
-        let fits = lo >= 0 && hi <= Range::full(width).hi.min(i128::from(FAR));
-        fits.then_some((form.lo, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
-    });
-    let (lo, hi) = (i128::from(since.lo), i128::from(since.hi));
-    let related = match term {
-        Some((offset, term)) => {
-            let offset = i128::from(offset);
-            Since { lo: saturate(lo - offset), hi: saturate(hi - offset), term: Some(term), signed: false, ..since }
-        }
-        None => Since { lo: saturate(lo - less.hi), hi: saturate(hi - less.lo), signed: false, ..since },
-    };
-    Some(value.kind(Kind::Saturated(related, Pair { from: name, taken: b.name })))
-}
-
-fn difference(a: Value, b: Value, width: u8) -> Value {
-    if a.name == b.name && a.name != NOBODY {
-        return Value::of(Range::constant(0, width));
-    }
-    if let Some(lost) = linear::cut(&a, &b) {
-        return Value::of(masked(a.range.unsigned(width), lost, width));
-    }
-    let mut value = Value::of(a.range.sub(b.range, width));
-    let negated = b.range.signed(width).times(-1, width);
-    // The least signed number has no opposite.
-    if b.range.signed(width).lo > Range::full(width).signed(width).lo {
-        value.since = a.since.and_then(|since| since.add(a.range, negated, width));
-    }
-    value
-}
-
-/// `-x + (x & (2^n - 1))`, which is -x without its lowest bits.
-fn rounded(a: &Value, b: &Value, width: u8) -> Option<Value> {
-    let Kind::Low { of, bits } = b.kind else { return None };
-    let opposite = (a.moved()?.opposite() == of).then(|| a.range.times(-1, width).unsigned(width))?;
-    Some(Value::of(masked(opposite, i64::from(bits), width).times(-1, width)))
-}
-
-fn product(a: Value, b: Value, width: u8) -> Value {
-    match (a.range.value(width), b.range.value(width)) {
-        (_, Some(factor)) => Value::of(a.range.times(Range::constant(factor, width).signed(width).lo, width)),
-        (Some(factor), _) => Value::of(b.range.times(Range::constant(factor, width).signed(width).lo, width)),
-        _ => {
-            let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
-            let range = match a.hi.checked_mul(b.hi) {
-                Some(hi) => Range::between(a.lo * b.lo, hi, width),
-                None => Range::full(width),
-            };
-            Value::of(range)
-        }
-    }
-}
-
-fn predicate(head: &str, operand: &dyn Fn(usize) -> Option<Value>, by: u32) -> Option<Value> {
-    let a = operand(0)?;
-    let known = a.range.value(1);
-    match head {
-        "mov" => Some(a),
-        "not" => {
-            let kind = match a.kind {
-                Kind::Truth { by, not, a, b, apart } => Kind::Truth { by, not: !not, a, b, apart },
-                other => other,
-            };
-            Some(Value::of(known.map_or(Range::full(1), |value| Range::constant(1 - value, 1))).kind(kind))
-        }
-        "and" | "or" | "xor" => {
-            let b = operand(1)?;
-            let other = b.range.value(1);
-            // What decides alone: 0 for `and`, 1 for `or`.
-            let decides = i128::from(head != "and");
-            let range = match (known, other) {
-                (Some(a), Some(b)) => Range::constant(
-                    if head == "and" {
-                        a & b
-                    } else if head == "or" {
-                        a | b
-                    } else {
-                        a ^ b
-                    },
-                    1,
-                ),
-                (Some(one), None) | (None, Some(one)) if head != "xor" && one == decides => Range::constant(decides, 1),
-                _ => Range::full(1),
-            };
-            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name, apart: NOBODY }))
-        }
-        _ => None,
-    }
-}
-
-fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
-    let whole = Range::full(width).hi;
-    if head == "not" {
-        // The opposite less one.
-        return Some(Value::of(a.range.times(-1, width).add(Range::constant(-1, width), width)));
-    }
-    let b = b?;
-    if a.name == b.name && a.name != NOBODY {
-        return Some(if head == "xor" { Value::of(Range::constant(0, width)) } else { a });
-    }
-    if let (Some(x), Some(y)) = (a.range.value(width), b.range.value(width)) {
-        let value = match head {
-            "and" => x & y,
-            "or" => x | y,
-            _ => x ^ y,
-        };
-        return Some(Value::of(Range::constant(value, width)));
-    }
-    let (one, two) = (a, b);
-    let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
-    if head == "and" {
-        let (of, from, mask) = if a.lo == a.hi { (two.moved(), b, a.lo) } else { (one.moved(), a, b.lo) };
-        // Bits that are never set can be asked about, too.
-        let below = (mask & -mask) - 1;
-        let never = mask > 0 && from.lo & below == 0 && i128::from(from.step) & below == 0;
-        let asked = if never { mask | below } else { mask };
-        if a.lo == a.hi || b.lo == b.hi {
-            if let Some(lost) = linear::low_bits(mask, from, width) {
-                return Some(Value::of(masked(from, lost, width)));
-            }
-            if asked & (asked + 1) == 0
-                && asked < from.hi
-                && let Ok(bits) = u32::try_from(asked)
-            {
-                let kind = of.map_or(Kind::Plain, |of| Kind::Low { of, bits });
-                let step = if never { below.unsigned_abs() as u64 + 1 } else { 1 };
-                return Some(Value::of(Range::strided(0, mask, step, width)).kind(kind));
-            }
-        }
-    }
-    // All bits up to the highest that may be set.
-    let mask = |hi: i128| (1_i128 << (128 - hi.leading_zeros())) - 1;
-    Some(Value::of(match head {
-        "and" => {
-            let (value, bits) = if a.lo == a.hi { (b, a.lo) } else { (a, b.hi) };
-            if (a.lo == a.hi || b.lo == b.hi) && bits & (bits + 1) == 0 && value.hi <= bits {
-                value
-            } else {
-                Range::between(0, a.hi.min(b.hi), width)
-            }
-        }
-        "or" => Range::between(a.lo.max(b.lo), mask(a.hi.max(b.hi)).min(whole), width),
-        _ => Range::between(0, mask(a.hi.max(b.hi)).min(whole), width),
-    }))
-}
-
-/// A value of this range without its lowest bits.
-fn masked(from: Range, lost: i64, width: u8) -> Range {
-    let step = i128::from(lost) + 1;
-    let down = |value: i128| value.div_euclid(step) * step;
-    Range::strided(down(from.lo), down(from.hi), step.unsigned_abs() as u64, width)
-}
-
-fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {
-    let amount = amount.range.unsigned(32);
-    if left {
-        let by = (amount.lo == amount.hi && amount.lo < i128::from(width)).then_some(amount.lo)?;
-        let mut value = Value::of(a.range.times(1 << by, width));
-        let from = a.range.unsigned(width);
-        let grows = (1_i128 << by) - 1;
-        // x << n is x + x * (2^n - 1).
-        if let Some(since) = a.since
-            && from.hi << by <= Range::full(width).hi
-        {
-            let since = since.plain();
-            let (lo, hi) = (saturate(i128::from(since.lo) + from.lo * grows), saturate(i128::from(since.hi) + from.hi * grows));
-            value.since = since.unsigned.then_some(Since { lo, hi, signed: false, ..since.plain() });
-        }
-        return Some(value);
-    }
-    let from = a.range.as_integers(signed, width);
-    if from.lo < 0 {
-        return None;
-    }
-    let (least, most) = (amount.lo.min(127), amount.hi.min(127));
-    let mut value = Value::of(Range::between(from.lo >> most, from.hi >> least, width));
-    if let Some(since) = a.since {
-        // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
-        let (lo, hi) = (from.hi - (from.hi >> most), from.lo - (from.lo >> least));
-        let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == from.lo, since.signed && signed);
-        let lost = Since {
-            lo: saturate(i128::from(since.lo) - lo),
-            hi: saturate(i128::from(since.hi) - hi),
-            unsigned,
-            signed: as_signed,
-            ..since
-        };
-        value.since = (unsigned || as_signed).then_some(lost);
-    }
-    Some(value)
-}
-
-fn convert(suffix: &str, width: u8, value: Value, source: &impl Source, operand: Operand<'_>) -> Option<Value> {
-    let (to, from) = suffix.split_once('.')?;
-    let ((to, _), (from, signed)) = (type_of(to)?, type_of(from)?);
-    if to > 64 || from > 64 || suffix.contains('f') || width != to {
-        return None;
-    }
-    let value = if let Operand::Register(_) = operand { source.value(operand, 0) } else { value };
-    let narrow = Range::between(0, 0, from).add(value.range, from).as_integers(signed, from);
-    let strided = |of: Range, width: u8| Range::constant(0, width).add(of, width);
-    Some(Value::of(strided(narrow, to)))
-}
-
-fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Value> {
-    let operand = |at: usize| instruction.rest.get(at).copied();
-    let (a, b) = (source.value(operand(0)?, width), source.value(operand(1)?, width));
-    let chosen = source.value(operand(2)?, 1);
-    match chosen.range.value(1) {
-        Some(0) => Some(b),
-        Some(_) => Some(a),
-        None => {
-            // Nothing more can be learned of a number.
-            let chosen = |at: usize, holds: bool| match operand(at)? {
-                Operand::Number(_) => Some(if at == 0 { a } else { b }),
-                of => source.value_if(operand(2)?, holds, of, width),
-            };
-            match (chosen(0, true), chosen(1, false)) {
-                (Some(a), Some(b)) => Some(a.join(&b, width, NOBODY)),
-                (one, other) => one.or(other),
-            }
-        }
     }
 }
 

@@ -3,13 +3,14 @@
 use super::body::Body;
 use super::calls::{Callee, Callees};
 use super::count::MOST_TOGETHER;
-use super::flow::{Pass, State};
+use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
 use super::place::Places;
 use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
 use super::round::{Proof, Round, Why, connected, rounds, totals_of};
 use super::slice::{Depth, Slice};
+use super::state::State;
 use super::text::{Flow, Module};
 use super::value::{Assumption, CONTROL};
 use std::cell::RefCell;

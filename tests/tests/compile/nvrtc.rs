@@ -36,9 +36,21 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
         let name = fixture.name.clone();
         checks.add(format!("nvrtc: {name} compiles inside extern \"C\""), move |tools| inside_extern_c(tools, &name));
     }
+    checks.add("nvrtc: loops up to and by constants with a name compile", constants);
     for std in ["11", "14", "17", "20"] {
         checks.add(format!("nvrtc: cxx11 compiles as C++{std} with all limits"), move |tools| standard(tools, std));
     }
+}
+
+/// NVRTC can't be asked whether a name stands for a constant.
+fn constants(tools: &Tools) -> Result<(), String> {
+    let text = "constexpr int TILE = 32;\n\
+                __global__ void k(int *p, int n) {\n\
+                \x20   for (int i = 0; i < n; i += TILE) p[i] = 0;\n\
+                \x20   for (int i = threadIdx.x; i < TILE; i += blockDim.x) p[i] = 1;\n\
+                }\n";
+    let unit = Unit::new("constants.cu", text);
+    compile(tools, "saxpy", &unit.rewrite(&Options::default())?, &[])?.expect_clean().map(drop)
 }
 
 fn standard(tools: &Tools, std: &str) -> Result<(), String> {

@@ -118,7 +118,6 @@ const COUNTED: &[Rule] = &[
     ("", "\n#pragma unroll\n@for (int i = 0; i < n; ++i) p[i] = 0;", STRIP),
     // What is no constant after all is asked for in each iteration.
     ("constexpr int TILE = 32;", "@for (int i = 0; i < n; i += TILE) p[i] = 0;", STRIP),
-    ("constexpr int TILE = 32;", "@for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) p[i] = 0;", STRIP),
     ("", "@for (int i = threadIdx.x; i < config::tile; i += blockDim.x) p[i] = 0;", STRIP),
     // More may have to hold: it is asked in each iteration, the relation once a strip.
     ("", "@for (int i = 0; i < n && p[i]; ++i) p[i] = 0;", STRIP),
@@ -130,6 +129,47 @@ const COUNTED: &[Rule] = &[
     ("", "int i = 0; @while (i < n) { if (p[i]) ++i; }", STRIP),
     ("", "int i = n; @while (i > s) { --i; p[i] = 0; }", STRIP),
     ("", "int i = n; @while (i > s) i -= 2;", STRIP),
+];
+
+/// The threads of a block share something small: the compiler drops the poll if the bound is what it seems to be.
+const SHARED: &[Rule] = &[
+    ("", "@for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", foldable("a number")),
+    ("", "@for (int i = threadIdx.y; i <= 256; i += blockDim.y) p[i] = 0;", foldable("another dimension")),
+    ("", "@for (unsigned i = threadIdx.x; i < 512; i += 128) p[i] = 0;", foldable("a step that is a number")),
+    ("", "const int t = threadIdx.x; @for (size_t i = t; i < 512; i += 128) p[i] = 0;", foldable("a name for the index")),
+    ("#define TILE 32", "@for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) p[i] = 0;", foldable("a macro for a number")),
+    ("constexpr int TILE = 32;", "@for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) p[i] = 0;", foldable("a constant")),
+    ("__device__ int TILE = 32;", "@for (int i = threadIdx.x; i < TILE; i += blockDim.x) p[i] = 0;", foldable("the compiler knows better")),
+    (
+        "",
+        "for (int j = 0; j < n; ++j) { @for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0; }",
+        foldable("the loop around it pays"),
+    ),
+    ("", "@for (int i = threadIdx.x; i < 256; i += blockDim.x) if (p[i]) break; else continue;", foldable("its end is its own")),
+    // What breaks a rule is counted as any other.
+    ("", "@for (int i = threadIdx.x; i < n; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "@for (int i = threadIdx.x; i < 5000; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "int tile = 8; @for (int i = threadIdx.x; i < tile; i += blockDim.x) ++tile;", no_strip("its bound moves")),
+    ("", "int tile = 8; tile *= n; @for (int i = threadIdx.x; i < tile; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "@for (int i = threadIdx.x - 8; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "int t = threadIdx.x; t -= n; @for (int i = t; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "@for (int i = n; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
+    (
+        "__device__ void f(int &x) { x = -1000000000; }",
+        "int t = threadIdx.x; f(t); @for (int i = t; i < 256; i += blockDim.x) p[i] = 0;",
+        STRIP,
+    ),
+    ("", "@for (int i = threadIdx.x; i < 256; i += s) p[i] = 0;", STRIP),
+    ("", "@for (int i = threadIdx.x; i < 256; i += 0) p[i] = 0;", no_strip("it goes nowhere")),
+    ("", "@for (int i = threadIdx.x; i < 256; i -= blockDim.x) p[i] = 0;", no_strip("it goes the other way")),
+    ("", "@for (int i = threadIdx.x; i != 256; i += blockDim.x) p[i] = 0;", no_strip("it may step over its end")),
+    ("", "@for (unsigned char i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
+    ("", "@for (int i = threadIdx.x; i < 256; i += blockDim.x) { p[i] = 0; i = n; }", no_strip("its counter changes")),
+    ("", "@for (int i = threadIdx.x; i < 256 && p[i]; i += blockDim.x) p[i] = 0;", STRIP),
+    ("#define blockDim (*(dim3 *)0)", "@for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", no_strip("no block's dimension")),
+    ("", "uint3 threadIdx = {}; @for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
+    ("__device__ int f(int *p) { while (*p); return 0; }", "@for (int i = threadIdx.x; i < 2000; i += blockDim.x) f(p);", STRIP),
+    ("", "@for (int i = threadIdx.x; i < 64; i += blockDim.x) { for (int j = threadIdx.x; j < 64; j += blockDim.x) p[i * j] = 0; }", STRIP),
 ];
 
 /// Nothing in the header is surely of run time: the compiler may know how often the loop runs.
@@ -400,6 +440,11 @@ const ODD_TEXT: &[Rule] = &[
 #[test]
 fn loops_whose_trips_can_be_counted() {
     check(COUNTED);
+}
+
+#[test]
+fn loops_over_what_a_block_shares() {
+    check(SHARED);
 }
 
 #[test]

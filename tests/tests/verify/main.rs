@@ -4,7 +4,9 @@ mod abi;
 mod attack;
 mod graphs;
 mod input;
+mod paid;
 mod samples;
+mod stack;
 mod unrolled;
 
 use cuinstr::verify::report::Verdict;

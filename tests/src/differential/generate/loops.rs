@@ -269,7 +269,46 @@ impl Generator {
         String::new()
     }
 
+    /// A loop over a block's share of something that is small, or seems to be.
+    fn shared_for(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let counter = self.name("i");
+        let number = self.random.of(&[Number::INT, Number::INT, Number::UNSIGNED, Number::SIZE, Number::UNSIGNED_CHAR]);
+        let value = if self.long { self.random.of(&[20, 100, 1000, 4000, 5000]) } else { self.random.below(14) as i128 };
+        let start = self.random.of(&["threadIdx.x", "threadIdx.x", "thread", "0"]);
+        if start == "thread" {
+            items.push(line("const int thread = threadIdx.x;".to_owned()));
+        }
+        let bound = if self.random.percent(20) { self.define("TILE", &format!(" {value}")) } else { self.name("tile") };
+        match self.random.below(4) {
+            _ if bound.starts_with("TILE") => {}
+            0 | 1 => self.front.push(line(format!("constexpr int {bound} = {value};"))),
+            2 => items.push(line(format!("const int {bound} = {value};"))),
+            _ => {
+                // It is what it seems to be at first only.
+                items.push(line(format!("int {bound} = {value};")));
+                self.variables.push(Variable { name: bound.clone(), number: Number::INT, changes: true });
+            }
+        }
+        self.variables.push(Variable { name: counter.clone(), number, changes: true });
+        let limit = self.random.of(&["{}", "{}", "{} / 2", "{} * 2", "({} + 1)"]).replace("{}", &bound);
+        let relation = self.random.of(&["<", "<", "<="]);
+        let step = self.random.of(&["blockDim.x", "blockDim.x", "blockDim.y", "2", "0", "n"]);
+        let site = self.site();
+        let prefix = self.prefix(&mut items);
+        let head = format!(
+            "{prefix}{}for ({} {counter} = {start}; {counter} {relation} {limit}; {EDGE}{counter} += {step})",
+            keyword(site),
+            number.text
+        );
+        items.append(&mut self.finish(head, Some(site), ""));
+        vec![block("{", items)]
+    }
+
     fn counted_for(&mut self) -> Vec<Item> {
+        if self.random.percent(8) {
+            return self.shared_for();
+        }
         let range = self.range();
         let mut items = Vec::new();
         let (init, counter) = self.counter(&range, &mut items);
