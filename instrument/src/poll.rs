@@ -66,7 +66,7 @@ impl Spelling {
             return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix());
         };
         let names: Vec<&String> = [start, bound].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
-        let asked: Vec<String> = names.iter().map(|text| format!("__builtin_constant_p({text})")).collect();
+        let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
         let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
         let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
         format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
