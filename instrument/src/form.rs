@@ -2,7 +2,7 @@
 
 use crate::cost::{self, Cost};
 use crate::invariant::Home;
-use crate::nest::{self, Inner};
+use crate::nest::{self, Extent, Inner};
 use crate::options::{Options, Polls};
 use crate::read_only::{self, Context};
 use crate::statement::{Loop, LoopKind};
@@ -59,6 +59,8 @@ pub(crate) struct Decision {
     pub(crate) shape: Shape,
     /// What an iteration takes from the allowance, as text.
     pub(crate) weight: String,
+    /// What the compiler may know of how often a foldable loop runs.
+    pub(crate) extent: Option<Extent>,
 }
 
 /// A chunk of iterations.
@@ -105,7 +107,13 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     };
     let weights: Vec<String> =
         body.loops.iter().enumerate().map(|(index, loop_)| nest::weight(&homes[loop_.scope], index, &costs, &inner_of)).collect();
-    shapes.into_iter().zip(costs).zip(weights).map(|((shape, cost), weight)| Decision { cost, shape, weight }).collect()
+    let extent_of = |index: usize| match inner_of(index)? {
+        Inner::Nest(_) => nest::extent(&homes[body.loops[index].scope], &body.loops[index]),
+        Inner::Tile(_) => None,
+    };
+    let extents: Vec<Option<Extent>> = (0..body.loops.len()).map(extent_of).collect();
+    let decided = shapes.into_iter().zip(costs).zip(weights).zip(extents);
+    decided.map(|(((shape, cost), weight), extent)| Decision { cost, shape, weight, extent }).collect()
 }
 
 /// What is known of a loop before its form is decided.

@@ -138,6 +138,7 @@ impl Home<'_> {
             fragment.kind(other) == Some(Kind::Ident)
                 && fragment.text(source, other) == fragment.text(source, at)
                 && is_declared(source, fragment, other)
+                && !self.is_constexpr(other)
         });
         if is_local {
             return None;
@@ -212,6 +213,27 @@ impl Home<'_> {
             outer = around.outer;
         }
         Some(self.range.clone())
+    }
+
+    /// Whether the declaration around `at` begins with `constexpr`: nothing changes what it declares, whatever else is done with the name.
+    fn is_constexpr(&self, at: usize) -> bool {
+        self.words_before(at).any(|word| self.context.fragment.tokens[word].kind == Kind::Constexpr)
+    }
+
+    /// Whether this function declares the name as a constant number.
+    pub(crate) fn declares_number(&self, name: &[u8]) -> bool {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let declared = |at: &usize| {
+            fragment.kind(*at) == Some(Kind::Ident) && fragment.text(source, *at) == name && is_declared(source, fragment, *at)
+        };
+        let is_number = |at: usize| read_only::is_number_type(self.context.declarations, fragment.text(source, at));
+        self.range.clone().find(declared).is_some_and(|at| self.is_constexpr(at) && self.words_before(at).any(is_number))
+    }
+
+    /// What stands in front of a name in its declaration, from the name on.
+    fn words_before(&self, at: usize) -> impl Iterator<Item = usize> {
+        let fragment = self.context.fragment;
+        (0..at).rev().take_while(|index| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'('))))
     }
 
     /// Whether the declaration of the name at `at` makes a variable of the thread's own.

@@ -5,6 +5,9 @@
 //! from zero, so where the compiler knows the trips it knows the most that the count can be, and the poll is gone; where it does not, the loop
 //! pays as any other. Nothing is believed of any name, so nothing in the text can make this unsound: in every 2^32 iterations all but the
 //! first few pay.
+//!
+//! Where the front end already knows what a header says ([`extent`]), the prelude decides there: no poll, or one in so many units. Else each unrolled
+//! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
 
 use crate::cost::Cost;
 use crate::form::Nest;
@@ -12,6 +15,7 @@ use crate::induction::{self, Relation, Step};
 use crate::invariant::Home;
 use crate::poll::NEST;
 use crate::statement::{Loop, LoopKind};
+use crate::strip;
 use crate::tile::Tile;
 use crate::token::Kind;
 use crate::{bound, declaration};
@@ -81,6 +85,46 @@ pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
     // The semicolon of a header or the brace of an initialiser ends no statement.
     (before >= home.open && home.body.scopes.iter().all(|scope| scope.open != first)).then(|| fragment.tokens[before].end as usize)
+}
+
+/// What the header of a loop says of how often it runs, for the compiler to reckon with where it takes all of it for constants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) counter: String,
+    pub(crate) start: String,
+    pub(crate) bound: String,
+    pub(crate) amount: i64,
+    /// Whether nothing in the body changes the counter, so that constants in the header are the whole truth.
+    pub(crate) sure: bool,
+}
+
+/// The extent of a loop whose counter goes up to a bound.
+pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
+    // A function of the host's as well the compiler may have to evaluate, in C++11 by one expression.
+    if home.host_too || loop_.kind != LoopKind::For {
+        return None;
+    }
+    let induction = induction::read(home.context, loop_)?;
+    let amount = match &induction.step {
+        Step::Up => 1,
+        Step::Plus(amount) => bound::literal(home.context, amount)?.value,
+        _ => return None,
+    };
+    if !(1..=strip::MOST_STEP).contains(&amount) || !matches!(induction.relation, Relation::Below | Relation::AtMost) {
+        return None;
+    }
+    // A number by its value: digits may be grouped by quotes, which no insertion has.
+    let text = |range: &Range<usize>| match bound::literal(home.context, range) {
+        Some(literal) => Some(literal.value.to_string()),
+        // The front end takes a local constant's bare name for a variable.
+        None if range.len() == 1 && home.declares_number(home.context.fragment.text(home.context.source, range.start)) => {
+            home.invariant(range, loop_).map(|invariant| invariant.text + " + 0")
+        }
+        None => home.invariant(range, loop_).map(|invariant| invariant.text).filter(|text| !text.contains('\'')),
+    };
+    let (start, bound) = (text(&induction.start)?, text(&induction.bound)?);
+    let sure = !induction.type_.is_empty() && strip::of_loop(home, loop_).is_ok_and(|strip| strip.steady);
+    Some(Extent { counter: String::from_utf8(induction.counter.to_vec()).ok()?, start, bound, amount, sure })
 }
 
 /// Whether the compiler would probably unroll all of the loop if it were left as it is. Ours looks larger to it than what is left of it then.

@@ -437,7 +437,7 @@ impl Planner<'_> {
         owner: &Owner,
         body: &Body,
         loop_: &Loop,
-        Decision { cost, shape, weight }: &Decision,
+        Decision { cost, shape, weight, extent }: &Decision,
         activation: &mut Activation,
     ) {
         let fragment = known.fragment;
@@ -473,7 +473,7 @@ impl Planner<'_> {
             if let Some(at) = nest.begins {
                 self.insert(at, false, poll::nest_begins(nest.index));
             }
-            owner.spelling.in_nest(nest.index, site, weight)
+            owner.spelling.in_nest(nest, extent.as_ref(), site, weight)
         } else if let Shape::Shared(tile) = shape {
             Spelling::of_share(tile, site, weight)
         } else {

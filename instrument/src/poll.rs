@@ -1,7 +1,8 @@
 //! The text of polls: the one place that knows how a form is spelled. `prelude/` defines what is named here.
 
-use crate::form::{Chunk, Shape};
+use crate::form::{Chunk, Nest, Shape};
 use crate::induction::Relation;
+use crate::nest::Extent;
 use crate::options::{PollGap, Polls};
 use crate::site::Form;
 use crate::statement::{Loop, LoopKind};
@@ -58,9 +59,17 @@ impl Spelling {
         }
     }
 
-    /// The poll of a loop in the activation's nest of that index.
-    pub(crate) fn in_nest(self, index: usize, site: u64, weight: &str) -> String {
-        format!("__cuinstr_tick_nest{}({}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix(), nest(index))
+    /// The poll of a loop in a nest of its activation.
+    pub(crate) fn in_nest(self, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
+        let run = nest(in_nest.index);
+        let Some(Extent { counter, start, bound, amount, sure }) = extent else {
+            return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix());
+        };
+        let names: Vec<&String> = [start, bound].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
+        let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
+        let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
+        let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
+        format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
     }
 
     /// The poll of a loop over a block's share of something that is probably small.

@@ -20,7 +20,7 @@ use crate::token::Kind;
 use std::ops::Range;
 
 /// Largest constant step whose multiple by a whole allowance stays far below 2^32.
-const MOST_STEP: i64 = 1 << 14;
+pub(crate) const MOST_STEP: i64 = 1 << 14;
 
 /// What the text of a strip-mined loop is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]

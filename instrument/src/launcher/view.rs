@@ -22,6 +22,7 @@ use super::unit::{Facts, Maker};
 use crate::prelude;
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -53,6 +54,26 @@ pub(super) struct View {
     plan: Plan,
     /// Places in the plan's files, by path.
     places: BTreeMap<OsString, usize>,
+    links: Links,
+}
+
+/// Paths without links. Most of the hundreds of headers that a pass reads lie in few folders, and to follow links costs a call of the system for each
+/// part of a path.
+#[derive(Debug, Default)]
+struct Links(RefCell<BTreeMap<PathBuf, Option<PathBuf>>>);
+
+impl Links {
+    /// The path of what is there, without links.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.canonicalize().ok() };
+        let mut known = self.0.borrow_mut();
+        let real = known.entry(folder.to_owned()).or_insert_with(|| {
+            let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            here.canonicalize().ok()
+        });
+        let path = real.as_ref()?.join(name);
+        if path.symlink_metadata().ok()?.is_symlink() { path.canonicalize().ok() } else { Some(path) }
+    }
 }
 
 /// What all processes that read the view must know.
@@ -117,7 +138,7 @@ impl View {
 
     fn new(folder: PathBuf, plan: Plan) -> Self {
         let places = plan.files.iter().enumerate().map(|(place, (path, _))| (path.clone(), place)).collect();
-        Self { folder, plan, places }
+        Self { folder, plan, places, links: Links::default() }
     }
 
     fn root(&self, number: usize) -> PathBuf {
@@ -184,7 +205,7 @@ impl View {
     }
 
     fn facts(&self, root: usize, rest: &Path) -> Option<&Facts> {
-        let file = Path::new(&self.plan.roots[root].1).join(rest).canonicalize().ok()?;
+        let file = self.links.real(&Path::new(&self.plan.roots[root].1).join(rest))?;
         self.places.get(file.as_os_str()).map(|place| &self.plan.files[*place].1)
     }
 
@@ -217,7 +238,7 @@ impl View {
     fn is_system(&self, name: &[u8]) -> bool {
         // The prelude is ours.
         let is_ours = Path::new(OsStr::from_bytes(name)).starts_with(&self.folder);
-        let Ok(file) = Path::new(OsStr::from_bytes(name)).canonicalize() else { return true };
+        let Some(file) = self.links.real(Path::new(OsStr::from_bytes(name))) else { return true };
         is_ours || !file.is_file() || self.plan.is_system(&file)
     }
 

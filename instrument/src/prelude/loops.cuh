@@ -196,6 +196,46 @@ template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) {
   return (unsigned long long)__cuinstr_nest;
 }
+// The units that a loop runs in all where its header tells: a counter goes up by a constant from one value to another, all of which the front
+// end takes for constants and its type surely holds. Else more than any.
+template <bool __cuinstr_plain>
+struct __cuinstr_header {
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+  static __device__ __forceinline__ unsigned long long units(const __cuinstr_s&, const __cuinstr_n&, int, unsigned int) { return ~0ull; }
+};
+template <>
+struct __cuinstr_header<true> {
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+  static __device__ __forceinline__ unsigned long long units(__cuinstr_s start, __cuinstr_n bound, int amount, unsigned int weight) {
+    typedef decltype(__cuinstr_i() + __cuinstr_n()) common;
+    const long long first = (long long)start, last = (long long)bound, most = 1ll << 30;
+    // As types without a sign compare, nothing lies below zero.
+    const long long least = ~(common)0 < (common)1 ? -most : 0ll;
+    if (first < least || last < least || first > most || last > most) return ~0ull;
+    return last < first ? 0ull : (unsigned long long)((last - first) / amount + 1) * weight;
+  }
+};
+template <bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+struct __cuinstr_plain {
+  static constexpr bool value = false;
+};
+template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
+  static constexpr bool value = __cuinstr_counts<__cuinstr_i, __cuinstr_s, __cuinstr_n>::value && !__cuinstr_steps<__cuinstr_i>::narrow;
+};
+// In a nest, where the front end may know the loop's extent. A loop that is short with all that is inside it needs no poll: the loop around it
+// pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
+template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
+  const unsigned long long units =
+      __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template units<__cuinstr_i>(start, bound, amount, weight);
+  if (__cuinstr_nest == 0u || units > __cuinstr_unrolled) {
+    __cuinstr_tick_nest(run, allowance, weight, site);
+  } else if (!__cuinstr_alone || units > __cuinstr_nest) {
+    run += weight;
+    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(allowance, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
+  }
+}
 // The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
 __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
 #ifdef __CUDA_ARCH__

@@ -80,6 +80,7 @@ pub(crate) const NOT_IN_EXTERN_C: &[&str] = &[
     "cxx20",
     "lambda_extended",
     "range_for",
+    "hadamard",
     "template_unroll",
     "tridiagonal",
     "hang/header_function",

@@ -11,6 +11,7 @@ mod nvrtc;
 mod shapes;
 mod standards;
 mod twins;
+mod unrolled;
 mod verify;
 
 use cuinstr_tests::fixtures::{self, Fixture};
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         shapes::add,
         standards::add,
         twins::add,
+        unrolled::add,
         verify::add,
         libraries::add,
     ] {

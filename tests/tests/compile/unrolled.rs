@@ -1,0 +1,82 @@
+//! Loops whose trips the front end knows: the short ones hold no poll whatever the compiler does with them, those that it unrolls a few, and what
+//! only looks like one keeps its own.
+
+use crate::{Checks, Tools};
+use cuinstr::options::Options;
+use cuinstr::site::Kind;
+use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::unit::Unit;
+use std::fmt::Write as _;
+
+/// The loop in a kernel that keeps it a loop, and whether a poll must be left of it.
+const LOOPS: &[(&str, bool)] = &[
+    ("for (int i = 0; i < 8; ++i) p[i] += n;", false),
+    ("for (int i = 0; i < Eight; ++i) p[i] += n;", false),
+    ("for (unsigned i = 2; i <= Eight * 2; i += 3) p[i] += n;", false),
+    ("for (int i = -Eight; i < Eight; ++i) p[i] += n;", false),
+    ("for (long i = 0; i < Eight; ++i) { for (int j = 0; j < Eight; ++j) p[i * j] += n; }", false),
+    ("constexpr int own = Eight / 2; for (int i = 0; i < own; ++i) p[i] += part<own>(p, n);", false),
+    // Many trips.
+    ("for (int i = 0; i < Eight * 50000; ++i) p[i] += n;", true),
+    ("for (int i = 0; i < Eight * 100; ++i) p[i] += n;", true),
+    // Fewer than none, as types without a sign have it.
+    ("for (unsigned i = 0; i < Minus; ++i) p[i] += n;", true),
+    ("for (size_t i = 0; i <= Minus; ++i) p[i] += n;", true),
+    ("for (unsigned i = Minus; i >= 0; ++i) p[i] += n;", true),
+    // A counter that never gets there.
+    ("for (unsigned char i = 0; i < 300; ++i) p[i] += n;", true),
+    ("for (signed char i = 0; i <= 127; ++i) p[i] += n;", true),
+    ("for (float i = 1e9f; i < 1000000100; i += 1) p[0] += n;", true),
+    ("for (int i = 0; i <= 0x7fffffff; ++i) p[0] += n;", true),
+    // A body that changes it, itself or by a name that leads there.
+    ("for (int i = 0; i < Eight; ++i) i -= p[i];", true),
+    ("for (int i = 0; i < Eight; ++i) less(i, p);", true),
+    ("for (int i = 0, *q = &i; i < Eight; ++i) *q -= p[0];", true),
+    ("int i; for (i = 0; i < Eight; ++i) { int &other = i; other -= p[0]; }", true),
+    // A bound that is no constant.
+    ("int most = Eight; for (int i = 0; i < most; ++i) { p[i] += n; most += p[0]; }", true),
+    ("for (int i = 0; i < n; ++i) p[i] += n;", true),
+];
+
+/// Most reads of the clock, of which a poll has one or more, in the unrolled transform: with a poll an iteration of its long nests there were 313.
+const MOST_READS: usize = 240;
+
+pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
+    checks.add("unrolled: short loops of known trips hold no poll, and what only looks like one does", each);
+    checks.add("unrolled: a nest of three holds few polls when it is unrolled", nests);
+}
+
+fn each(tools: &Tools) -> Result<(), String> {
+    let mut text = "template <int N> __device__ int part(int *p, int n) { return p[N] - n; }\n__device__ __noinline__ void less(int &i, int *p) { i -= *p; }\n\
+                    constexpr int Eight = 8, Minus = -1;\n"
+        .to_owned();
+    for (index, (body, _)) in LOOPS.iter().enumerate() {
+        let body = body.replace("for (", "\n#pragma unroll 1\n    for (");
+        let _ = writeln!(text, "extern \"C\" __global__ void k{index}(int *p, int n)\n{{\n    {body}\n}}");
+    }
+    let unit = Unit { needs: vec!["-std=c++17".into(), "-arch=sm_80".into()], ..Unit::new("known.cu", text) };
+    let rewritten = unit.rewrite(&Options::default())?;
+    // The compiler warns of some of these loops whoever compiles them.
+    let ptx = rewritten.nvcc(&tools.nvcc, &["-ptx"])?.text();
+    let loops = rewritten.site_maps.iter().flat_map(|map| &map.sites).filter(|site| site.kind == Kind::For);
+    // A poll that is left hands its site over, as a number with a sign.
+    let left = loops.filter(|site| {
+        let id = u64::from_str_radix(site.id.trim_start_matches("0x"), 16).unwrap_or_default();
+        ptx.contains(&id.cast_signed().to_string())
+    });
+    let left: Vec<&str> = left.map(|site| site.function.as_str()).collect();
+    let wrong: Vec<&str> = LOOPS
+        .iter()
+        .enumerate()
+        .filter(|(index, (_, polled))| left.contains(&format!("k{index}").as_str()) != *polled)
+        .map(|(_, (body, _))| *body)
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong:#?}; polls are left in {left:?}")) }
+}
+
+fn nests(tools: &Tools) -> Result<(), String> {
+    let unit = Unit::plain(tools.fixture("hadamard")?)?.rewrite(&Options::default())?;
+    let ptx = unit.nvcc(&tools.nvcc, &["-ptx", "-arch=sm_90"])?.expect_clean()?.text();
+    let found = ptx.matches("%globaltimer").count();
+    if found <= MOST_READS { Ok(()) } else { Err(format!("{found} reads of the clock, more than {MOST_READS}")) }
+}
