@@ -5,7 +5,7 @@ use crate::{Checks, Tools};
 use cuinstr::options::{Options, Polls};
 use cuinstr::verify::report::{Loop, Verdict};
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::fixtures::{self, Fixture};
 use cuinstr_tests::ptx::{guards_alone, guards_alone_together, sites_of_guards};
 use cuinstr_tests::unit::Unit;
 use std::collections::BTreeSet;
@@ -30,7 +30,28 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// What `scripts/verify-sweep` may leave unproved: ways, kernel, reason.
+const LISTED: &str = include_str!("../../data/not_proved.txt");
+
+/// The sweep's list names kernels that are there, gives reasons, and holds what is known here.
+fn listed(_: &Tools) -> Result<(), String> {
+    let mut kernels = Vec::new();
+    for line in LISTED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let [ways, kernel, reason] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { return Err(format!("no reason: {line}")) };
+        if ways.split(':').count() != 3 || reason.trim().is_empty() {
+            return Err(format!("not `architecture:form:level kernel reason`: {line}"));
+        }
+        if !fixtures::workspace().join("kernels").join(kernel).with_extension("cu").exists() {
+            return Err(format!("there is no such kernel: {line}"));
+        }
+        kernels.push(kernel);
+    }
+    let lost = KNOWN.iter().find(|(kernel, ..)| !kernels.contains(kernel));
+    lost.map_or(Ok(()), |(kernel, ..)| Err(format!("tests/data/not_proved.txt lacks {kernel}")))
+}
+
 pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
+    checks.add("proof: the sweep's list names kernels and reasons".to_owned(), listed);
     for fixture in fixtures.iter().filter(|fixture| !fixture.name.starts_with("probe/")) {
         let name = fixture.name.clone();
         checks.add(format!("proof: {name} rewritten"), move |tools| rewritten(tools, &name, &Options::default(), &[]));
