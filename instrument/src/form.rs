@@ -90,7 +90,9 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
             (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,
         };
-        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest };
+        let within = (index + 1..body.loops.len()).take_while(|at| loop_.end.is_some_and(|end| body.loops[*at].keyword <= end));
+        let shares = few && within.into_iter().any(|at| costs[at].shares);
+        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, shares };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
         let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
@@ -124,6 +126,8 @@ struct Known {
     is_open: bool,
     /// The nest that it would belong to, if it can.
     nest: Option<Nest>,
+    /// Whether a loop inside it is shared by the block's threads.
+    shares: bool,
 }
 
 /// The best form, or why there is none but counting down.
@@ -162,6 +166,10 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     };
     if cost.weight() > HEAVY {
         return Err("its body outweighs its poll");
+    }
+    // A chunk is paid for as a whole: with one thread to a block that would be more than an allowance ever holds.
+    if known.shares {
+        return Err("a loop in it is long where a block has few threads");
     }
     let condition = condition(home, loop_).filter(|condition| is_chunkable(home, loop_, condition)).ok_or(why)?;
     let chunk = Chunk { turns: (4 * HEAVY / cost.weight()).clamp(4, MOST_TURNS), has_condition: !condition.is_empty() };

@@ -223,7 +223,8 @@ fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
         _ => return None,
     };
     let (start, bound) = (plain(home, &induction.start, outermost)?, plain(home, &induction.bound, outermost)?);
-    Some(format!("__cuinstr_trips({start}, {bound}, {steps})"))
+    let meets = induction.relation == Relation::Not;
+    Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))
 }
 
 /// The text of an expression without side effects, none of whose names is declared inside the outer loop.

@@ -185,15 +185,18 @@ struct __cuinstr_counts {
       __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
 };
 __cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long one, unsigned long long other) { return one < other ? one : other; }
-__cuinstr_everywhere unsigned long long __cuinstr_counted(long long trips) {
-  return trips < 0 ? 0ull : __cuinstr_least((unsigned long long)trips, __cuinstr_nest);
+// A loop that goes on until its counter meets the bound may pass it by, or lead away from it; and numbers so large may be others than the loop compares.
+__cuinstr_everywhere unsigned long long __cuinstr_counted(long long first, long long last, long long step, bool meets, long long least) {
+  return step == 0 || first < least || last < least || first > 1ll << 61 || last > 1ll << 61 ? (unsigned long long)__cuinstr_nest
+         : (last - first) / step < 0 || (meets && (last - first) % step != 0)                 ? (meets ? (unsigned long long)__cuinstr_nest : 0ull)
+                                                                                              : __cuinstr_least((unsigned long long)((last - first) / step + 1), __cuinstr_nest);
 }
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
-__cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step) {
-  return (long long)step == 0 ? (unsigned long long)__cuinstr_nest : __cuinstr_counted(((long long)bound - (long long)start) / (long long)step + 1);
+__cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step, bool meets) {
+  return __cuinstr_counted((long long)start, (long long)bound, (long long)step, meets, ~(decltype(start + bound))0 < (decltype(start + bound))1 ? -(1ll << 61) : 0ll);
 }
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
-__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) {
+__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&, bool) {
   return (unsigned long long)__cuinstr_nest;
 }
 // The units that a loop runs in all where its header tells: a counter goes up by a constant from one value to another, all of which the front
