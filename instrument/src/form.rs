@@ -91,8 +91,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
             (None, _) => None,
         };
         let within = (index + 1..body.loops.len()).take_while(|at| loop_.end.is_some_and(|end| body.loops[*at].keyword <= end));
-        let shares = few && within.into_iter().any(|at| costs[at].shares);
-        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, shares };
+        let around_shared = few && within.into_iter().any(|at| costs[at].shares);
+        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, around_shared };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
         let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
@@ -127,7 +127,7 @@ struct Known {
     /// The nest that it would belong to, if it can.
     nest: Option<Nest>,
     /// Whether a loop inside it is shared by the block's threads.
-    shares: bool,
+    around_shared: bool,
 }
 
 /// The best form, or why there is none but counting down.
@@ -168,7 +168,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
         return Err("its body outweighs its poll");
     }
     // A chunk is paid for as a whole: with one thread to a block that would be more than an allowance ever holds.
-    if known.shares {
+    if known.around_shared {
         return Err("a loop in it is long where a block has few threads");
     }
     let condition = condition(home, loop_).filter(|condition| is_chunkable(home, loop_, condition)).ok_or(why)?;
