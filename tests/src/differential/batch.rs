@@ -249,7 +249,7 @@ pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeM
             text.push_str(&prepared.prelude);
             if lane.gpu {
                 // The same programs, rewritten in other ways, are in the same executable.
-                let _ = writeln!(text, "namespace lane_{} {{", lane.name);
+                let _ = writeln!(text, "namespace lane_{} {{", lane.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"));
             }
             prepared.prelude.clone()
         });
