@@ -250,6 +250,9 @@ impl Bench {
         case: &Case,
         configure: impl FnOnce(&mut RemoteLaunch),
     ) -> std::result::Result<Ended, RunError> {
+        // Memory comes back blank where a process goes between the writing and the launch, or between the launch and the reading.
+        let pid = self.worker.pid()?;
+        let gone = || RunError::from(Fault::Gone { pid, why: "it went with the memory of a launch".into() });
         let buffers = &mut self.memory[index];
         let mut launch = kernel.launch();
         for (argument, buffer) in case.arguments.iter().zip(&mut *buffers) {
@@ -272,6 +275,10 @@ impl Bench {
         let ([gx, gy, gz], [bx, by, bz]) = (case.grid, case.block);
         let config = LaunchConfig { grid_dim: (gx, gy, gz), block_dim: (bx, by, bz), shared_mem_bytes: case.shared };
         let mut running = launch.start(config)?;
+        if running.pid() != pid {
+            let _ = running.cancel();
+            return Err(gone());
+        }
         {
             let mut state = self.running.state();
             if state.is_stopped {
@@ -288,6 +295,9 @@ impl Bench {
                 if let Some(buffer) = &buffers[index] {
                     left.push(buffer.read_bytes(0, memory.contents.len() + MARGIN)?);
                 }
+            }
+            if self.worker.pid()? != pid {
+                return Err(gone());
             }
         }
         Ok(Ended { outcome, left })

@@ -276,6 +276,12 @@ impl RemoteRunning {
         self.process.cancel(&self.flight)
     }
 
+    /// Number of the process that it runs in: another than that of a buffer's last write ([`super::Worker::pid`]), if that one went in between.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid
+    }
+
     /// A handle that only cancels, for other threads and for Ctrl-C.
     #[must_use]
     pub fn canceller(&self) -> RemoteCanceller {
