@@ -326,7 +326,9 @@ class Evaluating(unittest.TestCase):
         self.needs_nvrtc()
         journal = self.folder / "journal.jsonl"
         more = ("--mutants", "--compile-only", "80", "--journal", str(journal), "--jobs", "1")
-        process = subprocess.Popen(self.command(*more), stdout=subprocess.PIPE, text=True)
+        # Where the tests run in the background, SIGINT is ignored, and children would ignore it too.
+        heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731: it runs in the child
+        process = subprocess.Popen(self.command(*more), stdout=subprocess.PIPE, text=True, preexec_fn=heard)
         while len(self.lines(journal)) < 3 and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
