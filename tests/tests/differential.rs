@@ -112,6 +112,15 @@ if (n & 1) goto inside;
 }",
     ),
     (
+        "a jump back around a loop that runs for nothing",
+        "unsigned int round = (b & 0);
+again:
+int table[5] = {1, (int)(acc & 15u), 3, n, 5};
+@0 for (int each : table) @{__stwt(0, 0), acc = acc * 31u + (unsigned int)each;@}
+if (round++ < 40000u) @{goto again;@}
+__stcg(1, acc);",
+    ),
+    (
         "nothing polls but a lambda",
         "auto f = [&](int m) {
   @0 while (@,m-- > 0) __stwt(0, 0);
