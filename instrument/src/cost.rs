@@ -1,6 +1,6 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
-use crate::declaration::is_declared;
+use crate::declaration::{is_declared, others};
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
@@ -177,8 +177,16 @@ impl<'a> Memory<'a> {
         let Some(scope) = body.scopes.first() else { return Self { own: BTreeSet::new(), loaded: BTreeSet::new() } };
         let names =
             || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
-        let own = names().filter(|at| fragment.is(at + 1, b'[') && is_declared(source, fragment, *at)).map(|at| fragment.text(source, at));
-        let mut memory = Self { own: own.collect(), loaded: BTreeSet::new() };
+        let mut own = BTreeSet::new();
+        for at in names().filter(|at| is_declared(source, fragment, *at)) {
+            // Behind a sign may stand a product's other factor, whose list is one of arguments.
+            let first = if fragment.is(at + 1, b'[') { Some(at) } else { None };
+            let is_list = matches!(fragment.kind(at - 1), Some(Kind::Ident | Kind::Keyword));
+            let rest = if is_list { Some(others(fragment, at)) } else { None };
+            let arrays = first.into_iter().chain(rest.into_iter().flatten().filter(|other| fragment.is(other + 1, b'[')));
+            own.extend(arrays.map(|array| fragment.text(source, array)));
+        }
+        let mut memory = Self { own, loaded: BTreeSet::new() };
         let is_loaded = |at: &usize| {
             fragment.kind(at + 1) == Some(Kind::Assign)
                 && (at + 2..(at + 2 + MOST_VALUE).min(fragment.len()))

@@ -148,8 +148,8 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
     }
 }
 
-/// The names behind the first of a declaration: `int A = 1, B = 2;`.
-fn others(fragment: &Fragment, at: usize) -> impl Iterator<Item = usize> {
+/// The names behind the first of a declaration: `int A = 1, B[2];`.
+pub(crate) fn others(fragment: &Fragment, at: usize) -> impl Iterator<Item = usize> {
     let mut index = at + 1;
     std::iter::from_fn(move || {
         while index < fragment.len() && !fragment.is(index, b';') && index < at + MOST_LISTED {
