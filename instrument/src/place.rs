@@ -142,3 +142,17 @@ fn splits_arms(fragment: &Fragment, from: usize, to: usize) -> bool {
     }
     depth != 0
 }
+
+/// Whether the name behind a macro is declared there, so that the macro stands for a type: `VEC(float) x;`, not `EACH(i, n) f(i);`.
+pub(crate) fn is_declarator(fragment: &Fragment, name: usize) -> bool {
+    let mut after = name + 1;
+    let is_array = fragment.is(after, b'[');
+    while fragment.is(after, b'[') {
+        after = fragment.mate(after).unwrap_or(after) + 1;
+    }
+    match fragment.kind(after) {
+        Some(Kind::Punct(b';' | b',' | b'{') | Kind::Ident) => true,
+        Some(Kind::Assign) => is_array && fragment.is(after + 1, b'{'),
+        _ => false,
+    }
+}

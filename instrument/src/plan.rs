@@ -19,7 +19,7 @@ use crate::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::statement::{self, Body, Loop, LoopKind};
 use crate::token::{Kind, Lexed};
 use crate::tree::Grammar;
-use crate::{asm, census, form, hardware, jump, poll};
+use crate::{asm, census, exit, form, hardware, jump, poll};
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,6 +93,8 @@ struct Counts {
     nests: usize,
     /// Whether anything in the function polls, lambdas and classes in it included.
     polls: bool,
+    /// Where a kernel's last poll is declared, if not where it begins.
+    exit: Option<usize>,
 }
 
 /// The same while it is found out.
@@ -254,6 +256,8 @@ impl Planner<'_> {
             })
             .collect();
         let decisions = form::of_loops(self.input.options, &context, &homes);
+        let function = owners[0].function.map(|index| known.functions[index]);
+        let exit = function.and_then(|function| exit::place(&context, self.input.options, function, body));
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
         }
@@ -328,12 +332,14 @@ impl Planner<'_> {
             if !has_brace {
                 continue;
             }
-            let counts = Counts { allowance: allowance[index], turns: turns[index], nests: nests[index], polls };
+            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
+            // A head in another arm of an `#if` has a last poll of its own.
+            let exit = exit.filter(|_| index == 0 && twins.is_some_and(|twins| twins.len() == 1));
+            let counts = Counts { allowance: allowance[index], turns: turns[index], nests: nests[index], polls, exit };
             self.opening(known, &owners[index], scope.open, is_function, counts);
             if !is_function && index > 0 && owners[index].untouched.is_none() {
                 self.lambda(known, &owners[index], body, index);
             }
-            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
             for &twin in twins.into_iter().flatten() {
                 let open = known.functions[twin].open;
                 if open != scope.open {
@@ -367,8 +373,12 @@ impl Planner<'_> {
                 let entry = self.site(SiteKind::Entry, name_at, owner, Form::Flag, None);
                 let close = known.fragment.tokens[known.functions[index].close].start as usize;
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
-                opening.kernel = Some((entry, exit));
                 opening.short = !counts.polls && !self.calls_into_the_file(known, index);
+                opening.entry = Some(entry);
+                match counts.exit.filter(|_| !opening.short) {
+                    Some(at) => self.insert(at, false, poll::exit(exit)),
+                    None => opening.exit = Some(exit),
+                }
             } else if known.recursive.contains(&index) {
                 let why = if known.functions[index].constexpr && Self::is_one_return(known, index) {
                     Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
@@ -547,7 +557,7 @@ impl Planner<'_> {
         let before_keyword = !matches!(fragment.kind(next), Some(Kind::Ident | Kind::Punct(b'{')));
         let suspicious = if use_.block.is_some() {
             capital || like(&["loop", "for", "while", "repeat"])
-        } else if before_keyword || (capital && !is_declarator(fragment, next)) {
+        } else if before_keyword || (capital && !place::is_declarator(fragment, next)) {
             !like(&["unroll", "pragma", "likely", "assert", "check"])
         } else {
             like(&["loop", "for_each", "foreach", "while", "repeat"])
@@ -666,20 +676,6 @@ impl Planner<'_> {
         let site = Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), line, column, form, why, waiver: None };
         self.plan.sites.push((offset, site));
         id
-    }
-}
-
-/// Whether the name behind a macro is declared there, so that the macro stands for a type: `VEC(float) x;`, not `EACH(i, n) f(i);`.
-fn is_declarator(fragment: &Fragment, name: usize) -> bool {
-    let mut after = name + 1;
-    let is_array = fragment.is(after, b'[');
-    while fragment.is(after, b'[') {
-        after = fragment.mate(after).unwrap_or(after) + 1;
-    }
-    match fragment.kind(after) {
-        Some(Kind::Punct(b';' | b',' | b'{') | Kind::Ident) => true,
-        Some(Kind::Assign) => is_array && fragment.is(after + 1, b'{'),
-        _ => false,
     }
 }
 

@@ -110,9 +110,15 @@ impl Spelling {
     /// What stands first in a body.
     pub(crate) fn opening(self, opening: &Opening) -> String {
         let mut text = String::new();
-        if let Some((entry, exit)) = opening.kernel {
-            let short = if opening.short { "short_" } else { "" };
-            let _ = write!(text, " __cuinstr_{short}kernel __cuinstr_guard({entry:#x}ull, {exit:#x}ull);");
+        match opening.entry {
+            Some(_) if opening.short => text.push_str(" __cuinstr_short_entry();"),
+            Some(site) => {
+                let _ = write!(text, " __cuinstr_entry({site:#x}ull);");
+            }
+            None => {}
+        }
+        if let Some(site) = opening.exit {
+            text.push_str(&exit(site));
         }
         if let Some(site) = opening.recursion {
             let _ = write!(text, " __cuinstr_call{}({site:#x}ull);", self.suffix());
@@ -121,7 +127,7 @@ impl Spelling {
             // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
             text.push_str(if self.host_too {
                 " unsigned int __cuinstr_left = __cuinstr_chunk;"
-            } else if opening.kernel.is_some() {
+            } else if opening.entry.is_some() {
                 " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace, __cuinstr_phase());"
             } else {
                 " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace);"
@@ -144,8 +150,10 @@ const WORD: &str = " __attribute__((__unused__)) unsigned int";
 /// What a body's opening brace is followed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Opening {
-    /// Entry and exit sites of a kernel.
-    pub(crate) kernel: Option<(u64, u64)>,
+    /// The entry site of a kernel.
+    pub(crate) entry: Option<u64>,
+    /// The exit site of a kernel whose last poll is declared here.
+    pub(crate) exit: Option<u64>,
     /// The site of a recursive function.
     pub(crate) recursion: Option<u64>,
     /// Whether nothing in the kernel polls but its end.
@@ -156,6 +164,11 @@ pub(crate) struct Opening {
     pub(crate) turns: usize,
     /// How many nests of loops count what they have run.
     pub(crate) nests: usize,
+}
+
+/// The declaration of a kernel's last poll, which stands on every way out behind it.
+pub(crate) fn exit(site: u64) -> String {
+    format!(" __cuinstr_exit __cuinstr_guard({site:#x}ull);")
 }
 
 /// What asks for a loop to be unrolled, in front of its keyword.

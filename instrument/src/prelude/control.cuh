@@ -133,6 +133,8 @@ __cuinstr_device unsigned int __cuinstr_thread() { return (threadIdx.z * blockDi
     asm volatile("exit;"); \
     __builtin_unreachable(); \
   } while (0)
+// Whether it holds for any of the warp's threads that have come here together: what compilers know to be the same for all of them.
+__cuinstr_device bool __cuinstr_any(bool holds) { return __any_sync(__activemask(), holds) != 0; }
 
 // Names this block of this launch, so that words in shared memory left by another block are not taken for ours.
 __cuinstr_device unsigned long long __cuinstr_tag() {

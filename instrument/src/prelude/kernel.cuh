@@ -171,26 +171,25 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
   *(volatile unsigned int*)&__cuinstr_record()->late = launch;
   if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
 }
-// Stands first in a kernel: blocks of a stopped launch that begin late leave at once, and its destructor asks on every way out.
-struct __cuinstr_kernel {
-  unsigned long long exit_site;
-  __device__ __forceinline__ __cuinstr_kernel(unsigned long long entry_site, unsigned long long exit) : exit_site(exit) {
-    // Read first and looked at last: what else there is to read is then waited for at the same time.
-    const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
-    __cuinstr_begin();
-    __cuinstr_begin_clock(blockIdx.x);
-    if (flag == cuinstr_control_v1.launch) __cuinstr_end_thread(entry_site & ~1ull, 1u);
-  }
-  __device__ __forceinline__ ~__cuinstr_kernel() { __cuinstr_finish(exit_site); }
-};
+// Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
+// threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32).
+__cuinstr_device void __cuinstr_entry(unsigned long long site) {
+  // Read first and looked at last: what else there is to read is then waited for at the same time.
+  const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
+  __cuinstr_begin();
+  __cuinstr_begin_clock(blockIdx.x);
+  if (__cuinstr_any(flag == cuinstr_control_v1.launch)) __cuinstr_end_thread(site & ~1ull, 1u);
+}
 // The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
-struct __cuinstr_short_kernel {
+__cuinstr_device void __cuinstr_short_entry() {
+  __cuinstr_begin();
+  __cuinstr_begin_clock(blockIdx.x | blockIdx.y | blockIdx.z);
+}
+// Asks on every way out of the kernel from where it is declared.
+struct __cuinstr_exit {
   unsigned long long exit_site;
-  __device__ __forceinline__ __cuinstr_short_kernel(unsigned long long, unsigned long long exit) : exit_site(exit) {
-    __cuinstr_begin();
-    __cuinstr_begin_clock(blockIdx.x | blockIdx.y | blockIdx.z);
-  }
-  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site); }
+  __device__ __forceinline__ explicit __cuinstr_exit(unsigned long long site) : exit_site(site) {}
+  __device__ __forceinline__ ~__cuinstr_exit() { __cuinstr_finish(exit_site); }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L
