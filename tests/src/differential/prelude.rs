@@ -52,6 +52,17 @@ pub fn shared(prelude: &str) -> &str {
     prelude.find("static __device__ __attribute__((used)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
 }
 
+/// The prelude of a rewritten file for a GPU, where each look at the flag in a loop is reported to the test.
+///
+/// # Errors
+/// If the prelude has no function of that name any more.
+pub fn watched(prelude: &str) -> Result<String, String> {
+    let mut text = shared(prelude).to_owned();
+    let asked = find_definition(&text, "__cuinstr_asked", 0).ok_or("the prelude has no function __cuinstr_asked any more")?;
+    text.insert_str(asked.open, " gpu_looked();");
+    Ok(text)
+}
+
 /// The prelude of a rewritten file as host C++.
 ///
 /// # Errors
