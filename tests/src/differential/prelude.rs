@@ -8,6 +8,9 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_now", "return host_now();"),
     ("__cuinstr_cycles", "return host_now();"),
     ("__cuinstr_tag", "return 0x6375696e73747231ull;"),
+    ("__cuinstr_left_word", "return 1ull;"),
+    ("__cuinstr_tell_left", ""),
+    ("__cuinstr_forget_left", ""),
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
@@ -26,7 +29,7 @@ const WORDS: &str = "inline unsigned int host_word(const unsigned int* word) { r
 /// Macros that speak PTX.
 const MACROS: &[(&str, &str)] = &[
     ("__cuinstr_leave()", "host_leave()"),
-    ("__cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)", ""),
+    ("__cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)", ""),
 ];
 
 /// What the test knows of the control block beside the ABI.
