@@ -77,6 +77,24 @@ again:
     Sum sum(n);
     return lambda(n) + typed(n) + Local::run(n) + sum(n) + (sum ? 1 : 0) + tries;
 }
+SPACE int on_the_host(int* p, int n)
+{
+#ifdef __CUDA_ARCH__
+    return p[n];
+#else
+    for (int i = 0; i < n; ++i) p[i] += n;
+    while (n > 3) { --n; p[n] = 0; }
+    return n;
+#endif
+}
+SPACE int on_the_gpu(int* p, int n)
+{
+#ifdef __CUDA_ARCH__
+    for (int i = 0; i < n; ++i) p[i] += n;
+    while (n > 3) { --n; p[n] = 0; }
+#endif
+    return p[n];
+}
 SPACE int even(int n);
 SPACE int odd(int n) { return n == 0 ? 0 : even(n - 1); }
 SPACE int even(int n) { return n == 0 ? 1 : odd(n - 1); }
@@ -92,7 +110,7 @@ __global__ void k(int* p, int n)
     for (int v = threadIdx.x; v < settled; v += blockDim.x) shared[v] = p[v];
     auto fill = [&](int to) { const int few = 20; for (int v = threadIdx.x; v < few; v += blockDim.x) shared[v] = to; for (int v = threadIdx.x; v < tile; v += 32) shared[v] = to; for (int v = threadIdx.x; v < settled; v += 32) shared[v] = to; };
     fill(n);
-    for (int i = threadIdx.x; i < n; i += blockDim.x) { p[i] = bare(p, n) + nested(p, n) + ranged(n) + others(p, n) + odd(n) + folded(three) + packed(1, 2, n); __syncthreads(); }
+    for (int i = threadIdx.x; i < n; i += blockDim.x) { p[i] = bare(p, n) + nested(p, n) + ranged(n) + others(p, n) + on_the_host(p, n) + on_the_gpu(p, n) + odd(n) + folded(three) + packed(1, 2, n); __syncthreads(); }
 }
 ";
 
