@@ -80,7 +80,7 @@ impl Spelling {
         } else {
             (format!("__cuinstr_settled({bound}) && __cuinstr_settled({step})"), format!("({step})"))
         };
-        format!("__cuinstr_tick_share({is_constant}, ({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
+        format!("__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
     }
 
     /// How a loop's poll appears in the site map.
@@ -125,13 +125,12 @@ impl Spelling {
         }
         if opening.allowance {
             // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
-            text.push_str(if self.host_too {
-                " unsigned int __cuinstr_left = __cuinstr_chunk;"
-            } else if opening.entry.is_some() {
-                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace, __cuinstr_phase());"
+            let _ = if self.host_too {
+                write!(text, "{WORD} __cuinstr_left = __cuinstr_chunk;")
             } else {
-                " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace);"
-            });
+                let phase = if opening.entry.is_some() { ", __cuinstr_phase()" } else { "" };
+                write!(text, " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace{phase});")
+            };
         }
         for index in 0..opening.nests {
             let _ = write!(text, "{WORD} {} = 0u;", nest(index));

@@ -4,7 +4,8 @@ use cuinstr_tests::differential::batch::Workshop;
 use cuinstr_tests::differential::check::{self, Failure, Plan};
 use cuinstr_tests::differential::lane::{self, Lane};
 use cuinstr_tests::differential::program::Program;
-use cuinstr_tests::differential::{generate, reduce};
+use cuinstr_tests::differential::{generate, gpu, reduce};
+use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require;
 use std::fmt::Write as _;
 
@@ -75,6 +76,24 @@ fn each_kind_of_fault_is_found() {
         let report = check::compare(&workshop, &programs, &[lane], 3);
         assert!(report.failures.iter().any(|failure| failure.why.contains(said)), "{fault} is not found:\n{}", told(&report.failures));
     }
+}
+
+#[test]
+fn programs_for_a_gpu_compile() {
+    let (Some(nvcc), Some(_)) = (require::or_skip("nvcc", Nvcc::find()), workshop()) else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let written = gpu::write(0..6, folder.path()).expect("they are written");
+    assert_eq!(written.programs + written.recursive, 6);
+    for source in ["gpu.cu", "units/0000-default.cu", "units/0000-broken-on-purpose.cu"] {
+        let path = folder.path().join(source);
+        let flags = ["-w", "-std=c++17", "-gencode=arch=compute_90,code=sm_90", "-default-stream", "per-thread", "-c", "-o"];
+        let include = format!("-I{}", folder.path().display());
+        let arguments = flags.iter().map(std::ffi::OsString::from).chain([path.with_extension("o").into(), include.into(), path.into()]);
+        let finished = nvcc.run(arguments).expect("it starts");
+        assert!(finished.success(), "{source}: {}", finished.stderr);
+    }
+    let expected = std::fs::read_to_string(folder.path().join("expected")).expect("it is written");
+    assert_eq!(expected.lines().count(), 2 * written.programs);
 }
 
 #[test]
