@@ -55,7 +55,9 @@ impl Spelling {
     pub(crate) fn repeat(self, site: u64, weight: &str) -> String {
         match self.polls {
             Polls::Each => format!("__cuinstr_poll{}({site:#x}ull)", self.suffix()),
-            Polls::Amortised | Polls::CountDown => format!("__cuinstr_tick{}(__cuinstr_left, {weight}, {site:#x}ull)", self.suffix()),
+            Polls::Amortised | Polls::CountDown => {
+                format!("__cuinstr_tick{}(__cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)", self.suffix())
+            }
         }
     }
 
@@ -63,13 +65,13 @@ impl Spelling {
     pub(crate) fn in_nest(self, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
         let run = nest(in_nest.index);
         let Some(Extent { counter, start, bound, amount, sure }) = extent else {
-            return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {weight}, {site:#x}ull)", self.suffix());
+            return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)", self.suffix());
         };
         let names: Vec<&String> = [start, bound].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
         let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
         let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
         let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
-        format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
+        format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
     }
 
     /// The poll of a loop over a block's share of something that is probably small.
@@ -80,7 +82,10 @@ impl Spelling {
         } else {
             (format!("__cuinstr_settled({bound}) && __cuinstr_settled({step})"), format!("({step})"))
         };
-        format!("__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
+        format!(
+            "__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)",
+            tile::MOST
+        )
     }
 
     /// How a loop's poll appears in the site map.
@@ -124,13 +129,15 @@ impl Spelling {
             let _ = write!(text, " __cuinstr_call{}({site:#x}ull);", self.suffix());
         }
         if opening.allowance {
-            // A literal type where the compiler may evaluate the function; elsewhere one that keeps pace with the clock.
-            let _ = if self.host_too {
-                write!(text, "{WORD} __cuinstr_left = __cuinstr_chunk;")
-            } else {
-                let phase = if opening.entry.is_some() { ", __cuinstr_phase()" } else { "" };
-                write!(text, " unsigned int __cuinstr_pace; __cuinstr_allowance __cuinstr_left(__cuinstr_pace{phase});")
+            // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.
+            let first = match (self.host_too, opening.entry) {
+                (true, _) => "__cuinstr_chunk".to_owned(),
+                (false, entry) => {
+                    text.push_str(" unsigned int __cuinstr_pace;");
+                    format!("__cuinstr_first(__cuinstr_pace{})", if entry.is_some() { ", __cuinstr_phase()" } else { "" })
+                }
             };
+            let _ = write!(text, "{WORD} __cuinstr_left = {first};");
         }
         for index in 0..opening.nests {
             let _ = write!(text, "{WORD} {} = 0u;", nest(index));
@@ -217,7 +224,7 @@ pub(crate) fn around(shape: &Shape, weight: &str, index: usize, site: u64) -> Op
     match shape {
         Shape::Strip(strip, unroll) => {
             let (keyword, inner) = pragmas(unroll);
-            let pass = format!("(__cuinstr_pass(__cuinstr_left, {site:#x}ull), true)");
+            let pass = format!("(__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull), true)");
             let Strip { counter, bound, amount, .. } = strip;
             let holds = format!("{counter} {} ({bound})", sign_of(strip.relation));
             let turns_now = format!("({holds}) ? {} : __cuinstr_turns(__cuinstr_left, {}, 1u)", length(strip, weight), shift(weight));
@@ -228,7 +235,7 @@ pub(crate) fn around(shape: &Shape, weight: &str, index: usize, site: u64) -> Op
             } else if strip.constant && strip.steady {
                 let sign = if strip.up { "" } else { "-" };
                 let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
-                let goes_on = format!("__cuinstr_strip.goes_on({counter}); __cuinstr_strip.step({site:#x}ull)");
+                let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}); __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
                 (format!("for (auto __cuinstr_strip = {end}; {goes_on})"), pass)
             } else {
                 let text = "for (unsigned int __cuinstr_strip = ".to_owned() + &turns_now;
@@ -239,7 +246,7 @@ pub(crate) fn around(shape: &Shape, weight: &str, index: usize, site: u64) -> Op
         }
         Shape::Chunk(Chunk { turns: chunk, .. }, unroll) => {
             let (keyword, inner) = pragmas(unroll);
-            let again = format!("__cuinstr_again({turns}, {chunk}u, __cuinstr_left, {chunk}u * {weight}, {site:#x}ull)");
+            let again = format!("__cuinstr_again({turns}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {weight}, {site:#x}ull)");
             Some(Around {
                 keyword: format!("{keyword}while ({again}) {inner}"),
                 body: String::new(),
@@ -314,7 +321,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let values = values(strip);
     let three = format!("{counter}, ({bound}), ({amount})");
     let (keyword, inner) = pragmas(unroll);
-    let pass = format!("__cuinstr_pass(__cuinstr_left, {site:#x}ull)");
+    let pass = format!("__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull)");
     let is_for = loop_.kind == LoopKind::For;
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
@@ -322,8 +329,8 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
             let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
-            header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_strip.goes_on({counter})");
-            header.step = format!(" __cuinstr_strip.step({site:#x}ull)");
+            header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_on(__cuinstr_strip, {counter})");
+            header.step = format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
         } else {
             header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
             header.step = format!(" __cuinstr_step(__cuinstr_strip, {site:#x}ull)");
@@ -345,9 +352,9 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         let sign = if strip.up { "" } else { "-" };
         let types = format!("<{values}, decltype(({bound}))>");
         let strip_now = format!("__cuinstr_leg{types}({turns}, {counter}, {turns_now}, {sign}({amount}))");
-        let goes_on = format!("__cuinstr_strip.goes_on({counter}, {turns}){asked}");
+        let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}, {turns}){asked}");
         let inside = format!("for (auto __cuinstr_strip = {strip_now}; {goes_on}");
-        (inside, format!(" __cuinstr_strip.step({site:#x}ull)"), format!("__cuinstr_arrived{types}({turns}, {counter})"))
+        (inside, format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)"), format!("__cuinstr_arrived{types}({turns}, {counter})"))
     } else {
         let inside = format!("for ({turns} = {turns_now}; {turns} != 0u{asked}");
         (inside, format!(" __cuinstr_step({turns}, {site:#x}ull)"), format!("__cuinstr_unbroken({turns})"))
@@ -396,7 +403,8 @@ fn chunked(chunk: Chunk, loop_: &Loop, unroll: &Unroll, weight: &str, index: usi
     let (is_for, Chunk { turns: chunk, has_condition }) = (loop_.kind == LoopKind::For, chunk);
     let (keyword, inner) = pragmas(unroll);
     let semicolon = if is_for { ";" } else { "" };
-    let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, {chunk}u * {weight}, {site:#x}ull){semicolon}");
+    let again =
+        format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {weight}, {site:#x}ull){semicolon}");
     let again = format!("{again}) {inner}for (; {turns} != 0u");
     let step = format!(" __cuinstr_step({turns}, {site:#x}ull)");
     Header {

@@ -65,21 +65,25 @@ __cuinstr_everywhere void __cuinstr_poll_hd(unsigned long long site) {
   (void)site;
 #endif
 }
-__cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int weight, unsigned long long site) {
+// What names of an activation's words find where it declares none: a function that the host may run too keeps no pace, and in the body of a
+// macro nobody knows whose activation it will be; where that declares no allowance either, each iteration polls.
+enum __cuinstr_no_word : unsigned int { __cuinstr_left, __cuinstr_pace };
+__cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_no_word, __cuinstr_no_word, unsigned int, unsigned long long site) { __cuinstr_poll_hd(site); }
+__cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, __cuinstr_no_word, unsigned int weight, unsigned long long site) {
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(left, weight, site);
 #else
   (void)left, (void)weight, (void)site;
 #endif
 }
-__cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+__cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
 #ifdef __CUDA_ARCH__
-  if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(allowance, weight, site);
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_tick(left, pace, weight, site);
 #else
-  (void)allowance, (void)weight, (void)site;
+  (void)left, (void)pace, (void)weight, (void)site;
 #endif
 }
-__cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, unsigned int weight, unsigned long long site) {
+__cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, __cuinstr_no_word, unsigned int weight, unsigned long long site) {
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) {
     run += weight;
@@ -103,11 +107,6 @@ __cuinstr_everywhere void __cuinstr_call_hd(unsigned long long site) {
   (void)site;
 #endif
 }
-// In the body of a macro nobody knows whose activation it will be: where the function declares no allowance, this is what the name
-// `__cuinstr_left` finds, and each iteration polls.
-struct __cuinstr_no_allowance {};
-__attribute__((unused)) static constexpr __cuinstr_no_allowance __cuinstr_left = {};
-__cuinstr_everywhere void __cuinstr_tick_hd(const __cuinstr_no_allowance&, unsigned int, unsigned long long site) { __cuinstr_poll_hd(site); }
 
 // What a kernel does first.
 __cuinstr_device void __cuinstr_begin() {

@@ -3,15 +3,14 @@
 // before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
 // compiler is made to believe that somebody else has its address.
 __cuinstr_device void __cuinstr_lend(unsigned int* word) { asm volatile("" : : "l"(word) : "memory"); }
-struct __cuinstr_allowance {
-  unsigned int left;
-  unsigned int& pace;
-  __device__ __forceinline__ explicit __cuinstr_allowance(unsigned int& word, unsigned int phase = 0u)
-      : left(__cuinstr_chunk - phase * (__cuinstr_chunk >> 5)), pace(word) {
-    word = __cuinstr_first_pace;
-    __cuinstr_lend(&word);
-  }
-};
+// Where an activation begins: what it may run at first. What is left of that, and the counts of strips and chunks, are plain variables each:
+// compilers that do not optimise keep the members of a class in memory, where any store through a pointer of the user's may mean them.
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int phase = 0u) {
+  const unsigned int left = __cuinstr_chunk - phase * (__cuinstr_chunk >> 5);
+  pace = __cuinstr_first_pace;
+  __cuinstr_lend(&pace);
+  return left;
+}
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
 // with nobody left to work meanwhile: 16 warps of a multiprocessor take turns.
 __cuinstr_device unsigned int __cuinstr_phase() {
@@ -21,10 +20,10 @@ __cuinstr_device unsigned int __cuinstr_phase() {
 #endif
   return warp & 15u;
 }
-__cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
+__cuinstr_device void __cuinstr_refill(unsigned int& left, unsigned int& kept) {
   const unsigned int now = (unsigned int)(__cuinstr_now() >> 10) | 1u;
-  const unsigned int before = allowance.pace >> 5;
-  unsigned int pace = allowance.pace & 31u;
+  const unsigned int before = kept >> 5;
+  unsigned int pace = kept & 31u;
   if (before != 0u) {
     const unsigned int took = (now - before) & 0x7ffffffu;
     if (took > __cuinstr_gap) {
@@ -35,24 +34,24 @@ __cuinstr_device void __cuinstr_refill(__cuinstr_allowance& allowance) {
     }
   }
   if (pace > __cuinstr_most_pace) pace = __cuinstr_most_pace;
-  allowance.pace = now << 5 | pace;
-  unsigned int left = 1u << pace;
+  kept = now << 5 | pace;
+  unsigned int units = 1u << pace;
 #ifdef __CUDA_ARCH__
   // Said again, since a proof need not follow how a shift is bounded.
-  asm("" : "+r"(left));
+  asm("" : "+r"(units));
 #endif
-  allowance.left = left < __cuinstr_most ? left : __cuinstr_most;
+  left = units < __cuinstr_most ? units : __cuinstr_most;
 }
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
 // __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
 // could follow it, look each time.
-__cuinstr_device void __cuinstr_tick(__cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
   __cuinstr_burn(site);
-  if (__cuinstr_most > 1u && allowance.left > weight) {
-    allowance.left -= weight;
+  if (__cuinstr_most > 1u && left > weight) {
+    left -= weight;
   } else {
     __cuinstr_look(site);
-    __cuinstr_refill(allowance);
+    __cuinstr_refill(left, pace);
   }
 }
 // One iteration of a chunk or strip. A debug build keeps the count in memory, where no proof could follow it, so it looks here.
@@ -69,12 +68,12 @@ __cuinstr_device void __cuinstr_step(unsigned int& turns, unsigned long long sit
 }
 // A loop in chunks of a constant number of iterations, each paid for before it runs. `turns` counts a chunk down: where the loop comes by
 // again, a zero says that it begins or that its last chunk was used up, anything else that its condition or a `break` has ended it.
-__cuinstr_device bool __cuinstr_again(unsigned int& turns, unsigned int chunk, __cuinstr_allowance& allowance, unsigned int charge, unsigned long long site) {
+__cuinstr_device bool __cuinstr_again(unsigned int& turns, unsigned int chunk, unsigned int& left, unsigned int& pace, unsigned int charge, unsigned long long site) {
   if (turns != 0u) {
     turns = 0u;
     return false;
   }
-  __cuinstr_tick(allowance, charge, site);
+  __cuinstr_tick(left, pace, charge, site);
   turns = __cuinstr_most > 1u ? chunk : 1u;
   return true;
 }
@@ -91,22 +90,22 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
 }
 // In a nest of loops whose trips the compiler may know. `run` starts from zero where the nest is entered and rises by constants, so that the
 // compiler knows the most that it can be, and with it that the poll is dead; beyond a nest's length each iteration is paid for as any other.
-__cuinstr_device void __cuinstr_tick_nest(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+__cuinstr_device void __cuinstr_tick_nest(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
   run += weight;
-  if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(allowance, weight, site);
+  if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(left, pace, weight, site);
 }
 // In a loop from a thread's index, or zero, up to `bound` in steps of `step` or of a dimension of the block: where both are constants it runs
 // at most `most` times, and the compiler drops the poll.
 template <bool __cuinstr_known>
-__cuinstr_device void __cuinstr_tick_share(long long bound, long long step, long long most, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+__cuinstr_device void __cuinstr_tick_share(long long bound, long long step, long long most, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
   const bool few = __cuinstr_known && bound >= 0 && bound <= most && step > 0 && step <= 0x100000;
-  if (__cuinstr_nest == 0u || !few) __cuinstr_tick(allowance, weight, site);
+  if (__cuinstr_nest == 0u || !few) __cuinstr_tick(left, pace, weight, site);
 }
 // Behind each strip.
-__cuinstr_device void __cuinstr_pass(__cuinstr_allowance& allowance, unsigned long long site) {
-  if (__cuinstr_most <= 1u || allowance.left == 0u) {
+__cuinstr_device void __cuinstr_pass(unsigned int& left, unsigned int& pace, unsigned long long site) {
+  if (__cuinstr_most <= 1u || left == 0u) {
     __cuinstr_look(site);
-    __cuinstr_refill(allowance);
+    __cuinstr_refill(left, pace);
   }
 }
 // Types whose values step as numbers do: integers and pointers, but no references to what others may change, no booleans, no classes.
@@ -230,14 +229,14 @@ struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
 // In a nest, where the front end may know the loop's extent. A loop that is short with all that is inside it needs no poll: the loop around it
 // pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
 template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
   const unsigned long long units =
       __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template units<__cuinstr_i>(start, bound, amount, weight);
   if (__cuinstr_nest == 0u || units > __cuinstr_unrolled) {
-    __cuinstr_tick_nest(run, allowance, weight, site);
+    __cuinstr_tick_nest(run, left, pace, weight, site);
   } else if (!__cuinstr_alone || units > __cuinstr_nest) {
     run += weight;
-    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(allowance, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
+    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
 // The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
@@ -282,14 +281,14 @@ __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
 // The next strip of a loop: as many iterations as the allowance holds at 2^shift units each, but never fewer than are soon over in any
 // case, and no more than will run for sure.
 template <class __cuinstr_t>
-__cuinstr_device unsigned int __cuinstr_turns(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t trips) {
+__cuinstr_device unsigned int __cuinstr_turns(unsigned int& left, unsigned int shift, __cuinstr_t trips) {
   const unsigned int few = (__cuinstr_short >> shift) > 1u ? __cuinstr_short >> shift : 1u;
-  unsigned int turns = allowance.left >> shift;
+  unsigned int turns = left >> shift;
   if (turns < few) turns = few;
   if (trips < turns) turns = (unsigned int)trips;
   turns = __cuinstr_within(turns);
   const unsigned int charge = turns << shift;
-  allowance.left = allowance.left > charge ? allowance.left - charge : 0u;
+  left = left > charge ? left - charge : 0u;
   return turns;
 }
 // How far a counter is from its bound, in a type without a sign, so that no difference overflows.
@@ -333,23 +332,23 @@ struct __cuinstr_strips {
   }
   // The counter's own type holds each of its values up to the bound.
   template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int less(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
-    return __cuinstr_turns(allowance, shift, step != 0u ? steps(distance - 1u, step != 0u ? step : 1u) + 1u : (__cuinstr_t)1u);
+  static __device__ __forceinline__ unsigned int less(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
+    return __cuinstr_turns(left, shift, step != 0u ? steps(distance - 1u, step != 0u ? step : 1u) + 1u : (__cuinstr_t)1u);
   }
   template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int upto(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
+  static __device__ __forceinline__ unsigned int upto(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
     const __cuinstr_t further = step != 0u ? steps(distance, step != 0u ? step : 1u) : (__cuinstr_t)0u;
-    return __cuinstr_turns(allowance, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
+    return __cuinstr_turns(left, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
   template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int meet(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_t distance, unsigned int step) {
+  static __device__ __forceinline__ unsigned int meet(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
     const __cuinstr_t whole = distance / (__cuinstr_t)step;
-    return __cuinstr_turns(allowance, shift, whole != 0u ? whole : (__cuinstr_t)1u);
+    return __cuinstr_turns(left, shift, whole != 0u ? whole : (__cuinstr_t)1u);
   }
 #define __cuinstr_count(__cuinstr_name, __cuinstr_how, __cuinstr_way)                                                                             \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
-  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    return __cuinstr_how(allowance, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), __cuinstr_stride(step));         \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_how(left, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), __cuinstr_stride(step));         \
   }
   __cuinstr_count(below, less, up) __cuinstr_count(above, less, down) __cuinstr_count(at_most, upto, up) __cuinstr_count(at_least, upto, down)
   __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)
@@ -359,8 +358,8 @@ template <bool __cuinstr_divides>
 struct __cuinstr_strips<false, __cuinstr_divides> {
 #define __cuinstr_count(__cuinstr_name)                                                                                                           \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
-  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) { \
-    return __cuinstr_turns(allowance, shift, 1u);                                                                                                 \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(unsigned int& left, unsigned int shift, const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&) { \
+    return __cuinstr_turns(left, shift, 1u);                                                                                                 \
   }
   __cuinstr_count(below) __cuinstr_count(above) __cuinstr_count(at_most) __cuinstr_count(at_least) __cuinstr_count(not_up) __cuinstr_count(not_down)
 #undef __cuinstr_count
@@ -374,12 +373,12 @@ struct __cuinstr_known {
 };
 #define __cuinstr_strip(__cuinstr_name)                                                                                                           \
   template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \
-  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
-    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, true>::__cuinstr_name(allowance, shift, from, to, step); \
+  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name(unsigned int& left, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
+    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, true>::__cuinstr_name(left, shift, from, to, step); \
   }                                                                                                                                               \
   template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                          \
-  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name##_by(__cuinstr_allowance& allowance, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
-    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, false>::__cuinstr_name(allowance, shift, from, to, step); \
+  __cuinstr_device unsigned int __cuinstr_##__cuinstr_name##_by(unsigned int& left, unsigned int shift, const __cuinstr_i& from, const __cuinstr_n& to, const __cuinstr_s& step) { \
+    return __cuinstr_strips<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, false>::__cuinstr_name(left, shift, from, to, step); \
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip
@@ -391,20 +390,20 @@ template <bool __cuinstr_divides>
 struct __cuinstr_maybe<true, false, __cuinstr_divides> {
 #define __cuinstr_count(__cuinstr_name)                                                                                                           \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
-  static __device__ __forceinline__ unsigned int __cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i, __cuinstr_n, __cuinstr_s) { \
-    return __cuinstr_turns(allowance, shift, 64u);                                                                                                \
+  static __device__ __forceinline__ unsigned int __cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i, __cuinstr_n, __cuinstr_s) { \
+    return __cuinstr_turns(left, shift, 64u);                                                                                                \
   }
   __cuinstr_count(below) __cuinstr_count(above) __cuinstr_count(at_most) __cuinstr_count(at_least) __cuinstr_count(not_up) __cuinstr_count(not_down)
 #undef __cuinstr_count
 };
 #define __cuinstr_strip(__cuinstr_name)                                                                                                           \
   template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
-  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, true>::__cuinstr_name(allowance, shift, from, to, step); \
+  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, true>::__cuinstr_name(left, shift, from, to, step); \
   }                                                                                                                                               \
   template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
-  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name##_by(__cuinstr_allowance& allowance, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, false>::__cuinstr_name(allowance, shift, from, to, step); \
+  __cuinstr_device unsigned int __cuinstr_maybe_##__cuinstr_name##_by(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
+    return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, false>::__cuinstr_name(left, shift, from, to, step); \
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip
@@ -413,32 +412,36 @@ __cuinstr_device bool __cuinstr_sure(__cuinstr_i, __cuinstr_n, __cuinstr_s) {
   return __cuinstr_constants || !__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value;
 }
 // The inner loop of a strip. With a constant step it ends where the counter arrives, so that the loop needs no second counter: within a
-// strip the counter's bits do not come by that value before, whatever wraps. Else it is counted down.
+// strip the counter's bits do not come by that value before, whatever wraps. Else it is counted down, in a type that no counter has.
+enum __cuinstr_countdown : unsigned int {};
 template <bool __cuinstr_known, class __cuinstr_i>
 struct __cuinstr_until {
-  __cuinstr_i end;
-  __device__ __forceinline__ __cuinstr_until(__cuinstr_i from, unsigned int turns, int step)
-      : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) {}
-  __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter) const { return counter != end; }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
+  static __device__ __forceinline__ __cuinstr_i of(__cuinstr_i from, unsigned int turns, int step) {
+    return (__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step));
+  }
 };
 template <class __cuinstr_i>
 struct __cuinstr_until<true, __cuinstr_i*> {
-  __cuinstr_i* end;
-  __device__ __forceinline__ __cuinstr_until(__cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) {}
-  __device__ __forceinline__ bool goes_on(__cuinstr_i* counter) const { return counter != end; }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
+  static __device__ __forceinline__ __cuinstr_i* of(__cuinstr_i* from, unsigned int turns, int step) { return from + (long long)turns * step; }
 };
 template <class __cuinstr_i>
 struct __cuinstr_until<false, __cuinstr_i> {
-  unsigned int turns;
-  __device__ __forceinline__ __cuinstr_until(const __cuinstr_i&, unsigned int turns_, int) : turns(turns_) {}
-  __device__ __forceinline__ bool goes_on(const __cuinstr_i&) const { return turns != 0u; }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_step(turns, site); }
+  static __device__ __forceinline__ __cuinstr_countdown of(const __cuinstr_i&, unsigned int turns, int) { return (__cuinstr_countdown)turns; }
 };
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_n>
-__cuinstr_device __cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i> __cuinstr_to(const __cuinstr_i& from, const __cuinstr_n&, unsigned int turns, int step) {
-  return {from, turns, step};
+__cuinstr_device auto __cuinstr_to(const __cuinstr_i& from, const __cuinstr_n&, unsigned int turns, int step)
+    -> decltype(__cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i>::of(from, turns, step)) {
+  return __cuinstr_until<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, int>::value, __cuinstr_i>::of(from, turns, step);
+}
+template <class __cuinstr_i>
+__cuinstr_device bool __cuinstr_on(const __cuinstr_i& end, const __cuinstr_i& counter) { return counter != end; }
+template <class __cuinstr_i>
+__cuinstr_device bool __cuinstr_on(const __cuinstr_countdown& turns, const __cuinstr_i&) { return turns != 0u; }
+template <class __cuinstr_i>
+__cuinstr_device void __cuinstr_on_by(const __cuinstr_i&, unsigned long long site) { __cuinstr_debugged(site); }
+__cuinstr_device void __cuinstr_on_by(__cuinstr_countdown& turns, unsigned long long site) {
+  turns = (__cuinstr_countdown)(turns - 1u);
+  __cuinstr_debugged(site);
 }
 // The same in a loop that may end before its strip does. Where it comes by again, `mark` tells: zero where the loop begins, else where its
 // last strip was to end, in so many of the counter's bits as tell a strip's values from each other, and one bit that is always set.
@@ -450,38 +453,34 @@ template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinst
 template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
 template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
 template <bool __cuinstr_known, class __cuinstr_i>
-struct __cuinstr_stage {
-  __cuinstr_i end;
+struct __cuinstr_stage : __cuinstr_until<true, __cuinstr_i> {
   static __device__ __forceinline__ unsigned int mark(__cuinstr_i counter) { return (unsigned int)counter << 1 | 1u; }
   static __device__ __forceinline__ bool is_end(unsigned int marked, __cuinstr_i counter) { return marked == mark(counter); }
-  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i from, unsigned int turns, int step)
-      : end((__cuinstr_i)((unsigned long long)from + (unsigned long long)((long long)turns * step))) { marked = mark(end); }
-  __device__ __forceinline__ bool goes_on(const __cuinstr_i& counter, unsigned int&) const { return counter != end; }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
-struct __cuinstr_stage<true, __cuinstr_i*> {
-  __cuinstr_i* end;
+struct __cuinstr_stage<true, __cuinstr_i*> : __cuinstr_until<true, __cuinstr_i*> {
   static __device__ __forceinline__ unsigned int mark(__cuinstr_i* counter) { return (unsigned int)((unsigned long long)counter / sizeof(__cuinstr_i)) << 1 | 1u; }
   static __device__ __forceinline__ bool is_end(unsigned int marked, __cuinstr_i* counter) { return marked == mark(counter); }
-  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, __cuinstr_i* from, unsigned int turns, int step) : end(from + (long long)turns * step) { marked = mark(end); }
-  __device__ __forceinline__ bool goes_on(__cuinstr_i* counter, unsigned int&) const { return counter != end; }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_debugged(site); }
 };
 template <class __cuinstr_i>
-struct __cuinstr_stage<false, __cuinstr_i> {
-  unsigned int turns;
+struct __cuinstr_stage<false, __cuinstr_i> : __cuinstr_until<false, __cuinstr_i> {
+  static __device__ __forceinline__ unsigned int mark(__cuinstr_countdown) { return 1u; }
   static __device__ __forceinline__ bool is_end(unsigned int, const __cuinstr_i&) { return false; }
-  __device__ __forceinline__ __cuinstr_stage(unsigned int& marked, const __cuinstr_i&, unsigned int turns_, int) : turns(turns_) { marked = 1u; }
-  __device__ __forceinline__ bool goes_on(const __cuinstr_i&, unsigned int& marked) const {
-    if (turns == 0u) marked = 0u;
-    return turns != 0u;
-  }
-  __device__ __forceinline__ void step(unsigned long long site) { __cuinstr_step(turns, site); }
 };
 template <bool __cuinstr_all, class __cuinstr_n, class __cuinstr_i>
-__cuinstr_device __cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i> __cuinstr_leg(unsigned int& mark, const __cuinstr_i& from, unsigned int turns, int step) {
-  return {mark, from, turns, step};
+__cuinstr_device auto __cuinstr_leg(unsigned int& mark, const __cuinstr_i& from, unsigned int turns, int step)
+    -> decltype(__cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i>::of(from, turns, step)) {
+  typedef __cuinstr_stage<__cuinstr_known<__cuinstr_all, __cuinstr_i, typename __cuinstr_bare<__cuinstr_n>::type, int>::value, __cuinstr_i> stage;
+  const auto end = stage::of(from, turns, step);
+  mark = stage::mark(end);
+  return end;
+}
+template <class __cuinstr_i>
+__cuinstr_device bool __cuinstr_on(const __cuinstr_i& end, const __cuinstr_i& counter, unsigned int&) { return counter != end; }
+template <class __cuinstr_i>
+__cuinstr_device bool __cuinstr_on(const __cuinstr_countdown& turns, const __cuinstr_i&, unsigned int& marked) {
+  if (turns == 0u) marked = 0u;
+  return turns != 0u;
 }
 template <bool __cuinstr_all, class __cuinstr_n, class __cuinstr_i>
 __cuinstr_device bool __cuinstr_arrived(unsigned int& mark, const __cuinstr_i& counter) {
