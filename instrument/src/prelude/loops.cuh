@@ -12,35 +12,65 @@ __cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int p
   return left;
 }
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
-// with nobody left to work meanwhile: 16 warps of a multiprocessor take turns.
+// with nobody left to work meanwhile: 16 warps of a multiprocessor take turns. Where there are barriers, 16 blocks do: warps that wait for each
+// other would else wait for each one's look in turn.
 __cuinstr_device unsigned int __cuinstr_phase() {
+#if __cuinstr_barriers
+  return (blockIdx.y * gridDim.x + blockIdx.x) * 0x9e3779b1u >> 28;
+#else
   unsigned int warp = 0u;
 #ifdef __CUDA_ARCH__
   asm("mov.u32 %0, %%warpid;" : "=r"(warp));
 #endif
   return warp & 15u;
+#endif
 }
-__cuinstr_device void __cuinstr_refill(unsigned int& left, unsigned int& kept) {
-  const unsigned int now = (unsigned int)(__cuinstr_now() >> 10) | 1u;
+// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
+__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned int)__clz((int)(number - 1u));
+#else
+  unsigned int power = 0u;
+  while (1u << power < number) ++power;
+  return power;
+#endif
+}
+// A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
+// one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
+// zero, or may have to stop, asks again and asks for all.
+__cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, unsigned long long site) {
+#if __cuinstr_clocks
+  __cuinstr_look(site);
+  const unsigned long long now = __cuinstr_now();
+#else
+  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
+  const unsigned long long now = __cuinstr_now();
+  // Without a timeout, which is zero then, the right side is more than any number.
+  const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
+#endif
+  const unsigned int time = (unsigned int)(now >> 10) | 1u;
   const unsigned int before = kept >> 5;
-  unsigned int pace = kept & 31u;
-  if (before != 0u) {
-    const unsigned int took = (now - before) & 0x7ffffffu;
-    if (took > __cuinstr_gap) {
-      const unsigned int less = took > 64u * __cuinstr_gap ? 6u : took > 8u * __cuinstr_gap ? 3u : 1u;
-      pace = pace > less ? pace - less : 0u;
-    } else if (took < __cuinstr_gap / 2u) {
-      pace += took < __cuinstr_gap / 8u ? 2u : 1u;
-    }
-  }
-  if (pace > __cuinstr_most_pace) pace = __cuinstr_most_pace;
-  kept = now << 5 | pace;
+  unsigned int took = (time - before) & 0x7ffffffu;
+  if (took > 64u * __cuinstr_gap) took = 64u * __cuinstr_gap;
+  // By how many powers of two it was shorter than the gap: none from half a gap to one.
+  int more = 20 - (int)__cuinstr_power(took * (0x100000u / __cuinstr_gap) + 1u);
+  if (more > 2) more = 2;
+  int pace = (int)(kept & 31u) + (before != 0u ? more : 0);
+  if (pace < 0) pace = 0;
+  if (pace > (int)__cuinstr_most_pace) pace = (int)__cuinstr_most_pace;
+  kept = time << 5 | (unsigned int)pace;
   unsigned int units = 1u << pace;
 #ifdef __CUDA_ARCH__
   // Said again, since a proof need not follow how a shift is bounded.
   asm("" : "+r"(units));
 #endif
   left = units < __cuinstr_most ? units : __cuinstr_most;
+#if !__cuinstr_clocks
+  if (flag == cuinstr_control_v1.launch || late) {
+    const unsigned int why = __cuinstr_due(flag == cuinstr_control_v1.launch);
+    if (why != 0u) __cuinstr_end_thread(site, why);
+  }
+#endif
 }
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
 // __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
@@ -50,8 +80,7 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int& pace, uns
   if (__cuinstr_most > 1u && left > weight) {
     left -= weight;
   } else {
-    __cuinstr_look(site);
-    __cuinstr_refill(left, pace);
+    __cuinstr_renew(left, pace, site);
   }
 }
 // One iteration of a chunk or strip. A debug build keeps the count in memory, where no proof could follow it, so it looks here.
@@ -104,8 +133,7 @@ __cuinstr_device void __cuinstr_tick_share(long long bound, long long step, long
 // Behind each strip.
 __cuinstr_device void __cuinstr_pass(unsigned int& left, unsigned int& pace, unsigned long long site) {
   if (__cuinstr_most <= 1u || left == 0u) {
-    __cuinstr_look(site);
-    __cuinstr_refill(left, pace);
+    __cuinstr_renew(left, pace, site);
   }
 }
 // Types whose values step as numbers do: integers and pointers, but no references to what others may change, no booleans, no classes.
@@ -238,16 +266,6 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left
     run += weight;
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
-}
-// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
-__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
-#ifdef __CUDA_ARCH__
-  return 32u - (unsigned int)__clz((int)(number - 1u));
-#else
-  unsigned int power = 0u;
-  while (1u << power < number) ++power;
-  return power;
-#endif
 }
 // A sum of weights, and the power of two that is not below one.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }
