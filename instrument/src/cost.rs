@@ -78,9 +78,15 @@ impl Cost {
         self.words
     }
 
-    /// What an iteration takes from the allowance.
+    /// What an iteration takes from the allowance of the loop around, if its own loop pays nothing.
     pub(crate) fn weight(self) -> u32 {
         (self.tokens / 16).clamp(1, 1024) as u32
+    }
+
+    /// What an iteration of a loop that pays takes from the allowance. Arithmetic counts thrice, and in full: where it is all that a full grid
+    /// does, a warp's turn comes every sixteenth cycle, and 1024 units of sixteen tokens each would last for 190 us (`collatz`).
+    pub(crate) fn charge(self) -> u32 {
+        (self.tokens + 2 * self.words).div_ceil(16).clamp(1, 1024) as u32
     }
 }
 

@@ -151,7 +151,8 @@ pub(crate) enum Inner<'a> {
 
 /// What an iteration of a loop takes from the allowance, as text: its own weight and that of the loops inside it which pay nothing.
 pub(crate) fn weight<'a>(home: &Home, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> String {
-    let own = costs[index].weight();
+    // What the compiler may unroll pays once in so many units, by no clock.
+    let own = if inner_of(index).is_some() { costs[index].weight() } else { costs[index].charge() };
     // What is in the same count has counted itself.
     let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
     let paid = |nested: usize| {

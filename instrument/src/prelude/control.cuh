@@ -298,16 +298,18 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
 __cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
-// Sets the launch's begin if nobody has, and gives back what was there. The word's address is told by the clock, whose highest bit stays
-// zero until the year 2262: else compilers would make it where the kernel begins, and keep two registers for it through each loop.
+// Sets the launch's begin if nobody has, tells the host's record, and gives back what was there. The word's address is told by the clock,
+// whose highest bit stays zero until the year 2262: else compilers would make it where the kernel begins, and keep two registers for it through
+// each loop. All of it is assembly that clobbers no memory, since it stands in loops: what it writes is no word of the user's and is read by
+// strong loads, and a compiler that must reckon with any store would keep no sum of the user's (`sum[i] += …`) in a register.
 __cuinstr_device unsigned long long __cuinstr_claim_start(unsigned long long now) {
   unsigned long long before;
   asm volatile(
-      "{\n\t.reg .b64 word, none;\n\tmov.b64 word, cuinstr_control_v1;\n\tshr.u64 none, %1, 63;\n\tadd.u64 word, word, none;\n\t"
-      "atom.global.cas.b64 %0, [word+32], 0, %1;\n\t}"
-      : "=l"(before)
-      : "l"(now)
-      : "memory");
+      "{\n\t.reg .pred first;\n\t.reg .b64 word, none, host;\n\tmov.b64 word, cuinstr_control_v1;\n\tshr.u64 none, %1, 63;\n\tadd.u64 word, word, none;\n\t"
+      "atom.global.cas.b64 %0, [word+32], 0, %1;\n\tsetp.eq.u64 first, %0, 0;\n\tmov.b64 host, 0;\n\t@first ld.global.b64 host, [word+56];\n\t"
+      "setp.ne.u64 first, host, 0;\n\t@first st.volatile.b64 [host+48], %1;\n\t}"
+      : "=&l"(before)
+      : "l"(now));
   return before;
 }
 // The launch begins at the first look at its clock; whoever is first sets it for all.
@@ -315,9 +317,7 @@ __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
   if (start != 0ull) return start;
   const unsigned long long first = __cuinstr_claim_start(now);
-  if (first != 0ull) return first;
-  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned long long*)&cuinstr_control_v1.host_record->start_ns = now;
-  return now;
+  return first != 0ull ? first : now;
 }
 // The reason to stop, or 0. Two clocks of one launch may differ by a tick, so a start that lies ahead is no deadline passed.
 __cuinstr_device unsigned int __cuinstr_due(bool asked) {
