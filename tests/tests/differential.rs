@@ -34,7 +34,7 @@ fn random_programs_do_the_same_when_rewritten() {
     assert_eq!(report.programs as u64, PROGRAMS);
     // The programs are worth comparing: most are defined, some go on for ever, some run for long without a look.
     assert!(report.runs as u64 > 20 * PROGRAMS && report.undefined < 300 && report.cut > 300, "{report:?}");
-    assert!(report.gap >= check::MOST / 4, "no loop ran for long: at most {} iterations between two looks", report.gap);
+    assert!(report.gap >= check::MOST / 8, "no loop ran for long: at most {} iterations between two looks", report.gap);
 }
 
 /// The lane of a name with something broken in it on purpose.
