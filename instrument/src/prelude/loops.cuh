@@ -267,9 +267,10 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
-// A sum of weights, and the power of two that is not below one.
+// A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
+// not fold the power.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }
-__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) { return __cuinstr_power(weight != 0u ? weight : 1u); }
+__cuinstr_device unsigned int __cuinstr_shift(unsigned int weight) { return __cuinstr_power(weight != 0u ? weight : 1u) & 15u; }
 // The same with what the threads of a block share, which is known at run time only and may be as much as an allowance: of so many trips each
 // thread runs its part, or some more. Found again for each strip, since it would else take a register through each loop.
 __cuinstr_device unsigned int __cuinstr_weigh_shares(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_most); }

@@ -48,19 +48,22 @@ pub(super) fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -
 pub(super) fn taken(since: Since, b: &Value, width: u8, source: &impl Source) -> Since {
     let less = b.range.unsigned(width);
     // Where what is taken away is a multiple of a named value, and a number, the relation to that is kept.
-    let term = b.linear(width).filter(|form| form.lo == form.hi).and_then(|form| {
+    let term = b.linear(width).and_then(|form| {
         let (name, times) = form.alone().filter(|(_, times)| *times > 0)?;
         let root = source.named(name)?.range.unsigned(width);
-        let (lo, hi) = (root.lo * i128::from(times) + i128::from(form.lo), root.hi * i128::from(times) + i128::from(form.lo));
+        let (lo, hi) = (root.lo * i128::from(times) + i128::from(form.lo), root.hi * i128::from(times) + i128::from(form.hi));
         let fits = lo >= 0 && hi <= Range::full(width).hi.min(i128::from(FAR));
-        fits.then_some((form.lo, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
+        fits.then_some((form, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
     });
     let (lo, hi) = (i128::from(since.lo), i128::from(since.hi));
     match term {
-        Some((offset, term)) => {
-            let offset = i128::from(offset);
-            Since { lo: saturate(lo - offset), hi: saturate(hi - offset), term: Some(term), signed: false, ..since }
-        }
+        Some((form, term)) => Since {
+            lo: saturate(lo - i128::from(form.hi)),
+            hi: saturate(hi - i128::from(form.lo)),
+            term: Some(term),
+            signed: false,
+            ..since
+        },
         None => Since { lo: saturate(lo - less.hi), hi: saturate(hi - less.lo), signed: false, ..since },
     }
 }
@@ -222,8 +225,15 @@ fn masked(from: Range, lost: i64, width: u8) -> Range {
 pub(super) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {
     let amount = amount.range.unsigned(32);
     if left {
-        let by = (amount.lo == amount.hi && amount.lo < i128::from(width)).then_some(amount.lo)?;
-        return Some(times(&a, 1 << by, width));
+        if amount.hi >= i128::from(width) {
+            return None;
+        }
+        if amount.lo == amount.hi {
+            return Some(times(&a, 1 << amount.lo, width));
+        }
+        let from = a.range.unsigned(width);
+        let fits = from.hi << amount.hi <= Range::full(width).hi;
+        return fits.then(|| Value::of(Range::between(from.lo << amount.lo, from.hi << amount.hi, width)));
     }
     let from = a.range.as_integers(signed, width);
     if from.lo < 0 {

@@ -4,7 +4,7 @@ use super::flow::{Found, Pass};
 use super::range::Range;
 use super::since::{Price, Since};
 use super::state::State;
-use super::value::Value;
+use super::value::{NOBODY, Value};
 
 /// Most rounds that one register may count without a poll.
 pub const MOST_ROUNDS: u64 = 1 << 16;
@@ -50,16 +50,33 @@ pub(super) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: boo
         if !(2..=64).contains(&width) {
             continue;
         }
+        let within = if pass.slice.is_close { start(found, again, slot, width) } else { None };
         for (holds, signed) in [(since.unsigned, false), (since.signed, true)] {
             let range = base.map_or(Range::full(width), |base| base.range).as_integers(signed, width);
-            let rounds = u64::try_from((range.hi - range.lo) / step).unwrap_or(u64::MAX).saturating_add(u64::from(begun));
+            let (mut lo, mut hi) = (range.lo, range.hi);
+            // Where rounds that come back begin nearer to each other than all do, the last of them goes one step beyond.
+            if let Some(within) = within.map(|within| within.as_integers(signed, width)) {
+                if since.lo > 0 {
+                    (lo, hi) = (lo.max(within.lo), hi.min(within.hi + step));
+                } else {
+                    (lo, hi) = (lo.max(within.lo - step), hi.min(within.hi));
+                }
+            }
+            let rounds = u64::try_from((hi - lo) / step).unwrap_or(u64::MAX).saturating_add(u64::from(begun));
             if holds && rounds <= MOST_ROUNDS && best.is_none_or(|best| rounds < best.rounds) {
-                let (rises, end) = if since.lo > 0 { (true, range.hi) } else { (false, range.lo) };
+                let (rises, end) = if since.lo > 0 { (true, hi) } else { (false, lo) };
                 best = Some(Count { rounds, step: u64::try_from(step).unwrap_or(1), slot, rises, signed, end });
             }
         }
     }
     best
+}
+
+/// What a register held where a round began that comes back, as far as some register still tells then. Only where what is held at the head has
+/// names of its own.
+fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Range> {
+    let name = found.states.first()?.as_ref()?.get(slot)?.name;
+    again.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(_, held)| held.range).filter(|range| !range.is_full(width))
 }
 
 /// How far a register may fall in all, and how many rounds of this loop that allows, for a register that falls far enough in each round to
@@ -77,10 +94,18 @@ pub(super) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, o
 }
 
 impl Count {
-    /// What it costs to enter the loop with this value in its register.
-    pub(super) fn price(&self, counter: &Value, width: u8) -> Price {
+    /// What it costs to enter the loop with this value in its register, if each round costs so much.
+    pub(super) fn price(&self, counter: &Value, factor: u32, width: u8) -> Price {
         let (range, whole) = (counter.range.as_integers(self.signed, width), Range::full(width).as_integers(self.signed, width));
         let most = if self.rises { self.end - range.lo } else { range.hi - self.end };
-        Price { form: counter.linear(width), rises: self.rises, end: self.end, least: whole.lo, greatest: whole.hi, most: most.max(0) }
+        Price {
+            form: counter.linear(width),
+            rises: self.rises,
+            end: self.end,
+            least: whole.lo,
+            greatest: whole.hi,
+            most: most.max(0),
+            factor,
+        }
     }
 }

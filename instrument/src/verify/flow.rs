@@ -52,8 +52,8 @@ pub(super) struct Pass<'p, 'a> {
 pub(super) enum Toll {
     /// So much for each round, where it ends.
     Round(u64),
-    /// As many as the counter allows, where the loop is entered.
-    Entry(Count),
+    /// As many as the counter allows, where the loop is entered, and so much for each.
+    Entry(Count, u32),
 }
 
 /// What came of it.
@@ -181,21 +181,24 @@ impl Pass<'_, '_> {
                     state = state.only(self.slice.live(to));
                     match (self.toll)(self.order[at], to) {
                         Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
-                        Some(Toll::Entry(count)) => {
+                        Some(Toll::Entry(count, factor)) => {
                             let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
                             let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
-                            let price = count.price(&counter, width);
+                            let price = count.price(&counter, factor, width);
                             state.charge(|since| since.charge_value(&price));
                         }
                         None => {}
                     }
-                    if self.body.graph.sources(to).len() > 1 {
+                    let gathers = self.gathers(to, target, starts);
+                    if gathers && found.states[target].is_some() {
+                        self.age(to, &mut state);
+                    } else if self.body.graph.sources(to).len() > 1 {
                         self.forget_old(to, &mut state);
                     }
                     let next = match &found.states[target] {
                         // Where control only comes from further up, what comes now takes the place of what came before: so a value keeps
                         // its name, and with it what is known of it, while loops around come to rest.
-                        known if !self.gathers(to, target, starts) => {
+                        known if !gathers => {
                             let new = if self.body.graph.sources(to).len() > 1 {
                                 found.incoming.insert((to, edge), state);
                                 let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
@@ -415,8 +418,15 @@ impl Pass<'_, '_> {
 
     /// At a join, what an earlier passage named there is another value by now.
     fn forget_old(&self, block: u32, state: &mut State) {
-        let names = self.slice.name_at(block, 0)..=self.slice.name_at(block, self.slice.slots.len().saturating_sub(1));
-        state.forget(|old| names.contains(&old), u32::MAX);
+        let names = self.slice.names_at(block);
+        state.forget(|old| names.contains(&u64::from(old)), u32::MAX);
+    }
+
+    /// The same in front of a join: what an earlier passage named there gets other names, so that slots which held the same then are known to
+    /// hold the same behind the join.
+    fn age(&self, block: u32, state: &mut State) {
+        let names = self.slice.names_at(block);
+        state.age(|old| names.contains(&u64::from(old)));
     }
 
     fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {

@@ -1,13 +1,14 @@
 //! Rounds of two kinds, told apart by a branch.
 
 use super::count::Count;
+use super::instruction::Operand;
 use super::round::{Left, Work, remaining};
 use super::since::Since;
 use super::state::State;
 use super::value::Assumption;
 
 /// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
-const MOST_FORKED: usize = 200;
+const MOST_FORKED: usize = 1000;
 const MOST_FORKS: usize = 8;
 
 /// Counts rounds of two kinds, told apart by a branch that each passes once. In those of one kind a register counts, which the others leave
@@ -19,16 +20,23 @@ pub(super) fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(S
     }
     let graph = work.body.graph;
     let is_member = |block: u32| blocks.binary_search(&block).is_ok();
-    let mut tried = 0;
+    let mut forks: Vec<(u32, [usize; 2])> = Vec::new();
     for &block in blocks {
         let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
         let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
-        let &[one, other] = &ways[..] else { continue };
+        if let &[one, other] = &ways[..] {
+            forks.push((block, [one, other]));
+        }
+    }
+    // What a register has come to tells rounds apart most often.
+    forks.sort_by_key(|(block, _)| !compares_with_number(work, *block));
+    let mut tried = 0;
+    for (block, [one, other]) in forks {
         if !is_passed_once(work, blocks, head, block) {
             continue;
         }
         tried += 1;
-        if tried > MOST_FORKS {
+        if tried > MOST_FORKS || work.budget == 0 {
             return None;
         }
         let ones = remaining(work, blocks, head, base, assumption, Some(other));
@@ -44,6 +52,13 @@ pub(super) fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(S
         }
     }
     None
+}
+
+/// Whether what a block compares last is compared with a number.
+fn compares_with_number(work: &Work<'_, '_>, block: u32) -> bool {
+    let steps = &work.slice.steps[work.slice.steps(block)];
+    let last = steps.iter().rev().find(|step| step.instruction.op.compares.is_some());
+    last.is_some_and(|step| matches!(step.instruction.rest.get(1), Some(Operand::Number(2..))))
 }
 
 /// Whether each round passes the block, and no loop inside does.

@@ -204,8 +204,14 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             if head == "mul" { Some(product) } else { product.plus(sum(2)?, 1) }
         }
         ("shl", false) => {
-            let by = source.value(*instruction.rest.get(1)?, 32).range.value(32).filter(|by| *by < 31)?;
-            zero()?.plus(sum(0)?, 1 << by)
+            let by = source.value(*instruction.rest.get(1)?, 32).range.unsigned(32);
+            if by.lo == by.hi && by.lo < 31 {
+                return zero()?.plus(sum(0)?, 1 << by.lo);
+            }
+            // At least as much as it was.
+            let most = value(0)?.range.unsigned(width).hi;
+            let shifted = (by.hi < 31).then(|| most.checked_mul(1 << by.hi))?.filter(|shifted| *shifted <= Range::full(width).hi)?;
+            sum(0)?.plus_range(0, i64::try_from(shifted - most).ok()?)
         }
         // A multiple of 2^n without its n lowest bits.
         ("shr", false) if kind.starts_with(['u', 'b']) => {

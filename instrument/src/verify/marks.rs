@@ -6,6 +6,9 @@ use super::slice::Slice;
 /// Most marks of registers that take over each other's values.
 const MOST: usize = 64;
 
+/// Largest factor that marks are multiplied with, as a power of two.
+const MOST_SHIFT: i128 = 5;
+
 /// Marks by slot. Slots whose values go over into each other, by copies and by sums with constants, have theirs in common.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
@@ -66,6 +69,23 @@ impl Marks {
             {
                 by_class[roots[*result as usize] as usize].extend(numbers);
             }
+        }
+        // What grows by a factor goes beyond its bound by that.
+        let mut products: Vec<(usize, Vec<i128>)> = Vec::new();
+        for step in &slice.steps {
+            let instruction = &step.instruction;
+            let (Some(of), Some(Operand::Number(number))) = (slot(instruction.rest.first()), instruction.rest.get(1)) else { continue };
+            let factor = match instruction.op.head {
+                "shl" if (1..=MOST_SHIFT).contains(number) => 1 << number,
+                "mul" if instruction.op.suffix.starts_with("lo.") && (2..=1 << MOST_SHIFT).contains(number) => *number,
+                _ => continue,
+            };
+            let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) else { continue };
+            let marks = by_class[roots[of as usize] as usize].iter().map(|mark| mark * factor).collect();
+            products.push((roots[*result as usize] as usize, marks));
+        }
+        for (class, marks) in products {
+            by_class[class].extend(marks);
         }
         for marks in &mut by_class {
             marks.push(0);

@@ -3,8 +3,8 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `round`, `fork`, `count` (what
-//! is proved of a loop) → `calls`, `verdict` (the whole module) → `place`, [`report`].
+//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `round`, `fork`, `count`,
+//! `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
 mod blank;
@@ -22,6 +22,7 @@ mod place;
 mod range;
 pub mod report;
 mod round;
+mod share;
 mod since;
 mod slice;
 mod stack;

@@ -11,11 +11,12 @@
 //! rise or fall in each round without wrapping, within bounds that hold in any round.
 
 use super::body::Body;
-use super::count::{Count, MOST_ROUNDS, NEVER, count, count_together};
+use super::count::{Count, NEVER, count};
 use super::flow::{Found, MOST_BACK, Pass, Toll};
 use super::fork::fork;
 use super::graph::{Components, Graph};
 use super::range::Range;
+use super::share::{Shared, share, totals_of};
 use super::since::Since;
 use super::slice::{Depth, Slice};
 use super::state::State;
@@ -32,9 +33,6 @@ const DEEPEST: usize = 50;
 const MOST_WITH_SUMS: usize = 2000;
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer.
 const MOST_AT_FIRST: u64 = 1 << 24;
-/// Most loops of one set of which some are counted together.
-const MOST_TOGETHER: usize = 1000;
-
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -83,18 +81,6 @@ pub(super) struct Round {
     pub(super) depth: usize,
 }
 
-/// Rounds that are counted together.
-#[derive(Debug)]
-pub(super) struct Shared {
-    /// At most so many of the loop itself.
-    pub(super) own: u64,
-    /// Heads of the loops inside, and at most how many rounds of each.
-    pub(super) inside: Vec<(u32, u64)>,
-    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
-    /// of both numbers.
-    pub(super) joint: Vec<u32>,
-}
-
 /// The strongly connected sets of a function that its entry reaches, in topological order.
 pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Components) -> Vec<Vec<u32>> {
     let mut nodes: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
@@ -107,6 +93,8 @@ pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Component
     sets
 }
 
+/// Most ways into a set that are looked at one by one.
+const MOST_ENTRIES: usize = 10;
 /// Most registers that are tried for one that is zero only where a round ends the loop.
 const MOST_TRIED: usize = 8;
 
@@ -148,41 +136,6 @@ fn is_settled(found: &[Round]) -> bool {
     found.iter().all(is_proved) && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_AT_FIRST)
 }
 
-/// For each loop the rounds without a poll of whichever loop inside has most while it is passed once; `callees` says what the calls that a
-/// round makes add to it.
-pub(super) fn totals_of(all: &[Round], callees: impl Fn(&Round) -> u64) -> Vec<u64> {
-    let own = |round: &Round| match round.proof {
-        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
-        _ => 1,
-    };
-    let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
-    for round in all {
-        // Rounds that none of which polls may be fewer than those that end whatever the flag says.
-        let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
-        // Loops around it, and how many of its rounds one of theirs may hold.
-        let mut chain: Vec<(u32, u64)> = Vec::new();
-        let mut around = round.parent.map(|parent| (parent, round.head));
-        while let Some((at, head)) = around {
-            let outer = &all[at];
-            let within = rounds;
-            // What is not in all of the rounds that go on is in the last of them.
-            if outer.left.binary_search(&head).is_ok() {
-                let shared = outer.shared.as_ref();
-                let of = |head: u32| shared.and_then(|shared| shared.inside.iter().find(|(of, _)| *of == head)).map(|(_, rounds)| *rounds);
-                let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
-                let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
-                let by_joint = joint.filter_map(|(head, each)| Some(each.saturating_mul(of(*head)?.max(outer_rounds)))).min();
-                let shared = of(round.head).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
-                rounds = shared.min(rounds.saturating_mul(outer_rounds));
-            }
-            chain.push((outer.head, within));
-            totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
-            around = outer.parent.map(|parent| (parent, outer.head));
-        }
-    }
-    totals
-}
-
 /// The same with the registers, and sums of them, that are followed.
 fn rounds_by<'a>(
     body: &mut Body<'a>,
@@ -201,13 +154,21 @@ fn rounds_by<'a>(
             *block == 0 || body.graph.sources(*block).iter().any(|source| !is_member(*source) && place[*source as usize] != u32::MAX)
         })
         .collect();
-    let mut needed: Vec<u32> =
-        entries.iter().flat_map(|entry| slice.live(*entry)).copied().filter(|slot| *slot < slice.first_sum).collect();
-    needed.sort_unstable();
-    needed.dedup();
-    let enter = State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, set, &is_member))));
-    let mut work = Work { body, slice, place, position, components, returns, budget: LOOKS + PATIENCE * (set.len() + slice.steps.len()) };
-    let starts: Vec<(u32, State)> = entries.iter().map(|block| (*block, enter.clone())).collect();
+    // What registers hold where the set is entered from these blocks' sources.
+    let enter = |entries: &[u32]| {
+        let mut needed: Vec<u32> =
+            entries.iter().flat_map(|entry| slice.live(*entry)).copied().filter(|slot| *slot < slice.first_sum).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, entries, &is_member))))
+    };
+    let starts: Vec<(u32, State)> = if entries.len() <= MOST_ENTRIES {
+        entries.iter().map(|block| (*block, enter(&[*block]))).collect()
+    } else {
+        let all = enter(&entries);
+        entries.iter().map(|block| (*block, all.clone())).collect()
+    };
+    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(set, slice) };
     let mut order = set.to_vec();
     order.sort_by_key(|block| place[*block as usize]);
     let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
@@ -257,15 +218,20 @@ fn rounds_by<'a>(
     found
 }
 
+/// Looks that a set is worth.
+pub(super) fn allotted(set: &[u32], slice: &Slice<'_>) -> usize {
+    LOOKS + PATIENCE * (set.len() + slice.steps.len())
+}
+
 /// See [`Known::again_of`].
-type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
+pub(super) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
 
 /// What registers hold, whatever the flag says.
-struct Known<'k> {
+pub(super) struct Known<'k> {
     /// At the beginning of a block.
-    base_of: &'k dyn Fn(u32) -> Option<State>,
+    pub(super) base_of: &'k dyn Fn(u32) -> Option<State>,
     /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
-    again_of: &'k AgainOf<'k>,
+    pub(super) again_of: &'k AgainOf<'k>,
 }
 
 /// Loop by loop, from the outside in.
@@ -308,16 +274,22 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
 }
 
 /// How control is followed: see [`Pass`].
-struct Way<'w> {
-    head: Option<u32>,
-    assumption: Assumption,
-    closed: &'w dyn Fn(usize) -> bool,
-    toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
+pub(super) struct Way<'w> {
+    pub(super) head: Option<u32>,
+    pub(super) assumption: Assumption,
+    pub(super) closed: &'w dyn Fn(usize) -> bool,
+    pub(super) toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
 }
 
 impl<'a> Work<'_, 'a> {
     /// Follows control through blocks and hands what was found to `then`.
-    fn pass<T>(&mut self, order: &[u32], starts: &[(u32, State)], way: &Way<'_>, then: impl FnOnce(Found, &Pass<'_, 'a>) -> T) -> T {
+    pub(super) fn pass<T>(
+        &mut self,
+        order: &[u32],
+        starts: &[(u32, State)],
+        way: &Way<'_>,
+        then: impl FnOnce(Found, &Pass<'_, 'a>) -> T,
+    ) -> T {
         for (at, block) in order.iter().enumerate() {
             self.position[*block as usize] = at as u32;
         }
@@ -416,19 +388,8 @@ pub(super) fn remaining(
     if left.count.is_some() || left.blocks.is_empty() {
         return left;
     }
-    let falls = |(slot, value): (u32, &Value)| match value.kind {
-        Kind::Saturated(since, _) => (since.slot == slot && since.unsigned && since.plain().hi < 0).then_some(slot),
-        _ => None,
-    };
-    let slots: Vec<u32> = left.again.iter().flat_map(State::iter).filter_map(falls).take(MOST_TRIED).collect();
-    for slot in slots {
-        let width = work.slice.slots[slot as usize].1.clamp(1, 64);
-        let mut zero = base.0.clone();
-        zero.set(slot, Value::of(Range::constant(0, width)));
-        let ended = remaining_from(work, &left.blocks, head, &(zero, base.1), (assumption, shut), None);
-        if !ended.blocks.is_empty() || work.budget == 0 {
-            continue;
-        }
+    for slot in left.again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 1)) {
+        let Some(ended) = ends_at_zero(work, &left.blocks, head, base, (assumption, shut), slot) else { continue };
         let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
         if others.count.is_some() || others.blocks.is_empty() {
             return Left { asks: left.asks || ended.asks || others.asks, ..others };
@@ -437,8 +398,33 @@ pub(super) fn remaining(
     left
 }
 
+/// Registers that fall by so much in each round, or are zero where the next one begins.
+pub(super) fn may_stop_at_zero(again: &State, least: i64) -> Vec<u32> {
+    let falls = |(slot, value): (u32, &Value)| match value.kind {
+        Kind::Saturated(since, _) => (since.slot == slot && since.unsigned && since.plain().hi <= -least).then_some(slot),
+        _ => None,
+    };
+    again.iter().filter_map(falls).take(MOST_TRIED).collect()
+}
+
+/// Rounds that begin with zero in a register, if none of them comes back.
+pub(super) fn ends_at_zero(
+    work: &mut Work<'_, '_>,
+    blocks: &[u32],
+    head: u32,
+    base: &(State, bool),
+    assumption: (Assumption, Option<usize>),
+    slot: u32,
+) -> Option<Left> {
+    let width = work.slice.slots[slot as usize].1.clamp(1, 64);
+    let mut zero = base.0.clone();
+    zero.set(slot, Value::of(Range::constant(0, width)));
+    let ended = remaining_from(work, blocks, head, &(zero, base.1), assumption, None);
+    (ended.blocks.is_empty() && work.budget > 0).then_some(ended)
+}
+
 /// Takes a register to be something else than zero; false if it can't be.
-fn is_not_zero(slice: &Slice<'_>, slot: u32, state: &mut State) -> bool {
+pub(super) fn is_not_zero(slice: &Slice<'_>, slot: u32, state: &mut State) -> bool {
     let width = slice.slots[slot as usize].1.clamp(1, 64);
     let mut value = state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
     let can_be = value.meet(Range::between(1, Range::full(width).unsigned(width).hi, width), width);
@@ -448,7 +434,7 @@ fn is_not_zero(slice: &Slice<'_>, slot: u32, state: &mut State) -> bool {
 
 impl Found {
     /// Leaves out what comes back with zero in that register.
-    fn leave_out_zero(&mut self, slice: &Slice<'_>, slot: Option<u32>) {
+    pub(super) fn leave_out_zero(&mut self, slice: &Slice<'_>, slot: Option<u32>) {
         if let (Some(slot), Some(again)) = (slot, &mut self.again)
             && !is_not_zero(slice, slot, again)
         {
@@ -458,7 +444,7 @@ impl Found {
 }
 
 /// The same, but for rounds that begin with zero in the register that is named.
-fn remaining_from(
+pub(super) fn remaining_from(
     work: &mut Work<'_, '_>,
     blocks: &[u32],
     head: u32,
@@ -525,7 +511,7 @@ fn remaining_from(
 
 /// What holds at the beginning of a round: each register is what it is there. What the round before named is named anew, since the same
 /// instructions will give their names to other values.
-fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
+pub(super) fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
     let mut start = base.clone();
     let mut names: BTreeMap<Name, Name> = BTreeMap::new();
     for &slot in work.slice.live(head) {
@@ -540,101 +526,4 @@ fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
         start.rename(|name| names.get(&name).copied().unwrap_or(name));
     }
     start
-}
-
-/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
-fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
-    if found.len() > MOST_TOGETHER {
-        return;
-    }
-    for index in 0..found.len() {
-        let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
-        let mut inside: Vec<usize> = Vec::new();
-        for (number, round) in found.iter().enumerate().skip(index + 1) {
-            let is_inside = round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent));
-            if is_inside {
-                inside.push(number);
-            }
-        }
-        let head = found[index].head;
-        // What never comes round holds nothing.
-        if found[index].left.binary_search(&head).is_err() {
-            continue;
-        }
-        let Some(mut base) = (known.base_of)(head) else { continue };
-        let not_zero = found[index].not_zero;
-        if not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
-            continue;
-        }
-        let mut order = found[index].left.clone();
-        let place = work.place;
-        order.sort_by_key(|block| (*block != head, place[*block as usize]));
-        let try_toll = |work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>| {
-            if work.budget == 0 {
-                return None;
-            }
-            let start = begin(work, head, &base);
-            let asked = Assumption { asked: true, late: true, trap: false };
-            let way = Way { head: Some(head), assumption: asked, closed: &|_| false, toll };
-            work.pass(&order, &[(head, start)], &way, |mut found, pass| {
-                found.leave_out_zero(pass.slice, not_zero);
-                count_together(pass, &found, &base, count.rounds)
-            })
-        };
-        let polled = inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
-        // All of them, or else those that one register counts: a function that was inlined may have a count of its own.
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let slot = |number: usize| if let Proof::PolledWithin(inner) = found[number].proof { inner.slot } else { u32::MAX };
-        for number in polled.clone() {
-            match groups.iter_mut().find(|group| slot(group[0]) == slot(number)) {
-                Some(group) => group.push(number),
-                None => groups.push(vec![number]),
-            }
-        }
-        if groups.len() > 1 {
-            groups.insert(0, polled.collect());
-        }
-        let mut shared: Option<Shared> = None;
-        for (nth, together) in groups.iter().enumerate() {
-            let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
-            let toll = |from: u32, to: u32| {
-                let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
-                found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
-            };
-            let Some((span, own)) = try_toll(work, &toll) else { continue };
-            let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
-            shared.own = shared.own.min(own);
-            shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
-            shared.joint.extend(together.iter().map(|number| found[*number].head));
-            if nth == 0 {
-                // Nobody is left out.
-                break;
-            }
-        }
-        // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
-        for number in inside {
-            let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
-            let head = found[number].head;
-            let is_shared = shared.as_ref().is_some_and(|shared| shared.inside.iter().any(|(of, _)| *of == head));
-            if is_shared || inner.rounds.saturating_mul(count.rounds) <= MOST_ROUNDS {
-                continue;
-            }
-            let blocks = &found[number].blocks;
-            let Some(inner) = recount(work, &found[number], known) else { continue };
-            let toll =
-                |from: u32, to: u32| (to == found[number].head && blocks.binary_search(&from).is_err()).then_some(Toll::Entry(inner));
-            if let Some((span, _)) = try_toll(work, &toll) {
-                let shared = shared.get_or_insert_with(|| Shared { own: count.rounds, inside: Vec::new(), joint: Vec::new() });
-                shared.inside.push((found[number].head, span / inner.step));
-            }
-        }
-        found[index].shared = shared;
-    }
-}
-
-/// The count of a loop from where it is entered on, rather than from where it first comes round.
-fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
-    let base = (known.base_of)(round.head)?;
-    let late = Assumption { late: true, ..Assumption::default() };
-    remaining(work, &round.blocks, round.head, &(base, false), late, None).count.filter(|count| count.slot != u32::MAX)
 }

@@ -39,6 +39,8 @@ pub(super) struct Price {
     pub(super) greatest: i128,
     /// The price at most.
     pub(super) most: i128,
+    /// What a round costs.
+    pub(super) factor: u32,
 }
 
 /// As good as infinite; far from where sums overflow.
@@ -98,6 +100,7 @@ impl Since {
         match by_term {
             Some((term, form)) => {
                 let sign = if price.rises { -1 } else { 1 };
+                let sign = sign * i64::from(price.factor);
                 let times = term.times + sign * form.alone().map_or(0, |(_, times)| i64::from(times));
                 let term = (times != 0).then_some(Term { times, ..term });
                 let (a, b) = (i128::from(form.lo) - price.end, i128::from(form.hi) - price.end);
@@ -105,7 +108,7 @@ impl Since {
                 let (lo, hi) = (saturate(i128::from(self.lo) + a.min(b)), saturate(i128::from(self.hi) + a.max(b)));
                 Self { lo, hi, term, ..self }
             }
-            None => Self { hi: saturate(i128::from(self.hi) + price.most), ..self },
+            None => Self { hi: saturate(i128::from(self.hi) + price.most * i128::from(price.factor)), ..self },
         }
     }
 

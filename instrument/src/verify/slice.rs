@@ -6,7 +6,7 @@ use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
-use super::value::{FIRST_NAME, NOBODY, Name};
+use super::value::{FIRST_NAME, Name, name_of};
 use std::collections::BTreeMap;
 
 /// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
@@ -290,9 +290,14 @@ impl<'a> Slice<'a> {
 
     /// The name of what a slot holds from a join on.
     pub(super) fn name_at(&self, block: u32, slot: usize) -> Name {
+        name_of(self.names_at(block).start + slot as u64)
+    }
+
+    /// The numbers of a block's names.
+    pub(super) fn names_at(&self, block: u32) -> std::ops::Range<u64> {
         let slots = self.slots.len() as u64;
-        let name = u64::from(FIRST_NAME) + self.steps.len() as u64 * 4 + u64::from(block) * slots + slot as u64;
-        Name::try_from(name).unwrap_or(NOBODY)
+        let first = u64::from(FIRST_NAME) + self.steps.len() as u64 * 4 + u64::from(block) * slots;
+        first..first + slots
     }
 
     /// Where a bound of a slot's set that grows may come to rest: sorted.

@@ -2,7 +2,7 @@
 
 use super::since::Since;
 use super::slice::Slice;
-use super::value::{Kind, Moved, NOBODY, Name, Pair, Value};
+use super::value::{AGED, Kind, Moved, NOBODY, Name, Pair, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -164,6 +164,21 @@ impl State {
             |slot, held| slot != but && mentions(held, &old),
             |_, held| {
                 forget(held, &old);
+                true
+            },
+        );
+    }
+
+    /// Gives values of such names others that nothing else has, and takes away what is said about them.
+    pub(super) fn age(&mut self, old: impl Fn(Name) -> bool) {
+        self.change(
+            |_, held| mentions(held, &old),
+            |_, held| {
+                let name = held.name;
+                forget(held, &old);
+                if old(name) {
+                    held.name = name | AGED;
+                }
                 true
             },
         );

@@ -9,11 +9,11 @@ use super::range::{Order, Range};
 use super::since::Since;
 use super::slice::Step;
 use super::state::State;
-use super::value::{FIRST_NAME, Kind, NOBODY, Name, Source, Value};
+use super::value::{FIRST_NAME, Kind, NOBODY, Name, Source, Value, name_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most sums of one slice.
-const MOST: usize = 48;
+const MOST: usize = 128;
 /// Most registers of one sum.
 const MOST_TERMS: usize = 3;
 /// Stands for no register: the slot is that of a sum.
@@ -163,7 +163,7 @@ impl Pass<'_, '_> {
         let steps = self.slice.steps.len() as u64;
         let joins = self.body.graph.blocks.len() as u64 * self.slice.slots.len() as u64;
         let name = u64::from(FIRST_NAME) + steps * 4 + joins + u64::from(step) * self.slice.sums.len() as u64 + u64::from(sum);
-        Name::try_from(name).unwrap_or(NOBODY)
+        name_of(name)
     }
 
     /// What is known of a result by the sums in front of its step.

@@ -14,8 +14,15 @@ pub(super) type Name = u32;
 pub(super) const NOBODY: Name = 0;
 /// The number of the launch: the word at offset 8 of the control block, which does not change during a launch.
 pub(super) const LAUNCH: Name = 1;
+/// Part of the names of values of an earlier passage: see [`super::state::State::age`].
+pub(super) const AGED: Name = 1 << 31;
 /// The first name that is free.
 pub(super) const FIRST_NAME: Name = 16;
+
+/// The name of that number, or nobody's if there are too many.
+pub(super) fn name_of(number: u64) -> Name {
+    Name::try_from(number).ok().filter(|name| *name < AGED).unwrap_or(NOBODY)
+}
 
 /// The control block's symbol, and where in it its words lie (docs/ABI.md).
 pub(super) const CONTROL: &str = "cuinstr_control_v1";

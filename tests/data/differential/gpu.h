@@ -77,9 +77,11 @@ static __attribute__((unused)) cudaError_t gpu_reset(const host_program& program
   return cudaMemcpyToSymbol(gpu_now, &fresh, sizeof fresh);
 }
 static __attribute__((unused)) cudaError_t gpu_result(gpu_state& state) { return cudaMemcpyFromSymbol(&state, gpu_now, sizeof state); }
+// Puts a batch on the list. What is the unit's own is named by the unit: a class that all units define alike is linked once, and would hold
+// one unit's functions and state for all.
 struct gpu_registration {
-  gpu_batch batch;
-  gpu_registration(const char* lane, const host_program* programs, unsigned int count) : batch{lane, programs, count, gpu_reset, gpu_result, gpu_batches} {
+  explicit gpu_registration(gpu_batch& batch) {
+    batch.next = gpu_batches;
     gpu_batches = &batch;
   }
 };

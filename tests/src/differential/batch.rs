@@ -23,6 +23,10 @@ pub(super) const ARGUMENTS_H: &str = include_str!("../../data/differential/argum
 /// What a lane of a GPU begins with, behind its prelude: the same programs, rewritten in other ways, are in the same executable.
 pub(super) const LANE_BEGINS: &str = "namespace lane_";
 
+/// In front of a GPU's programs, behind the prelude: functions for both sides become the GPU's, since such can't call the test's hooks, which
+/// are the GPU's alone.
+const GPU_ONLY: &str = "#undef __host__\n#define __host__\n";
+
 /// A compilation, or the run of a batch, takes seconds; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -250,6 +254,7 @@ pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeM
         let first = prelude.get_or_insert_with(|| {
             text.push_str(&prepared.prelude);
             if lane.gpu {
+                text.push_str(GPU_ONLY);
                 let _ = writeln!(text, "{LANE_BEGINS}{} {{", lane.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"));
             }
             prepared.prelude.clone()
@@ -274,7 +279,9 @@ pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeM
     }
     if lane.gpu {
         let _ = writeln!(text, "static const host_program programs[] = {{\n{table}}};");
-        let _ = writeln!(text, "static gpu_registration registration(\"{}\", programs, {}u);\n}}", lane.name, programs.len());
+        let (name, count) = (lane.name, programs.len());
+        let _ = writeln!(text, "static gpu_batch batch = {{\"{name}\", programs, {count}u, gpu_reset, gpu_result, nullptr}};");
+        let _ = writeln!(text, "static gpu_registration registration(batch);\n}}");
         return Ok((text, forms));
     }
     let _ = writeln!(text, "const host_program host_programs[] = {{\n{table}}};");

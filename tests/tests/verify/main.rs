@@ -4,6 +4,7 @@ mod abi;
 mod attack;
 mod graphs;
 mod input;
+mod nested;
 mod paid;
 mod samples;
 mod stack;

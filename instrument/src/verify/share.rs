@@ -1,0 +1,291 @@
+//! Rounds of loops within loops, counted together.
+//!
+//! Each loop's own count is found by itself; loops within each other would multiply. Where a register pays for the rounds of several of them, as
+//! one allowance does for all loops of an activation, they are no more together than it can pay for.
+
+use super::count::{Count, MOST_ROUNDS, count_together};
+use super::flow::Toll;
+use super::round::{
+    Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
+};
+use super::state::State;
+use super::value::Assumption;
+
+/// What loops that are counted together are tried to be paid for from, at most.
+const MOST_ALLOWED: u64 = 1 << 14;
+/// What rounds that go on are looked at under.
+const ASKED: Assumption = Assumption { asked: true, late: true, trap: false };
+/// Most loops of one set of which some are counted together.
+const MOST_TOGETHER: usize = 1000;
+
+/// Rounds that are counted together.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// At most so many of the loop itself.
+    pub(super) own: u64,
+    /// Heads of the loops inside, and at most how many rounds of each.
+    pub(super) inside: Vec<(u32, u64)>,
+    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
+    /// of both numbers.
+    pub(super) joint: Vec<u32>,
+}
+
+impl Shared {
+    /// What holds by either.
+    fn and(mut self, other: Self) -> Self {
+        for (head, rounds) in other.inside {
+            match self.inside.iter_mut().find(|(known, _)| *known == head) {
+                Some((_, known)) => *known = rounds.min(*known),
+                None => self.inside.push((head, rounds)),
+            }
+        }
+        self.joint.extend(other.joint);
+        Self { own: self.own.min(other.own), ..self }
+    }
+
+    /// At most how many rounds of the loop with that head.
+    fn rounds_of(&self, head: u32) -> Option<u64> {
+        self.inside.iter().find(|(of, _)| *of == head).map(|(_, rounds)| *rounds)
+    }
+}
+
+/// For each loop the rounds without a poll of whichever loop inside has most while it is passed once; `callees` says what the calls that a
+/// round makes add to it.
+pub(super) fn totals_of(all: &[Round], callees: impl Fn(&Round) -> u64) -> Vec<u64> {
+    let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
+    for (number, round) in all.iter().enumerate() {
+        // Rounds that none of which polls may be fewer than those that end whatever the flag says.
+        let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
+        // Loops around it, and how many of its rounds one of theirs may hold.
+        let mut chain: Vec<(u32, u64)> = Vec::new();
+        // It, and the loops around it up to the one that is looked at, with how many of its rounds one of theirs may hold.
+        let mut inside = vec![(number, 1)];
+        let mut around = round.parent.map(|parent| (parent, round.head));
+        while let Some((at, head)) = around {
+            let outer = &all[at];
+            let within = rounds;
+            // What is not in all of the rounds that go on is in the last of them.
+            if outer.left.binary_search(&head).is_ok() {
+                let shared = outer.shared.as_ref();
+                let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
+                let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
+                let by_joint =
+                    joint.filter_map(|(head, each)| Some(each.saturating_mul(shared?.rounds_of(*head)?.max(outer_rounds)))).min();
+                let shared = shared.and_then(|shared| shared.rounds_of(round.head)).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
+                rounds = shared.min(rounds.saturating_mul(outer_rounds)).min(begun(all, outer, &inside));
+            }
+            chain.push((outer.head, within));
+            totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
+            inside.push((at, within));
+            around = outer.parent.map(|parent| (parent, outer.head));
+        }
+    }
+    totals
+}
+
+/// Rounds of the loop alone, without those inside.
+fn own(round: &Round) -> u64 {
+    match round.proof {
+        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+        _ => 1,
+    }
+}
+
+/// Rounds of a loop and of those around it, up to one of them, multiplied.
+fn product(all: &[Round], inner: usize, outer: usize) -> u64 {
+    let mut rounds = own(&all[inner]);
+    let mut at = inner;
+    while at != outer {
+        let Some(parent) = all[at].parent else { break };
+        at = parent;
+        rounds = rounds.saturating_mul(own(&all[at]));
+    }
+    rounds
+}
+
+/// How many rounds of the first of these loops begin while `outer` is passed once. Each lies in the one behind it, and the last in `outer`; with
+/// how many rounds of the first begin in one of its own.
+///
+/// A loop is entered at most once in a round of the one around it. What its rounds come to by what they are paid with, wherever it is entered,
+/// is one bound; how often it is entered times its own rounds another. A round that is begun need not come back.
+fn begun(all: &[Round], outer: &Round, inside: &[(usize, u64)]) -> u64 {
+    let mut around = outer;
+    let (mut entered, mut begun) = (1, outer.shared.as_ref().map_or(own(outer), |shared| shared.own).max(1));
+    let mut least = u64::MAX;
+    for &(number, within) in inside.iter().rev() {
+        let inner = &all[number];
+        if around.left.binary_search(&inner.head).is_ok() {
+            entered = begun;
+        }
+        let paid = outer.shared.as_ref().and_then(|shared| shared.rounds_of(inner.head));
+        let paid = paid.filter(|_| outer.left.binary_search(&inner.head).is_ok());
+        let by_paid = paid.map_or(u64::MAX, |paid| paid.saturating_add(own(inner)).saturating_add(entered));
+        begun = by_paid.min(own(inner).saturating_mul(entered));
+        least = least.min(begun.saturating_mul(within));
+        around = inner;
+    }
+    least
+}
+
+/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
+pub(super) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
+    if found.len() > MOST_TOGETHER {
+        return;
+    }
+    // What the loops alone used up is not missing here.
+    work.budget = work.budget.max(allotted(&found[0].blocks, work.slice));
+    for index in 0..found.len() {
+        let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
+        let mut inside: Vec<usize> = Vec::new();
+        for (number, round) in found.iter().enumerate().skip(index + 1) {
+            let is_inside = round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent));
+            if is_inside {
+                inside.push(number);
+            }
+        }
+        let head = found[index].head;
+        // What never comes round holds nothing, and what is little needs no closer look.
+        let is_many = inside.iter().any(|number| product(found, *number, index) > MOST_ROUNDS);
+        if !is_many || found[index].left.binary_search(&head).is_err() {
+            continue;
+        }
+        let Some(base) = (known.base_of)(head) else { continue };
+        let mut outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
+        let mut shared = outer.shared(work, known);
+        // What is paid with may stop at zero, too, if that ends all further rounds.
+        if work.slice.is_close && outer.not_zero.is_none() && outer.lacks(shared.as_ref()) {
+            for slot in outer.stops_at_zero(work) {
+                outer.not_zero = Some(slot);
+                let more = outer.shared(work, known);
+                shared = match (shared, more) {
+                    (Some(one), Some(two)) => Some(one.and(two)),
+                    (one, two) => one.or(two),
+                };
+                if !outer.lacks(shared.as_ref()) {
+                    break;
+                }
+            }
+        }
+        found[index].shared = shared;
+    }
+}
+
+/// A loop whose rounds are counted together with those inside.
+struct Outer<'f> {
+    found: &'f [Round],
+    index: usize,
+    count: Count,
+    /// All loops inside.
+    inside: &'f [usize],
+    /// What registers hold at the head.
+    base: State,
+    /// A register that is taken to be something else than zero there: see [`remaining`].
+    not_zero: Option<u32>,
+}
+
+impl Outer<'_> {
+    fn round(&self) -> &Round {
+        &self.found[self.index]
+    }
+
+    /// Whether some loop inside has so many rounds that it should be counted together with this one, and is not.
+    fn lacks(&self, shared: Option<&Shared>) -> bool {
+        self.inside.iter().any(|number| {
+            let inner = &self.found[*number];
+            let is_many = own(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
+            is_many && shared.is_none_or(|shared| shared.rounds_of(inner.head).is_none())
+        })
+    }
+
+    /// Registers that may be zero where a round begins, but no such round comes back.
+    fn stops_at_zero(&self, work: &mut Work<'_, '_>) -> Vec<u32> {
+        let (round, base) = (self.round(), (self.base.clone(), false));
+        let asked = (ASKED, None);
+        let again = remaining_from(work, &round.left, round.head, &base, asked, None).again;
+        let mut slots = again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 0));
+        slots.retain(|slot| ends_at_zero(work, &round.left, round.head, &base, asked, *slot).is_some());
+        slots
+    }
+
+    /// How far some register may fall in all if rounds inside cost so much, and how many rounds of this loop that allows.
+    fn pays(&self, work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>) -> Option<(u64, u64)> {
+        let (head, not_zero) = (self.round().head, self.not_zero);
+        let mut base = self.base.clone();
+        if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
+            return None;
+        }
+        let mut order = self.round().left.clone();
+        let place = work.place;
+        order.sort_by_key(|block| (*block != head, place[*block as usize]));
+        let start = begin(work, head, &base);
+        let way = Way { head: Some(head), assumption: ASKED, closed: &|_| false, toll };
+        work.pass(&order, &[(head, start)], &way, |mut found, pass| {
+            found.leave_out_zero(pass.slice, not_zero);
+            count_together(pass, &found, &base, self.count.rounds)
+        })
+    }
+
+    fn shared(&self, work: &mut Work<'_, '_>, known: &Known<'_>) -> Option<Shared> {
+        let found = self.found;
+        let polled = self.inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
+        // All of them, or else those that one register counts: a function that was inlined may have a count of its own.
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let slot = |number: usize| if let Proof::PolledWithin(inner) = found[number].proof { inner.slot } else { u32::MAX };
+        for number in polled.clone() {
+            match groups.iter_mut().find(|group| slot(group[0]) == slot(number)) {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
+            }
+        }
+        if groups.len() > 1 {
+            groups.insert(0, polled.collect());
+        }
+        let mut shared: Option<Shared> = None;
+        for (nth, together) in groups.iter().enumerate() {
+            let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
+            let toll = |from: u32, to: u32| {
+                let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
+                found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
+            };
+            let Some((span, own)) = self.pays(work, &toll) else { continue };
+            let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
+            shared.own = shared.own.min(own);
+            shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
+            shared.joint.extend(together.iter().map(|number| found[*number].head));
+            if nth == 0 {
+                // Nobody is left out.
+                break;
+            }
+        }
+        // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
+        for &number in self.inside {
+            let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
+            let head = found[number].head;
+            let is_shared = shared.as_ref().is_some_and(|shared| shared.rounds_of(head).is_some());
+            if is_shared || inner.rounds.saturating_mul(self.count.rounds) <= MOST_ROUNDS {
+                continue;
+            }
+            let blocks = &found[number].blocks;
+            let Some(inner) = recount(work, &found[number], known) else { continue };
+            // What a round may cost, if the loop alone can use up all that there is.
+            let most = 1 << (MOST_ALLOWED / inner.rounds.max(1)).max(1).ilog2();
+            for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
+                let is_entry = |from: u32, to: u32| to == head && blocks.binary_search(&from).is_err();
+                let toll = |from: u32, to: u32| is_entry(from, to).then_some(Toll::Entry(inner, factor));
+                if let Some((span, _)) = self.pays(work, &toll) {
+                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new() });
+                    shared.inside.push((head, span / inner.step / u64::from(factor)));
+                    break;
+                }
+            }
+        }
+        shared
+    }
+}
+
+/// The count of a loop from where it is entered on, rather than from where it first comes round.
+fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
+    let base = (known.base_of)(round.head)?;
+    let late = Assumption { late: true, ..Assumption::default() };
+    remaining(work, &round.blocks, round.head, &(base, false), late, None).count.filter(|count| count.slot != u32::MAX)
+}
