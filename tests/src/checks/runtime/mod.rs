@@ -5,6 +5,7 @@ mod blocking;
 mod forms;
 mod guard;
 mod limits;
+mod mark;
 mod misuse;
 mod stops;
 mod worker;
@@ -53,7 +54,16 @@ impl Promise {
 
 /// All of them.
 pub fn promises() -> impl Iterator<Item = &'static Promise> {
-    [stops::PROMISES, limits::PROMISES, forms::PROMISES, guard::PROMISES, misuse::PROMISES, blocking::PROMISES, worker::PROMISES]
-        .into_iter()
-        .flatten()
+    [
+        stops::PROMISES,
+        limits::PROMISES,
+        forms::PROMISES,
+        guard::PROMISES,
+        misuse::PROMISES,
+        blocking::PROMISES,
+        mark::PROMISES,
+        worker::PROMISES,
+    ]
+    .into_iter()
+    .flatten()
 }
