@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most tokens of a declaration of several names that are looked at.
 const MOST_LISTED: usize = 256;
 
+/// Most tokens of a template's arguments that are looked at.
+const MOST_ARGUMENTS: usize = 64;
+
 /// Names that this file declares.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations<'a> {
@@ -141,11 +144,33 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
                 _ => false,
             }
         }
-        // `vector<int> name`, but not `a > name(b)`.
-        Kind::Punct(b'>') => !matches!(fragment.kind(at + 1), Some(Kind::Punct(b')' | b'?') | Kind::Op)),
+        // `vector<int> name`, but not `a > name(b)` or `; i > name;`.
+        Kind::Punct(b'>') => {
+            !matches!(fragment.kind(at + 1), Some(Kind::Punct(b')' | b'?') | Kind::Op)) && ends_arguments(source, fragment, before)
+        }
         Kind::Scope => fragment.is(at + 1, b';'),
         _ => false,
     }
+}
+
+/// Whether the `>` at `close` may end the arguments of a template: a `<` behind a name belongs to it, and nothing between the two compares.
+fn ends_arguments(source: &[u8], fragment: &Fragment, close: usize) -> bool {
+    let (mut at, mut open) = (close, 1);
+    while let Some(before) = at.checked_sub(1).filter(|before| close - before < MOST_ARGUMENTS) {
+        at = fragment.mate(before).filter(|mate| *mate < before).unwrap_or(before);
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'>') => open += 1,
+            Kind::Punct(b'<') => open -= 1,
+            Kind::Punct(b';' | b'{' | b'}' | b'?') | Kind::Assign | Kind::OpAssign => return false,
+            Kind::Punct(b'(') if at == before => return false,
+            Kind::Op if matches!(fragment.text(source, at), b"&&" | b"||") => return false,
+            _ => {}
+        }
+        if open == 0 {
+            return at.checked_sub(1).is_some_and(|name| fragment.kind(name) == Some(Kind::Ident));
+        }
+    }
+    false
 }
 
 /// The names behind the first of a declaration: `int A = 1, B = 2;`.

@@ -24,6 +24,7 @@ mod function;
 mod hardware;
 mod induction;
 mod invariant;
+mod jump;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod macros;

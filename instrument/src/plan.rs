@@ -19,7 +19,7 @@ use crate::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::statement::{self, Body, Loop, LoopKind};
 use crate::token::{Kind, Lexed};
 use crate::tree::Grammar;
-use crate::{asm, census, form, hardware, poll};
+use crate::{asm, census, form, hardware, jump, poll};
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -279,7 +279,7 @@ impl Planner<'_> {
             );
         }
         for goto in &body.gotos {
-            self.goto(known, &owners[goto.scope], body, goto, &mut allowance[goto.scope]);
+            self.goto(known, &owners[goto.scope], body, &decisions, goto, &mut allowance[goto.scope]);
         }
         for use_ in &body.macro_uses {
             self.macro_use(known, &owners[use_.scope], use_, &mut allowance[use_.scope]);
@@ -499,9 +499,10 @@ impl Planner<'_> {
         }
     }
 
-    fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, goto: &statement::Simple, allowance: &mut bool) {
-        let fragment = known.fragment;
-        if owner.untouched.is_some() || self.jumps_ahead(fragment, body, goto.token, fragment.text(self.input.source, goto.token + 1)) {
+    fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, decisions: &[Decision], goto: &statement::Simple, allowance: &mut bool) {
+        let (source, fragment) = (self.input.source, known.fragment);
+        let label = fragment.text(source, goto.token + 1);
+        if owner.untouched.is_some() || jump::is_ahead(source, fragment, body, goto.token, label) {
             return;
         }
         self.plan.summary.loops += 1;
@@ -512,21 +513,16 @@ impl Planner<'_> {
         let site = self.site(SiteKind::Goto, at, owner, owner.spelling.form(), None);
         *allowance = true;
         self.plan.summary.polled += 1;
-        self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, "1u")));
+        let weight = jump::weight(source, fragment, body, decisions, goto.token, label);
+        self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, &format!("{weight}u"))));
         self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
-    }
-
-    /// Whether the label stands below the jump and nowhere else. One that can't be found may be a macro's, and above.
-    fn jumps_ahead(&self, fragment: &Fragment, body: &Body, jump: usize, label: &[u8]) -> bool {
-        let mut found = body.labels.iter().filter(|found| fragment.text(self.input.source, found.token) == label).peekable();
-        found.peek().is_some() && found.all(|found| found.token > jump)
     }
 
     /// A use of a macro that jumps back: its text is shared by places that may jump ahead, so it is told and not polled.
     fn jump_of_macro(&mut self, known: &Known, owners: &[Owner], body: &Body, at: usize) {
         let fragment = known.fragment;
         let macros = self.input.macros;
-        if macros.jumps(fragment.text(self.input.source, at)).any(|label| !self.jumps_ahead(fragment, body, at, label)) {
+        if macros.jumps(fragment.text(self.input.source, at)).any(|label| !jump::is_ahead(self.input.source, fragment, body, at, label)) {
             let owner = &owners[innermost_scope(fragment, body, at)];
             if owner.untouched.is_none() {
                 self.plan.summary.loops += 1;

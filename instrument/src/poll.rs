@@ -80,7 +80,7 @@ impl Spelling {
         } else {
             (format!("__cuinstr_settled({bound}) && __cuinstr_settled({step})"), format!("({step})"))
         };
-        format!("__cuinstr_tick_share({is_constant}, ({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
+        format!("__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, {weight}, {site:#x}ull)", tile::MOST)
     }
 
     /// How a loop's poll appears in the site map.

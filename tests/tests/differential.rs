@@ -4,7 +4,8 @@ use cuinstr_tests::differential::batch::Workshop;
 use cuinstr_tests::differential::check::{self, Failure, Plan};
 use cuinstr_tests::differential::lane::{self, Lane};
 use cuinstr_tests::differential::program::Program;
-use cuinstr_tests::differential::{generate, reduce};
+use cuinstr_tests::differential::{generate, gpu, reduce};
+use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require;
 use std::fmt::Write as _;
 
@@ -78,6 +79,24 @@ fn each_kind_of_fault_is_found() {
 }
 
 #[test]
+fn programs_for_a_gpu_compile() {
+    let (Some(nvcc), Some(_)) = (require::or_skip("nvcc", Nvcc::find()), workshop()) else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let written = gpu::write(0..6, folder.path()).expect("they are written");
+    assert_eq!(written.programs + written.recursive, 6);
+    for source in ["gpu.cu", "units/0000-default.cu", "units/0000-broken-on-purpose.cu"] {
+        let path = folder.path().join(source);
+        let flags = ["-w", "-std=c++17", "-gencode=arch=compute_90,code=sm_90", "-default-stream", "per-thread", "-c", "-o"];
+        let include = format!("-I{}", folder.path().display());
+        let arguments = flags.iter().map(std::ffi::OsString::from).chain([path.with_extension("o").into(), include.into(), path.into()]);
+        let finished = nvcc.run(arguments).expect("it starts");
+        assert!(finished.success(), "{source}: {}", finished.stderr);
+    }
+    let expected = std::fs::read_to_string(folder.path().join("expected")).expect("it is written");
+    assert_eq!(expected.lines().count(), 2 * written.programs);
+}
+
+#[test]
 fn a_failing_program_is_made_smaller() {
     let Some(workshop) = workshop() else { return };
     let lanes = [broken("default", |_, text, _| *text = text.replace("acc * 31u", "acc * 33u"))];
@@ -110,6 +129,15 @@ if (n & 1) goto inside;
   inside:
   __stcg(1, i);
 }",
+    ),
+    (
+        "a jump back around a loop that runs for nothing",
+        "unsigned int round = (b & 0);
+again:
+int table[5] = {1, (int)(acc & 15u), 3, n, 5};
+@0 for (int each : table) @{__stwt(0, 0), acc = acc * 31u + (unsigned int)each;@}
+if (round++ < 40000u) @{goto again;@}
+__stcg(1, acc);",
     ),
     (
         "nothing polls but a lambda",

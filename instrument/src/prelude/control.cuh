@@ -147,8 +147,9 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 #if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
 struct __attribute__((aligned(16))) __cuinstr_block {
 #if __cuinstr_barriers
-  unsigned long long mine;
-  unsigned long long left;
+  // One word of 64 bits: of whom, in the low half, and that somebody has left, in the high half.
+  unsigned int of_whom;
+  unsigned int left;
 #endif
 #if __cuinstr_clocks
   unsigned long long tag;
@@ -181,9 +182,35 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
 }
 #endif
 #if __cuinstr_barriers
-// What a thread that leaves writes for its block. A block of the same launch may have left it there before: then the launch is being
-// stopped all the same.
-__cuinstr_device unsigned long long __cuinstr_left_word() { return 0x63756e7374720000ull + cuinstr_control_v1.launch; }
+// What a thread that leaves writes for those that it may release from a barrier: that somebody has left, of which launch, and of which grid,
+// since two modules may number their launches alike. A block of the same launch may have left it there before: then the launch is being stopped
+// all the same.
+#define __cuinstr_left_mark 0x63756e72u
+__cuinstr_device unsigned long long __cuinstr_left_word() {
+  unsigned long long grid;
+  asm("mov.u64 %0, %%gridid;" : "=l"(grid));
+  const unsigned int of_whom = cuinstr_control_v1.launch * 0x9e3779b1u + (unsigned int)grid + (unsigned int)(grid >> 32) * 0x85ebca6bu;
+  return (unsigned long long)__cuinstr_left_mark << 32 | of_whom;
+}
+__cuinstr_device unsigned int __cuinstr_left_address() { return (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->of_whom); }
+// Both parts at once, and as an exchange, since others may be clearing the word.
+__cuinstr_device void __cuinstr_tell_left() {
+  asm volatile("{\n\t.reg .b64 before;\n\tatom.shared.exch.b64 before, [%0], %1;\n\t}" : : "r"(__cuinstr_left_address()), "l"(__cuinstr_left_word()) : "memory");
+  __threadfence_block();
+}
+// What another launch left there goes, where a kernel begins, so that at this kernel's own barriers the mark alone tells. Each thread does
+// this before its first barrier. The word then holds what it held when the block began, without the mark, or zero, or what a thread of this
+// launch has told: if that comes in between, the word is not what was read, and stays.
+__cuinstr_device void __cuinstr_forget_left() {
+  if (__cuinstr_this_block()->left == __cuinstr_left_mark) {
+    asm volatile(
+        "{\n\t.reg .pred other;\n\t.reg .b64 there, before;\n\tld.volatile.shared.b64 there, [%0];\n\tsetp.ne.b64 other, there, %1;\n\t"
+        "@other atom.shared.cas.b64 before, [%0], there, 0;\n\t}"
+        :
+        : "r"(__cuinstr_left_address()), "l"(__cuinstr_left_word())
+        : "memory");
+  }
+}
 #endif
 
 __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
@@ -317,8 +344,7 @@ __cuinstr_device unsigned int __cuinstr_due(bool asked) {
 __cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
   if ((site & 1ull) == 0ull) {
 #if __cuinstr_barriers
-    __cuinstr_this_block()->left = __cuinstr_left_word();
-    __threadfence_block();
+    __cuinstr_tell_left();
 #endif
     __cuinstr_stop(site, why);
     __cuinstr_leave();

@@ -9,11 +9,13 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   }
 }
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
-// so in shared memory, which is asked at a fraction of the flag's price, and have told why: this thread's warp is only counted, at its site's
-// first slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `left` is what others wrote there.
-#define __cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)                                                  \
-  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b32 warp, below;\n\t.reg .b64 left, awaited, record, slot, found, threads;\n\t"              \
-               __cuinstr_load "setp.ne.b64 stays, left, awaited;\n\t@stays bra passed;\n\t"                                                       \
+// so in shared memory before they left, which is asked at a fraction of the flag's price, and have told why: this thread's warp is only counted,
+// at its site's first slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `mark` is read by one
+// load of 32 bits, since what a multiprocessor hands out of shared memory is what its warps wait for; what it is compared with is in the
+// instruction. So a barrier takes one register for a moment, and nothing lives through the loops around it.
+#define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                    \
+  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b32 mark, warp, below;\n\t.reg .b64 record, slot, found, threads;\n\t"                    \
+               "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                   \
                "activemask.b32 warp;\n\tmov.u32 below, %%lanemask_lt;\n\tand.b32 below, below, warp;\n\tsetp.ne.u32 other, below, 0;\n\t"            \
                "@other exit;\n\tpopc.b32 warp, warp;\n\tcvt.u64.u32 threads, warp;\n\t"                                                            \
                "ld.global.b64 record, [cuinstr_control_v1+64];\n\tsetp.ne.b64 other, record, 0;\n\t@other bra given;\n\t"                          \
@@ -24,26 +26,27 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
                "listed:\n\tred.add.u64 [slot+104], threads;\n\texit;\n"                                                                           \
                "passed:\n\t}"                                                                                                                    \
                :                                                                                                                               \
-               : "l"(__cuinstr_site), "r"(__cuinstr_where), "l"(__cuinstr_what)                                                                 \
+               : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                 \
                : "memory")
+// In any function, which a kernel of others may have called: nobody has cleared the word, so it may be another launch's, which is told by
+// the word's other half. Then the thread goes on.
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 #if __cuinstr_barriers
   if ((site & 1ull) == 0ull) {
-    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->left);
-    __cuinstr_leave_if_left("mov.b64 awaited, %2;\n\tld.volatile.shared.b64 left, [%1];\n\t", site, where, __cuinstr_left_word());
+    __cuinstr_leave_if_left(
+        "mov.u64 found, %%gridid;\n\tmov.b64 {below, warp}, found;\n\tmad.lo.u32 below, warp, 0x85ebca6b, below;\n\t"
+        "ld.global.b32 warp, [cuinstr_control_v1+8];\n\tmad.lo.u32 below, warp, 0x9e3779b1, below;\n\tld.volatile.shared.b64 found, [%1];\n\t"
+        "mov.b64 slot, {below, mark};\n\tsetp.ne.b64 stays, slot, found;\n\t@stays bra passed;\n\t",
+        site, __cuinstr_left_address(), __cuinstr_left_mark);
   }
 #else
   (void)site;
 #endif
 }
-// The same in a kernel's own body, whose threads have all written their launch's word at its entry: no thread passes the barrier before
-// each of its block has.
+// The same in a kernel's own body, where each thread has cleared the word of what others left (`__cuinstr_forget_left`): the mark is enough.
 __cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
 #if __cuinstr_barriers
-  if ((site & 1ull) == 0ull) {
-    const unsigned int where = (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->mine);
-    __cuinstr_leave_if_left("ld.volatile.shared.v2.b64 {awaited, left}, [%1];\n\t", site, where, 0ull);
-  }
+  if ((site & 1ull) == 0ull) __cuinstr_leave_if_left("", site, __cuinstr_left_address(), __cuinstr_left_mark);
 #else
   (void)site;
 #endif
@@ -117,7 +120,7 @@ __cuinstr_device void __cuinstr_begin() {
   __syncthreads();
 #endif
 #if __cuinstr_barriers
-  __cuinstr_this_block()->mine = __cuinstr_left_word();
+  __cuinstr_forget_left();
 #endif
 #if __cuinstr_fuel
   *__cuinstr_tank() = __cuinstr_full_tank();

@@ -97,8 +97,9 @@ __cuinstr_device void __cuinstr_tick_nest(unsigned int& run, __cuinstr_allowance
 }
 // In a loop from a thread's index, or zero, up to `bound` in steps of `step` or of a dimension of the block: where both are constants it runs
 // at most `most` times, and the compiler drops the poll.
-__cuinstr_device void __cuinstr_tick_share(bool known, long long bound, long long step, long long most, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
-  const bool few = known && bound >= 0 && bound <= most && step > 0 && step <= 0x100000;
+template <bool __cuinstr_known>
+__cuinstr_device void __cuinstr_tick_share(long long bound, long long step, long long most, __cuinstr_allowance& allowance, unsigned int weight, unsigned long long site) {
+  const bool few = __cuinstr_known && bound >= 0 && bound <= most && step > 0 && step <= 0x100000;
   if (__cuinstr_nest == 0u || !few) __cuinstr_tick(allowance, weight, site);
 }
 // Behind each strip.

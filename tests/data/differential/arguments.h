@@ -16,8 +16,9 @@ struct host_program {
   unsigned long long seed;
   void (*run)(const host_arguments&);
   unsigned int budget;
-  // For each iteration's site, whether the loop polls for itself.
+  // For each iteration's site, whether the loop polls for itself; and how many sites there are.
   const unsigned char* polled;
+  unsigned int sites;
   // Whether all its loops share one allowance.
   bool single;
 };

@@ -5,7 +5,6 @@ use cuinstr_tests::differential::batch::{self, Workshop};
 use cuinstr_tests::differential::check::{self, Failure, Plan, Report};
 use cuinstr_tests::differential::program::Mode;
 use cuinstr_tests::differential::{generate, gpu, lane, reduce};
-use cuinstr_tests::nvcc::Nvcc;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +32,7 @@ struct Arguments {
     /// With --show: rewritten, as the compiler gets it.
     #[arg(long)]
     rewritten: bool,
-    /// Compile the programs for a GPU instead, into this folder.
+    /// Write the programs for a GPU instead, into this folder; gpu-run there compiles and runs them.
     #[arg(long, value_name = "FOLDER")]
     gpu: Option<PathBuf>,
     /// Failing programs that are made smaller and printed.
@@ -64,8 +63,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().map_err(|error| error.to_string())?;
     }
     if let Some(folder) = &arguments.gpu {
-        let built = gpu::build(&Nvcc::find()?, arguments.first..arguments.first + arguments.programs, folder)?;
-        println!("{} programs in {}; left out: {}", built.programs, folder.display(), built.left_out.join(", "));
+        let written = gpu::write(arguments.first..arguments.first + arguments.programs, folder)?;
+        println!("{} programs in {}; {} are left out since they recurse", written.programs, folder.display(), written.recursive);
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan { seeds: arguments.first..arguments.first + arguments.programs, sets: arguments.sets, rare: true };

@@ -41,6 +41,9 @@ struct Prepare {
     /// Folder to fill [default: .gpu/poll in the workspace].
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Only benchmarks whose name contains this; may be given several times.
+    #[arg(long, value_name = "WORD")]
+    only: Vec<String>,
     /// Compilations at a time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
 
 fn prepare(arguments: &Prepare) -> Result<ExitCode, String> {
     let folder = arguments.out.clone().unwrap_or_else(|| workspace().join(".gpu/poll"));
-    let prepared = poll::prepare(&Nvcc::find()?, &folder, arguments.jobs)?;
+    let prepared = poll::prepare(&Nvcc::find()?, &folder, &arguments.only, arguments.jobs)?;
     let (builds, compiled, failed) = (prepared.builds, prepared.compiled, prepared.failed);
     let megabytes = prepared.bytes.div_ceil(1 << 20);
     println!("{builds} builds in {} ({compiled} compiled now, {megabytes} MB), {failed} failed", folder.display());

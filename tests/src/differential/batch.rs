@@ -20,6 +20,9 @@ const RUN_CPP: &str = include_str!("../../data/differential/run.cpp");
 /// What both include that are on the host and on a GPU.
 pub(super) const ARGUMENTS_H: &str = include_str!("../../data/differential/arguments.h");
 
+/// What a lane of a GPU begins with, behind its prelude: the same programs, rewritten in other ways, are in the same executable.
+pub(super) const LANE_BEGINS: &str = "namespace lane_";
+
 /// A compilation, or the run of a batch, takes seconds; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -220,8 +223,7 @@ fn prepare(program: &Program, lane: &Lane) -> Result<Prepared, Broken> {
         polled[site] = found.form != Form::None;
         forms.push(found.form);
     }
-    let mut prelude =
-        if lane.gpu { prelude::shared(prelude).to_owned() } else { prelude::on_host(prelude).map_err(|why| Broken::new(None, why))? };
+    let mut prelude = if lane.gpu { prelude::watched(prelude) } else { prelude::on_host(prelude) }.map_err(|why| Broken::new(None, why))?;
     let mut text = text.to_owned();
     if let Some(sabotage) = lane.sabotage {
         sabotage(&mut prelude, &mut text, &source);
@@ -248,8 +250,7 @@ pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeM
         let first = prelude.get_or_insert_with(|| {
             text.push_str(&prepared.prelude);
             if lane.gpu {
-                // The same programs, rewritten in other ways, are in the same executable.
-                let _ = writeln!(text, "namespace lane_{} {{", lane.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"));
+                let _ = writeln!(text, "{LANE_BEGINS}{} {{", lane.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"));
             }
             prepared.prelude.clone()
         });
@@ -268,7 +269,8 @@ pub(super) fn unit(programs: &[&Program], lane: &Lane) -> Result<(String, BTreeM
         let _ =
             writeln!(text, "}}\nstatic void run_{seed}(const host_arguments& a) {{ p{seed}::k{launch}(a.n, a.u, a.w, a.s, a.b, a.p); }}");
         let _ = writeln!(text, "static const unsigned char polled_{seed}[] = {{{polled}0}};");
-        let _ = writeln!(table, "  {{{seed}ull, run_{seed}, {}u, polled_{seed}, {}}},", program.budget, program.single);
+        let Program { budget, single, sites, .. } = program;
+        let _ = writeln!(table, "  {{{seed}ull, run_{seed}, {budget}u, polled_{seed}, {sites}u, {single}}},");
     }
     if lane.gpu {
         let _ = writeln!(text, "static const host_program programs[] = {{\n{table}}};");

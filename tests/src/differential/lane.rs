@@ -62,22 +62,21 @@ pub fn rare_lanes() -> Vec<Lane> {
     ]
 }
 
-/// What is compiled for a GPU: the plain programs, the default form and the one that looks at each iteration.
+/// What is compiled for a GPU: the plain programs, all forms without fuel, and the default form with another computation in it, which must
+/// be found to differ.
 #[must_use]
 pub fn gpu_lanes() -> Vec<Lane> {
     let plain = Lane { name: "plain", counts_edges: false, ..model() };
+    let broken = rewritten(BROKEN, Polls::Amortised, false, &[]);
     let lanes = [
         plain,
         rewritten("count-down", Polls::CountDown, false, &[]),
         rewritten("default", Polls::Amortised, false, &[]),
         rewritten("each", Polls::Each, false, &[]),
+        Lane { sabotage: Some(|_, text, _| *text = text.replace("acc * 31u", "acc * 33u")), ..broken },
     ];
-    lanes
-        .into_iter()
-        .map(|lane| Lane {
-            gpu: true,
-            flags: &["-w", "-std=c++17", "-gencode=arch=compute_90,code=sm_90", "-Xfatbin=-compress-all"],
-            ..lane
-        })
-        .collect()
+    lanes.into_iter().map(|lane| Lane { gpu: true, flags: &[], ..lane }).collect()
 }
+
+/// The lane of a GPU that is broken on purpose; its programs say so.
+const BROKEN: &str = "broken on purpose";

@@ -8,6 +8,9 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_now", "return host_now();"),
     ("__cuinstr_cycles", "return host_now();"),
     ("__cuinstr_tag", "return 0x6375696e73747231ull;"),
+    ("__cuinstr_left_word", "return 1ull;"),
+    ("__cuinstr_tell_left", ""),
+    ("__cuinstr_forget_left", ""),
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
@@ -26,7 +29,7 @@ const WORDS: &str = "inline unsigned int host_word(const unsigned int* word) { r
 /// Macros that speak PTX.
 const MACROS: &[(&str, &str)] = &[
     ("__cuinstr_leave()", "host_leave()"),
-    ("__cuinstr_leave_if_left(__cuinstr_load, __cuinstr_site, __cuinstr_where, __cuinstr_what)", ""),
+    ("__cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)", ""),
 ];
 
 /// What the test knows of the control block beside the ABI.
@@ -50,6 +53,17 @@ pub const NO_HOOKS: &str = "void host_arm(unsigned long long) {}\n\
 #[must_use]
 pub fn shared(prelude: &str) -> &str {
     prelude.find("static __device__ __attribute__((used)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
+}
+
+/// The prelude of a rewritten file for a GPU, where each look at the flag in a loop is reported to the test.
+///
+/// # Errors
+/// If the prelude has no function of that name any more.
+pub fn watched(prelude: &str) -> Result<String, String> {
+    let mut text = shared(prelude).to_owned();
+    let asked = find_definition(&text, "__cuinstr_asked", 0).ok_or("the prelude has no function __cuinstr_asked any more")?;
+    text.insert_str(asked.open, " gpu_looked();");
+    Ok(text)
 }
 
 /// The prelude of a rewritten file as host C++.

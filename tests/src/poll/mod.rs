@@ -17,12 +17,13 @@ use std::path::Path;
 /// Sound kernels that the measurements use themselves.
 const HELPERS: [&str; 2] = ["probe/compare", "probe/count_steps"];
 
-/// Compiles every benchmark in each of its builds into a folder.
+/// Compiles each benchmark whose name contains one of these words, or every one if there are none, in each of its builds into a folder.
 ///
 /// # Errors
 /// If a header is wrong, or the folder can't be written. Builds that fail are in the manifest.
-pub fn prepare(nvcc: &Nvcc, folder: &Path, jobs: usize) -> Result<Prepared, String> {
+pub fn prepare(nvcc: &Nvcc, folder: &Path, only: &[String], jobs: usize) -> Result<Prepared, String> {
     let mut fixtures = fixtures::benchmarks()?;
+    fixtures.retain(|fixture| only.is_empty() || only.iter().any(|word| fixture.name.contains(word.as_str())));
     fixtures.extend(fixtures::all()?.into_iter().filter(|fixture| HELPERS.contains(&fixture.name.as_str())));
     prepare::prepare(nvcc, &Plan { folder: folder.to_owned(), fixtures, variants, arch: prepare::ARCH, jobs, verbose: true })
 }

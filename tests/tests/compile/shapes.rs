@@ -26,6 +26,19 @@ SPACE int bare(int* p, int n)
     for (;;) if (p[0]++ > 9) break;
     while (true) { if (p[0]-- < 0) return n; }
 }
+// Constants of the host's: the device knows their values and has no variable.
+constexpr int FLOOR = 5; struct Most { static constexpr int value = 40; static const int old = 3; };
+template <class T> SPACE int up_to_constants(int* p, int n, int s)
+{
+    for (int i = n; i > FLOOR; i -= s) p[i] += 1;
+    for (int i = n; i > T::value; --i) { p[i] += 1; if (p[i] > 3) break; }
+    for (int i = n; i < T::value; i += T::old) p[i] += 1;
+    while (n < T::value) n += T::old;
+    do { p[n] += 1; n -= FLOOR; } while (n > FLOOR);
+    for (int i = s; i != FLOOR; ++i) p[i] += 1;
+    return n;
+}
+template SPACE int up_to_constants<Most>(int*, int, int);
 SPACE int nested(int* p, int n)
 {
     int sum = 0;
@@ -91,6 +104,12 @@ __global__ void k(int* p, int n)
 {
     const int three[3] = {1, 2, 3};
     if (n < 0) return;
+    // What the threads of a block share, up to what is no constant of the front end's, and to what is one.
+    int tile = 12; const int settled = 24; extern __shared__ int shared[];
+    for (unsigned v = threadIdx.x; v <= tile + 1; v += blockDim.x) shared[v] = p[v];
+    for (int v = threadIdx.x; v < settled; v += blockDim.x) shared[v] = p[v];
+    auto fill = [&](int to) { const int few = 20; for (int v = threadIdx.x; v < few; v += blockDim.x) shared[v] = to; for (int v = threadIdx.x; v < tile; v += 32) shared[v] = to; for (int v = threadIdx.x; v < settled; v += 32) shared[v] = to; };
+    fill(n);
     for (int i = threadIdx.x; i < n; i += blockDim.x) { p[i] = bare(p, n) + nested(p, n) + ranged(n) + others(p, n) + on_the_host(p, n) + on_the_gpu(p, n) + odd(n) + folded(three) + packed(1, 2, n); __syncthreads(); }
 }
 ";
