@@ -12,7 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Calls between functions, by their index in the order of their bodies.
 #[derive(Debug, Default)]
 pub(crate) struct CallGraph {
-    callees: Vec<Vec<usize>>,
+    callees: Vec<Vec<Call>>,
+}
+
+/// That a function calls another, or names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Call {
+    pub(crate) callee: usize,
+    /// The token that says so.
+    pub(crate) at: usize,
 }
 
 /// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
@@ -41,16 +49,17 @@ impl CallGraph {
                 let mut callees = BTreeSet::new();
                 for at in function.open..function.close {
                     if calls_the_call_operator(source, fragment, at) {
-                        callees.extend(&call_operators);
+                        callees.extend(call_operators.iter().map(|callee| Call { callee: *callee, at }));
                     } else if function.name.is_none() && calls_its_own_argument(source, fragment, at) {
-                        callees.insert(index);
+                        callees.insert(Call { callee: index, at });
                     }
                     if fragment.kind(at) != Some(Kind::Ident) {
                         continue;
                     }
                     let name = fragment.text(source, at);
                     if macros.is_defined(name) {
-                        callees.extend(behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name)).iter());
+                        let behind = behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name));
+                        callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
                     let gives = match fragment.kind(at + 1) {
@@ -59,7 +68,8 @@ impl CallGraph {
                         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
                         _ => continue,
                     };
-                    callees.extend(candidates.iter().filter(|callee| gives.0 <= takes[**callee].1 && gives.1 >= takes[**callee].0));
+                    let fits = |callee: &&usize| gives.0 <= takes[**callee].1 && gives.1 >= takes[**callee].0;
+                    callees.extend(candidates.iter().filter(fits).map(|callee| Call { callee: *callee, at }));
                 }
                 callees.into_iter().collect()
             })
@@ -67,13 +77,14 @@ impl CallGraph {
         Self { callees }
     }
 
-    /// Functions that lie on a cycle of calls (Tarjan's components, without recursion: nothing of the user's nests too deep).
-    pub(crate) fn recursive(&self) -> BTreeSet<usize> {
+    /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions (Tarjan's algorithm, without
+    /// recursion: nothing of the user's nests too deep).
+    pub(crate) fn cycles(&self) -> Vec<BTreeMap<usize, Vec<Call>>> {
         let count = self.callees.len();
         let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
         let (mut on_stack, mut stack) = (vec![false; count], Vec::new());
         let mut next = 0;
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         for root in 0..count {
             if index[root] != usize::MAX {
                 continue;
@@ -87,7 +98,7 @@ impl CallGraph {
                     stack.push(node);
                     on_stack[node] = true;
                 }
-                if let Some(&callee) = self.callees[node].get(edge) {
+                if let Some(&Call { callee, .. }) = self.callees[node].get(edge) {
                     work.push((node, edge + 1));
                     if index[callee] == usize::MAX {
                         work.push((callee, 0));
@@ -100,16 +111,21 @@ impl CallGraph {
                     low[parent] = low[parent].min(low[node]);
                 }
                 if low[node] == index[node] {
-                    let mut component = Vec::new();
+                    let mut component = BTreeSet::new();
                     while let Some(member) = stack.pop() {
                         on_stack[member] = false;
-                        component.push(member);
+                        component.insert(member);
                         if member == node {
                             break;
                         }
                     }
-                    if component.len() > 1 || self.callees[node].contains(&node) {
-                        found.extend(component);
+                    let calls = |member: &usize| {
+                        let calls = self.callees[*member].iter().filter(|call| component.contains(&call.callee));
+                        (*member, calls.copied().collect::<Vec<_>>())
+                    };
+                    let cycle: BTreeMap<usize, Vec<Call>> = component.iter().map(calls).collect();
+                    if cycle.values().any(|calls| !calls.is_empty()) {
+                        found.push(cycle);
                     }
                 }
             }
@@ -123,7 +139,7 @@ impl CallGraph {
         let mut work: Vec<usize> = roots.into_iter().collect();
         while let Some(node) = work.pop() {
             if found.insert(node) {
-                work.extend(&self.callees[node]);
+                work.extend(self.callees[node].iter().map(|call| call.callee));
             }
         }
         found

@@ -17,6 +17,7 @@ mod calls;
 mod census;
 mod cost;
 mod declaration;
+mod descent;
 pub mod diagnostic;
 mod exit;
 mod form;

@@ -4,6 +4,7 @@ use crate::apply::Edit;
 use crate::calls::{self, CallGraph};
 use crate::cost;
 use crate::declaration::Declarations;
+use crate::descent::{self, Descent};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::form::{Decision, Shape};
 use crate::fragment::Fragment;
@@ -73,7 +74,7 @@ struct Planner<'a> {
 struct Known<'a> {
     fragment: &'a Fragment,
     functions: Vec<&'a Function>,
-    recursive: BTreeSet<usize>,
+    recursive: BTreeMap<usize, Descent>,
     /// Functions whose threads can't leave.
     held: BTreeSet<usize>,
     /// Names of functions: a call costs the caller's allowance.
@@ -136,7 +137,8 @@ impl Planner<'_> {
             by_close.entry(function.close).or_default().push(index);
         }
         let call_costs = cost::of_calls(source, fragment, &list, self.input.macros);
-        let known = Known { fragment, recursive: calls.recursive(), held, functions: list, names, call_costs, by_open, by_close };
+        let recursive = descent::of_cycles(source, fragment, &list, self.input.macros, &calls.cycles());
+        let known = Known { fragment, recursive, held, functions: list, names, call_costs, by_open, by_close };
         for index in suspects {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(known.functions[index].open)].range();
@@ -379,18 +381,24 @@ impl Planner<'_> {
                     Some(at) => self.insert(at, false, poll::exit(exit)),
                     None => opening.exit = Some(exit),
                 }
-            } else if known.recursive.contains(&index) {
-                let why = if known.functions[index].constexpr && Self::is_one_return(known, index) {
-                    Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
-                } else if self.deduces_from_one_return(known, index) {
-                    Some("its type is deduced from its one return: any cycle of calls passes through another function, which polls")
-                } else {
-                    None
+            } else if let Some(descent) = known.recursive.get(&index) {
+                let why = match descent {
+                    _ if known.functions[index].constexpr && Self::is_one_return(known, index) => {
+                        Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
+                    }
+                    Descent::Deduced => {
+                        Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
+                    }
+                    Descent::Instances => {
+                        Some("each call is of another instance, whose number is one less or one more: compilers end that")
+                    }
+                    Descent::Parts(_) | Descent::Unknown => None,
                 };
                 if let Some(why) = why {
                     self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));
                 } else {
                     opening.recursion = Some(self.site(SiteKind::Recursion, name_at, owner, Form::Each, None));
+                    opening.parts = if let Descent::Parts(parts) = descent { parts.clone() } else { Vec::new() };
                 }
             }
         }
@@ -427,17 +435,6 @@ impl Planner<'_> {
         let function = known.functions[index];
         known.fragment.kind(function.open + 1) == Some(Kind::Return)
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
-    }
-
-    /// Whether the return type is deduced and there is one `return`. Such a function can't be called before that statement is compiled, so
-    /// no cycle of calls is made of such functions alone: what looks like one calls overloads or other instances.
-    fn deduces_from_one_return(&self, known: &Known, index: usize) -> bool {
-        let function = known.functions[index];
-        let fragment = known.fragment;
-        let Some(name) = function.name else { return false };
-        let is_auto = (function.head..name).any(|at| fragment.text(self.input.source, at) == b"auto");
-        let has_type = (name..function.open).any(|at| fragment.kind(at) == Some(Kind::Arrow));
-        is_auto && !has_type && (function.open..function.close).filter(|at| fragment.kind(*at) == Some(Kind::Return)).count() == 1
     }
 
     /// A loop by keyword: left alone, or polled where its shape allows.

@@ -126,7 +126,10 @@ impl Spelling {
             text.push_str(&exit(site));
         }
         if let Some(site) = opening.recursion {
-            let _ = write!(text, " __cuinstr_call{}({site:#x}ull);", self.suffix());
+            let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
+            let parts = if parts.is_empty() { String::new() } else { format!("_part{}<{}>", self.suffix(), parts.join(", ")) };
+            let call = if parts.is_empty() { self.suffix() } else { &parts };
+            let _ = write!(text, " __cuinstr_call{call}({site:#x}ull);");
         }
         if opening.allowance {
             // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.
@@ -154,7 +157,7 @@ impl Spelling {
 const WORD: &str = " __attribute__((__unused__)) unsigned int";
 
 /// What a body's opening brace is followed by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Opening {
     /// The entry site of a kernel.
     pub(crate) entry: Option<u64>,
@@ -162,6 +165,8 @@ pub(crate) struct Opening {
     pub(crate) exit: Option<u64>,
     /// The site of a recursive function.
     pub(crate) recursion: Option<u64>,
+    /// Members of its object that are all that it calls on, if they have the types of values.
+    pub(crate) parts: Vec<String>,
     /// Whether nothing in the kernel polls but its end.
     pub(crate) short: bool,
     /// Whether a loop of this activation counts down.

@@ -56,6 +56,8 @@ __cuinstr_device void __cuinstr_call(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
+// The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }
 
 // The same for functions that the host runs too, or the compiler itself.
 __cuinstr_everywhere void __cuinstr_poll_hd(unsigned long long site) {
@@ -102,10 +104,21 @@ __cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {
 }
 __cuinstr_everywhere void __cuinstr_call_hd(unsigned long long site) {
 #ifdef __CUDA_ARCH__
-  if (!__cuinstr_evaluated_by_compiler) __cuinstr_call(site);
+  // Templates that only seem to be recursive, since others have their names, are inlined by the thousand: what stands in each must be short.
+  if (!__cuinstr_evaluated_by_compiler && (site & 1ull) == 0ull) __cuinstr_called(site);
+  if (!__cuinstr_evaluated_by_compiler && (site & 1ull) != 0ull) __cuinstr_call(site);
 #else
   (void)site;
 #endif
+}
+// A call of a function that only calls on members of its own object. If these are values, there is an end to that.
+template <class... __cuinstr_t>
+__cuinstr_device void __cuinstr_call_part(unsigned long long site) {
+  if (!__cuinstr_values<__cuinstr_t...>::all) __cuinstr_call(site);
+}
+template <class... __cuinstr_t>
+__cuinstr_everywhere void __cuinstr_call_part_hd(unsigned long long site) {
+  if (!__cuinstr_values<__cuinstr_t...>::all) __cuinstr_call_hd(site);
 }
 
 // What a kernel does first.

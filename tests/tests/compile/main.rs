@@ -1,6 +1,7 @@
 //! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
 //! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+mod cycles;
 mod image;
 mod kernels;
 mod layout;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         shapes::add,
         standards::add,
         twins::add,
+        cycles::add,
         unrolled::add,
         verify::add,
         libraries::add,

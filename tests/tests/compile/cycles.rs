@@ -1,0 +1,114 @@
+//! Functions that call others of their own name: where each call leads to something smaller no poll is compiled, and whatever may reach itself keeps
+//! its own.
+
+use crate::{Checks, Tools};
+use cuinstr::options::Options;
+use cuinstr::site::Kind;
+use cuinstr_tests::fixtures::Fixture;
+use cuinstr_tests::unit::Unit;
+use std::fmt::Write as _;
+
+/// What is declared, with `FN` for the function, how the kernel calls it, and whether a poll must be left of it.
+const CYCLES: &[(&str, &str, bool)] = &[
+    // An object's parts.
+    (
+        "struct In# { int n; D int FN(int m) const { return n * m; } }; struct Mid# { In# in_#; D int FN(int m) const { return in_#.FN(m) + 1; } };\n\
+         template <class T> struct Out# { T mid_#; D int FN(int m) const { return mid_#.FN(m) + 2; } };",
+        "Out#<Mid#>{{{n}}}.FN(n)",
+        false,
+    ),
+    // A member that only refers to another object, which may be of the same kind: as the text has it, and by another name.
+    (
+        "struct R# { int n; R# &next_#; D int FN(int m) { return m > 0 ? next_#.FN(m - 1) + next_#.FN(m - 2) : n; } };",
+        "R#{n, *(R# *)p}.FN(n)",
+        true,
+    ),
+    (
+        "struct R#; using Other# = R# &; struct R# { int n; Other# next_#; D int FN(int m) { return m > 0 ? next_#.FN(m - 1) + next_#.FN(m - 2) : n; } };",
+        "R#{n, *(R# *)p}.FN(n)",
+        true,
+    ),
+    (
+        "struct R# { int n; static R# *one_#; D int FN(int m) { R# &own_# = *this; return m > 0 ? own_#.FN(m - 1) + own_#.FN(m - 2) : n; } };",
+        "R#{n}.FN(n)",
+        true,
+    ),
+    (
+        "struct R# { int n; D int FN(int m) { R# own_#{n + m}; return m > 0 ? own_#.FN(m - 1) + own_#.FN(m - 2) : n; } };",
+        "R#{n}.FN(n)",
+        true,
+    ),
+    (
+        "struct R# { int n; D int FN(int m, R# own_#) { return m > 0 ? own_#.FN(m - 1, *this) + own_#.FN(m - 2, own_#) : n; } };",
+        "R#{n}.FN(n, R#{n})",
+        true,
+    ),
+    // A template's instances.
+    (
+        "template <class R, int N> D R FN(int m) { if constexpr (N == 0) { return m; } else { return FN<R, N - 1>(m + N); } }",
+        "FN<int, 9>(n)",
+        false,
+    ),
+    (
+        "template <int N> D int FN(int m) { if constexpr (N > 0) { return FN<N - 1>(m) + 1; } else { return m > 0 ? FN<3>(m - 1) + FN<2>(m - 2) : 0; } }",
+        "FN<4>(n)",
+        true,
+    ),
+    (
+        "constexpr int N# = 1; template <int> D int FN(int m) { return m > 0 ? FN<N# - 1>(m - 1) + FN<N# + 0>(m - 2) : 0; }",
+        "FN<0>(n)",
+        true,
+    ),
+    // A type that is deduced.
+    (
+        "template <class T> D auto FN(T m) { if constexpr (sizeof(T) > 2) { return FN((short)m) + 1; } else if constexpr (sizeof(T) > 1) { return FN((char)m) + 2; } else { return m; } }",
+        "FN(n)",
+        false,
+    ),
+    ("template <class T> D auto FN(T m) { if (m < 2) return m; return FN(m - 1) + FN(m - 2); }", "FN(n)", true),
+    ("template <class T> D auto FN(T m, int *p) { if (m < 2) return; p[m] += 1; FN(m - 1, p); FN(m - 2, p); }", "(FN(n, p), n)", true),
+    (
+        "template <class T> D auto FN(T m, int *p) { if constexpr (sizeof(T) > 4) { return; } if (m < 2) { return; } p[m] += 1; FN(m - 1, p); FN(m - 2, p); }",
+        "(FN(n, p), n)",
+        true,
+    ),
+    (
+        "template <class F> D void both#(int m, F f) { f(m - 1); f(m - 2); }\n\
+         template <class T> D auto FN(T m, int *p) { if (m > 1) both#(m, [=](auto less) { FN(less, p); }); p[0] += m; }",
+        "(FN(n, p), n)",
+        true,
+    ),
+];
+
+pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
+    checks.add("cycles: functions whose calls lead to something smaller hold no poll, and what may reach itself does", each);
+}
+
+fn each(tools: &Tools) -> Result<(), String> {
+    let mut text = "#define D __device__\n".to_owned();
+    for (index, (declared, call, _)) in CYCLES.iter().enumerate() {
+        let named = |text: &str| text.replace("FN", &format!("cycle{index}")).replace('#', &index.to_string());
+        let _ = writeln!(text, "{}\nextern \"C\" __global__ void k{index}(int *p, int n) {{ p[0] = {}; }}", named(declared), named(call));
+    }
+    let unit = Unit { needs: vec!["-std=c++17".into(), "-arch=sm_80".into()], ..Unit::new("cycles.cu", text) };
+    let rewritten = unit.rewrite(&Options::default())?;
+    let ptx = rewritten.nvcc(&tools.nvcc, &["-ptx"])?.text();
+    let sites = || rewritten.site_maps.iter().flat_map(|map| &map.sites).filter(|site| site.kind == Kind::Recursion);
+    // A poll that is left hands its site over, as a number with a sign.
+    let left = sites().filter(|site| {
+        let id = u64::from_str_radix(site.id.trim_start_matches("0x"), 16).unwrap_or_default();
+        ptx.contains(&id.cast_signed().to_string())
+    });
+    let left: Vec<&str> = left.map(|site| site.function.as_str()).collect();
+    let mut wrong = Vec::new();
+    for (index, (declared, _, polled)) in CYCLES.iter().enumerate() {
+        let name = format!("cycle{index}");
+        if !sites().any(|site| site.function == name) {
+            return Err(format!("no function of this calls its own name: {declared}"));
+        }
+        if left.contains(&name.as_str()) != *polled {
+            wrong.push(*declared);
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong:#?}; polls are left in {left:?}")) }
+}
