@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longest that one compilation may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A compiler that answered; get one with [`Nvcc::find`].
 #[derive(Debug, Clone)]
