@@ -102,10 +102,8 @@ fn behind(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid, gates: &[Gate],
         let begin = compared(from, &begin)?.of_names()?;
         let mut behind = Behind::default();
         for gate in gates {
-            let state = match gate.block == from.block {
-                true => &found.again,
-                false => &found.states[pass.position[gate.block as usize] as usize],
-            };
+            let at = pass.position[gate.block as usize] as usize;
+            let state = if gate.block == from.block { &found.again } else { &found.states[at] };
             let Some(state) = state else { continue };
             for (edge, _, state) in leave(&|_| false, gate, state).into_iter().filter(|(edge, ..)| gate.ways.contains(edge)) {
                 let value = compared(gate, &state)?;
