@@ -1,7 +1,8 @@
 //! A function taken apart as far as its loops need it: its graph, its registers, and who writes them.
 
 use super::graph::Graph;
-use super::instruction::{Operand, Register, Registers, decode, split_guard, text_of, written};
+use super::instruction::{Instruction, Operand, Register, Registers, decode, split_guard, text_of, written};
+use super::range::Range;
 use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
 use std::cell::Cell;
@@ -9,6 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
+/// Most blocks in front of a loop that are followed together with it.
+const MOST_IN_FRONT: usize = 16;
+/// Most loops of a function that are noted to end by themselves.
+const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
 const MOST_DEPTH: u32 = 8;
 
@@ -28,6 +33,20 @@ pub(super) struct Body<'a> {
     /// Blocks of such loops that no values lead to.
     dead: BTreeSet<u32>,
     walks: Cell<usize>,
+    /// Whether each block belongs to a loop.
+    in_loop: Vec<bool>,
+    /// Loops that end by themselves.
+    counted: Vec<Counted>,
+}
+
+/// A loop that ends by itself, and is in no other.
+#[derive(Debug)]
+struct Counted {
+    /// Its blocks, and those of loops inside, sorted.
+    blocks: Vec<u32>,
+    inside: Vec<u32>,
+    /// At most so many of its rounds come back.
+    rounds: u64,
 }
 
 impl<'a> Body<'a> {
@@ -66,6 +85,8 @@ impl<'a> Body<'a> {
             left: BTreeMap::new(),
             dead: BTreeSet::new(),
             walks: Cell::new(0),
+            in_loop: vec![false; graph.blocks.len()],
+            counted: Vec::new(),
         }
     }
 
@@ -106,6 +127,75 @@ impl<'a> Body<'a> {
     /// Notes that control never comes to a block.
     pub(super) fn note_dead(&mut self, block: u32) {
         self.dead.insert(block);
+    }
+
+    /// Notes which blocks belong to loops.
+    pub(super) fn note_loops(&mut self, sets: &[Vec<u32>]) {
+        self.in_loop = vec![false; self.graph.blocks.len()];
+        for block in sets.iter().flatten() {
+            self.in_loop[*block as usize] = true;
+        }
+    }
+
+    /// Notes that so many rounds at most of a loop come back, whatever happens.
+    pub(super) fn note_counted(&mut self, blocks: &[u32], inside: Vec<u32>, rounds: u64) {
+        if self.counted.len() < MOST_COUNTED {
+            self.counted.push(Counted { blocks: blocks.to_vec(), inside, rounds });
+        }
+    }
+
+    /// What a register holds to which a statement adds the same number in each round of such a loop.
+    fn added_to(&self, register: Register, statement: u32, instruction: &Instruction<'_>, depth: u32) -> Option<Value> {
+        let sign = match instruction.op.head {
+            "add" => 1,
+            "sub" => -1,
+            _ => return None,
+        };
+        let &[Operand::Register(of), Operand::Number(number)] = &instruction.rest[..] else { return None };
+        let (block, width) = (self.block_of(statement), self.registers.width(register));
+        if of != register || instruction.guard.is_some() || !(1..=64).contains(&width) || !self.in_loop[block as usize] {
+            return None;
+        }
+        let holds = |blocks: &[u32], block: u32| blocks.binary_search(&block).is_ok();
+        let counted = self.counted.iter().find(|counted| holds(&counted.blocks, block) && !holds(&counted.inside, block))?;
+        let is_alone = self.writers(register).iter().filter(|writer| holds(&counted.blocks, self.block_of(**writer))).count() == 1;
+        if !is_alone || counted.blocks.contains(&0) {
+            return None;
+        }
+        let sources = counted.blocks.iter().flat_map(|block| self.graph.sources(*block)).copied();
+        let start = self.at_ends(register, sources.filter(|source| !holds(&counted.blocks, *source)).collect(), depth + 1);
+        // The first round, those that come back, and one that does not.
+        let by = Range::constant(number, width).signed(width).lo * sign;
+        let all = by.checked_mul(i128::from(counted.rounds) + 2)?;
+        Some(Value::of(Range::between(start.range.lo + by.min(all), start.range.hi + by.max(all), width)))
+    }
+
+    /// Blocks that lead to a set of blocks without passing a loop: the nearest ones.
+    pub(super) fn in_front_of(&self, set: &[u32], place: &[u32]) -> Vec<u32> {
+        let mut found: Vec<u32> = Vec::new();
+        let mut next = 0;
+        let is_new = |block: u32, found: &[u32]| {
+            place[block as usize] != u32::MAX
+                && !self.in_loop[block as usize]
+                && set.binary_search(&block).is_err()
+                && !found.contains(&block)
+        };
+        let look = |block: u32, found: &mut Vec<u32>| {
+            for &source in self.graph.sources(block) {
+                if found.len() < MOST_IN_FRONT && is_new(source, found) {
+                    found.push(source);
+                }
+            }
+        };
+        for &block in set {
+            look(block, &mut found);
+        }
+        while next < found.len() {
+            look(found[next], &mut found);
+            next += 1;
+        }
+        found.sort_unstable();
+        found
     }
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
@@ -165,8 +255,14 @@ impl<'a> Body<'a> {
         let width = self.registers.width(register).clamp(1, 64);
         let instruction = decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize]);
         let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };
-        if let Some(value) = self.left.get(&(statement, nth as u32)) {
-            return *value;
+        let says_something = |value: &Value| !value.range.is_full(width) || value.kind != Kind::Plain || value.name != NOBODY;
+        let noted = self.left.get(&(statement, nth as u32)).copied();
+        if let Some(value) = noted.filter(says_something) {
+            return value;
+        }
+        let added = (depth < MOST_DEPTH).then(|| self.added_to(register, statement, &instruction, depth)).flatten();
+        if let Some(value) = added.or(noted) {
+            return value;
         }
         if instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
             return Value::unknown(width);
@@ -214,7 +310,7 @@ impl Source for Earlier<'_, '_> {
                 }
                 self.body.in_front(register, self.statement, self.depth + 1)
             }
-            Operand::Number(value) if width != 0 => Value::of(super::range::Range::constant(value, width)),
+            Operand::Number(value) if width != 0 => Value::of(Range::constant(value, width)),
             _ => Value::unknown(width.clamp(1, 64)),
         }
     }

@@ -162,6 +162,17 @@ impl Pass<'_, '_> {
                 let Some(state) = found.states[at].clone() else { continue };
                 for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
                     found.open.push(edge);
+                    // The slot that a price is told by may not matter any more behind the edge.
+                    match (self.toll)(self.order[at], to) {
+                        Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
+                        Some(Toll::Entry(count, factor)) => {
+                            let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
+                            let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
+                            let price = count.price(&counter, factor, width);
+                            state.charge(|since| since.charge_value(&price));
+                        }
+                        None => {}
+                    }
                     if Some(to) == self.head {
                         let state = state.only(self.slice.live(to));
                         // Of many ways back only what holds of all is kept.
@@ -179,16 +190,6 @@ impl Pass<'_, '_> {
                         continue;
                     }
                     state = state.only(self.slice.live(to));
-                    match (self.toll)(self.order[at], to) {
-                        Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
-                        Some(Toll::Entry(count, factor)) => {
-                            let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
-                            let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
-                            let price = count.price(&counter, factor, width);
-                            state.charge(|since| since.charge_value(&price));
-                        }
-                        None => {}
-                    }
                     let gathers = self.gathers(to, target, starts);
                     if gathers && found.states[target].is_some() {
                         self.age(to, &mut state);
@@ -274,7 +275,7 @@ impl Pass<'_, '_> {
     }
 
     /// Ways out of a block with the values there.
-    fn leave(&self, block: u32, mut state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
+    pub(super) fn leave(&self, block: u32, mut state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
         found.work += 1;
         for index in self.slice.steps(block) {
             found.work += 1;

@@ -1,57 +1,141 @@
 //! Rounds of two kinds, told apart by a branch.
 
-use super::count::Count;
+use super::count::{Count, MOST_TOGETHER, NEVER};
+use super::flow::Toll;
 use super::instruction::Operand;
 use super::round::{Left, Work, remaining};
+use super::share::pays;
 use super::since::Since;
 use super::state::State;
+use super::tally::tally;
 use super::value::Assumption;
 
 /// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
 const MOST_FORKED: usize = 1000;
 const MOST_FORKS: usize = 8;
 
-/// Counts rounds of two kinds, told apart by a branch that each passes once. In those of one kind a register counts, which the others leave
-/// alone or move the same way: there are so many of them in all. The others, among themselves, count by a register of their own, which the
-/// first kind moves the same way: it does not come back to where they can be before it has gone all the way round.
-pub(super) fn fork(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool), assumption: Assumption) -> Option<Count> {
-    if blocks.len() > MOST_FORKED {
+/// A loop whose rounds are of two kinds, and what they are looked at under.
+pub(super) struct Fork<'f> {
+    /// What is left of it, sorted.
+    pub(super) blocks: &'f [u32],
+    pub(super) head: u32,
+    /// What registers hold at the head: see [`remaining`].
+    pub(super) base: &'f (State, bool),
+    pub(super) assumption: Assumption,
+}
+
+/// Ways that some register pays for whenever they are gone.
+pub(super) struct Paid {
+    /// Their edges' numbers, and from which block to which they lead.
+    pub(super) edges: Vec<usize>,
+    pub(super) ways: Vec<(u32, u32)>,
+    /// How often they are gone in all, at most.
+    pub(super) times: u64,
+}
+
+/// Blocks that branch within a loop, and the numbers of both edges.
+type Branches = [(u32, [usize; 2])];
+
+/// Counts rounds of two kinds, told apart by a branch; and whether those of all loops inside are counted as well.
+pub(super) fn fork(work: &mut Work<'_, '_>, fork: &Fork<'_>) -> Option<(Count, bool)> {
+    if fork.blocks.len() > MOST_FORKED {
         return None;
     }
     let graph = work.body.graph;
-    let is_member = |block: u32| blocks.binary_search(&block).is_ok();
-    let mut forks: Vec<(u32, [usize; 2])> = Vec::new();
-    for &block in blocks {
+    let is_member = |block: u32| fork.blocks.binary_search(&block).is_ok();
+    let mut branches: Vec<(u32, [usize; 2])> = Vec::new();
+    for &block in fork.blocks {
         let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
         let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
         if let &[one, other] = &ways[..] {
-            forks.push((block, [one, other]));
+            branches.push((block, [one, other]));
         }
     }
     // What a register has come to tells rounds apart most often.
-    forks.sort_by_key(|(block, _)| !compares_with_number(work, *block));
-    let mut tried = 0;
-    for (block, [one, other]) in forks {
-        if !is_passed_once(work, blocks, head, block) {
-            continue;
-        }
-        tried += 1;
-        if tried > MOST_FORKS || work.budget == 0 {
-            return None;
-        }
-        let ones = remaining(work, blocks, head, base, assumption, Some(other));
-        let others = remaining(work, blocks, head, base, assumption, Some(one));
-        for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
-            let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
-            // Those that follow one another begin as the one before has left things.
-            let in_a_row = remaining(work, blocks, head, &(again.clone(), true), assumption, Some(shut));
-            let counts = counts_both(work, paid, free, &in_a_row);
-            if counts.is_some() {
-                return counts;
+    branches.sort_by_key(|(block, _)| !compares_with_number(work, *block));
+    // Loops inside are better counted together with it.
+    let paid = if fork.has_inside(work) { fork.paid(work, &branches) } else { None };
+    if let Some(rounds) = paid.as_ref().and_then(|paid| tally(work, fork, paid)) {
+        return Some((Count { rounds, ..NEVER }, true));
+    }
+    let count = fork.passed_once(work, &branches).or_else(|| fork.between(work, &paid?));
+    count.map(|count| (count, false))
+}
+
+impl Fork<'_> {
+    /// Whether there are loops inside.
+    fn has_inside(&self, work: &mut Work<'_, '_>) -> bool {
+        let graph = work.body.graph;
+        let nodes: Vec<u32> = self.blocks.iter().copied().filter(|block| *block != self.head).collect();
+        let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
+            graph.edges(node).get(nth as usize).map(|edge| nodes.binary_search(&edge.to).is_ok().then_some(edge.to))
+        });
+        !sets.is_empty()
+    }
+
+    /// By a branch that each round passes once. In those of one kind a register counts, which the others leave alone or move the same way: there
+    /// are so many of them in all. The others, among themselves, count by a register of their own, which the first kind moves the same way: it
+    /// does not come back to where they can be before it has gone all the way round.
+    fn passed_once(&self, work: &mut Work<'_, '_>, branches: &Branches) -> Option<Count> {
+        let &Self { blocks, head, base, assumption } = self;
+        let mut tried = 0;
+        for &(block, [one, other]) in branches {
+            if !is_passed_once(work, blocks, head, block) {
+                continue;
+            }
+            tried += 1;
+            if tried > MOST_FORKS || work.budget == 0 {
+                return None;
+            }
+            let ones = remaining(work, blocks, head, base, assumption, &[other]);
+            let others = remaining(work, blocks, head, base, assumption, &[one]);
+            for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
+                let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
+                // Those that follow one another begin as the one before has left things.
+                let in_a_row = remaining(work, blocks, head, &(again.clone(), true), assumption, &[shut]);
+                let counts = counts_both(work, paid, free, &in_a_row);
+                if counts.is_some() {
+                    return counts;
+                }
             }
         }
+        None
     }
-    None
+
+    /// Ways behind branches that rounds may pass as often as they like, in loops inside too: each time that one of them is gone a register pays for
+    /// it, and nothing gives back what was paid.
+    fn paid(&self, work: &mut Work<'_, '_>, branches: &Branches) -> Option<Paid> {
+        let graph = work.body.graph;
+        let mut times = |ways: &[(u32, u32)]| {
+            let toll = |from: u32, to: u32| ways.contains(&(from, to)).then_some(Toll::Round(1));
+            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &toll).map(|(span, _)| span)
+        };
+        let mut paid = Paid { edges: Vec::new(), ways: Vec::new(), times: 0 };
+        for &(block, both) in branches.iter().take(MOST_FORKS) {
+            for edge in both {
+                let way = (block, graph.edges(block)[edge - graph.first_edge(block)].to);
+                if times(&[way]).is_some() {
+                    paid.edges.push(edge);
+                    paid.ways.push(way);
+                }
+            }
+        }
+        paid.times = if paid.ways.is_empty() { None } else { times(&paid.ways) }?;
+        Some(paid)
+    }
+
+    /// Rounds that go none of these ways are counted among themselves, between two that do.
+    fn between(&self, work: &mut Work<'_, '_>, paid: &Paid) -> Option<Count> {
+        let &Self { blocks, head, base, assumption } = self;
+        let mut free = remaining(work, blocks, head, base, assumption, &paid.edges);
+        if let (None, Some(again)) = (free.count, free.again.clone()) {
+            // Those that follow one another begin as the one before has left things.
+            free = remaining(work, &free.blocks, head, &(again, true), assumption, &paid.edges);
+        }
+        let (in_a_row, count) = if free.blocks.is_empty() { (0, NEVER) } else { free.count.map(|count| (count.rounds, count))? };
+        let rounds = (paid.times + 1).saturating_mul(in_a_row + 1);
+        (rounds <= MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..count })
+    }
 }
 
 /// Whether what a block compares last is compared with a number.
@@ -97,5 +181,5 @@ fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -
         _ => None,
     };
     let rounds = rounds.unwrap_or((pays.rounds + 1).saturating_mul(runs.rounds + 1));
-    (is_kept && rounds <= super::count::MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..pays })
+    (is_kept && rounds <= MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..pays })
 }

@@ -3,7 +3,7 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `round`, `fork`, `count`,
+//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `round`, `fork`, `tally`, `count`,
 //! `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
@@ -28,6 +28,7 @@ mod slice;
 mod stack;
 mod state;
 mod sums;
+mod tally;
 mod text;
 mod value;
 mod verdict;

@@ -13,12 +13,13 @@
 use super::body::Body;
 use super::count::{Count, NEVER, count};
 use super::flow::{Found, MOST_BACK, Pass, Toll};
-use super::fork::fork;
+use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
+use super::instruction::Operand;
 use super::range::Range;
 use super::share::{Shared, share, totals_of};
 use super::since::Since;
-use super::slice::{Depth, Slice};
+use super::slice::{Depth, Slice, Step};
 use super::state::State;
 use super::value::{Assumption, FIRST_NAME, Kind, Name, Value};
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ pub(super) struct Round {
     pub(super) left: Vec<u32>,
     /// A register that is not zero where such a round begins, as a slot: see [`remaining`].
     pub(super) not_zero: Option<u32>,
+    /// Whether what is proved is of the rounds of all loops inside, too: see [`Left::together`].
+    pub(super) together: bool,
     /// Index of the loop around it.
     pub(super) parent: Option<usize>,
     pub(super) proof: Proof,
@@ -119,15 +122,28 @@ pub(super) fn rounds(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
-    let mut try_with = |depth: Depth| {
-        let slice = Slice::new(body, set, depth);
-        rounds_by(body, place, set, &slice, (components, position), returns)
+    let mut try_with = |body: &mut Body<'_>, depth: Depth, front: &[u32]| {
+        let mut wide: Vec<u32> = set.iter().chain(front).copied().collect();
+        wide.sort_unstable();
+        let slice = Slice::new(body, &wide, depth);
+        rounds_by(body, place, (set, &wide), &slice, (components, position), returns)
     };
-    let found = try_with(Depth::Shallow);
+    let found = try_with(body, Depth::Shallow, &[]);
     if is_settled(&found) {
         return found;
     }
-    try_with(if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums })
+    let found = try_with(body, if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums }, &[]);
+    let open = |found: &[Round]| found.iter().filter(|round| matches!(round.proof, Proof::None(_))).count();
+    if open(&found) == 0 || set.len() > MOST_WITH_SUMS {
+        return found;
+    }
+    // What was asked in front of it may say how it begins.
+    let front = body.in_front_of(set, place);
+    if front.is_empty() {
+        return found;
+    }
+    let again = try_with(body, Depth::Sums, &front);
+    if open(&again) < open(&found) { again } else { found }
 }
 
 /// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.
@@ -136,24 +152,26 @@ fn is_settled(found: &[Round]) -> bool {
     found.iter().all(is_proved) && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_AT_FIRST)
 }
 
-/// The same with the registers, and sums of them, that are followed.
+/// The same with the registers, and sums of them, that are followed, and the blocks that are followed for what registers hold: the set's, and some
+/// in front of it.
 fn rounds_by<'a>(
     body: &mut Body<'a>,
     place: &[u32],
-    set: &[u32],
+    (set, wide): (&[u32], &[u32]),
     slice: &Slice<'a>,
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
     position.resize(body.graph.blocks.len(), u32::MAX);
-    let is_member = |block: u32| set.binary_search(&block).is_ok();
-    let entries: Vec<u32> = set
-        .iter()
-        .copied()
-        .filter(|block| {
-            *block == 0 || body.graph.sources(*block).iter().any(|source| !is_member(*source) && place[*source as usize] != u32::MAX)
-        })
-        .collect();
+    let is_member = |block: u32| wide.binary_search(&block).is_ok();
+    let entries_of = |of: &[u32]| -> Vec<u32> {
+        let is_entered = |block: &u32| {
+            let comes_in = |source: &u32| of.binary_search(source).is_err() && place[*source as usize] != u32::MAX;
+            *block == 0 || body.graph.sources(*block).iter().any(comes_in)
+        };
+        of.iter().copied().filter(is_entered).collect()
+    };
+    let (entries, inner_entries) = (entries_of(wide), entries_of(set));
     // What registers hold where the set is entered from these blocks' sources.
     let enter = |entries: &[u32]| {
         let mut needed: Vec<u32> =
@@ -168,8 +186,8 @@ fn rounds_by<'a>(
         let all = enter(&entries);
         entries.iter().map(|block| (*block, all.clone())).collect()
     };
-    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(set, slice) };
-    let mut order = set.to_vec();
+    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(wide, slice) };
+    let mut order = wide.to_vec();
     order.sort_by_key(|block| place[*block as usize]);
     let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
     let (base, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
@@ -207,13 +225,21 @@ fn rounds_by<'a>(
         Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
     let known = Known { base_of: &base_of, again_of: &again_of };
-    let mut found = nest(&mut work, set, &entries, &known);
+    let mut found = nest(&mut work, set, &inner_entries, &known);
     share(&mut work, &mut found, &known);
     for (statement, nth, value) in notes {
         body.note(statement, nth, value);
     }
     for (block, _) in order.iter().zip(&base.states).filter(|(_, state)| state.is_none()) {
         body.note_dead(*block);
+    }
+    let reads_clock = |step: &Step<'_>| matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")]);
+    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first()
+        && !slice.steps.iter().any(reads_clock)
+    {
+        let mut inside: Vec<u32> = found[1..].iter().flat_map(|inner| inner.blocks.iter().copied()).collect();
+        inside.sort_unstable();
+        body.note_counted(set, inside, count.rounds);
     }
     found
 }
@@ -268,7 +294,17 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             inner.sort_unstable();
             waiting.push((inner, Some(index), depth + 1));
         }
-        found.push(Round { head, blocks, left: left.blocks, not_zero: left.not_zero, parent, proof, shared: None, depth });
+        found.push(Round {
+            head,
+            blocks,
+            left: left.blocks,
+            not_zero: left.not_zero,
+            together: left.together,
+            parent,
+            proof,
+            shared: None,
+            depth,
+        });
     }
     found
 }
@@ -334,45 +370,47 @@ pub(super) struct Left {
     pub(super) again: Option<State>,
     /// A register that is not zero at the head in any round that comes back.
     pub(super) not_zero: Option<u32>,
+    /// Whether the count is of the rounds of all loops inside, too, all together.
+    pub(super) together: bool,
 }
 
 fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
-    let left = remaining(work, blocks, head, base, asked, None);
+    let left = remaining(work, blocks, head, base, asked, &[]);
     if left.blocks.is_empty() {
         if left.asks {
             return (Proof::Polled, left);
         }
         // Something else ends it: what it counts, a clock, or a callee that asks.
-        let plain = remaining(work, blocks, head, base, Assumption::default(), None);
+        let plain = remaining(work, blocks, head, base, Assumption::default(), &[]);
         if plain.blocks.is_empty() {
             return (Proof::Counted(NEVER), plain);
         }
         if let Some(count) = plain.count {
             return (Proof::Counted(count), plain);
         }
-        let late = remaining(work, blocks, head, base, only_late, None);
+        let late = remaining(work, blocks, head, base, only_late, &[]);
         return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
     }
     if let Some(count) = left.count {
         // Where no poll is passed the flag does not matter.
         return (if left.asks { Proof::PolledWithin(count) } else { Proof::Counted(count) }, left);
     }
-    if let Some(count) = fork(work, &left.blocks, head, base, asked) {
-        return (Proof::PolledWithin(count), left);
+    if let Some((count, together)) = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked }) {
+        return (Proof::PolledWithin(count), Left { together, ..left });
     }
     if work.budget == 0 {
         return (Proof::None(Why::TooLarge), left);
     }
-    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, None);
+    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
     if trap.blocks.is_empty() || trap.count.is_some() {
         return (Proof::TrapOnly, left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
 }
 
-/// The same without an edge, if one is named.
+/// The same without these edges.
 ///
 /// A strip's price is taken off an allowance that stops at zero, so that it falls in each round or is zero where the next one begins. If no
 /// round that begins with zero there comes back, those that go on for ever begin with something else, and in them it has fallen.
@@ -382,7 +420,7 @@ pub(super) fn remaining(
     head: u32,
     base: &(State, bool),
     assumption: Assumption,
-    shut: Option<usize>,
+    shut: &[usize],
 ) -> Left {
     let left = remaining_from(work, blocks, head, base, (assumption, shut), None);
     if left.count.is_some() || left.blocks.is_empty() {
@@ -413,7 +451,7 @@ pub(super) fn ends_at_zero(
     blocks: &[u32],
     head: u32,
     base: &(State, bool),
-    assumption: (Assumption, Option<usize>),
+    assumption: (Assumption, &[usize]),
     slot: u32,
 ) -> Option<Left> {
     let width = work.slice.slots[slot as usize].1.clamp(1, 64);
@@ -449,7 +487,7 @@ pub(super) fn remaining_from(
     blocks: &[u32],
     head: u32,
     (base, begun): &(State, bool),
-    (assumption, shut): (Assumption, Option<usize>),
+    (assumption, shut): (Assumption, &[usize]),
     not_zero: Option<u32>,
 ) -> Left {
     let mut base = base.clone();
@@ -472,7 +510,7 @@ pub(super) fn remaining_from(
     loop {
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
-        let closed = |edge: usize| shut == Some(edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
+        let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
@@ -500,7 +538,7 @@ pub(super) fn remaining_from(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, not_zero };
+            return Left { blocks: around, asks, count: counted, again: found.again, not_zero, together: false };
         }
         blocks = around;
         let mut within = within;

@@ -149,6 +149,13 @@ pub(super) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
         if !is_many || found[index].left.binary_search(&head).is_err() {
             continue;
         }
+        if found[index].together {
+            // The last round does not come back, but what is inside it ends by itself.
+            let rounds = |inner: &Round| count.rounds.saturating_add(own(inner));
+            let all = inside.iter().map(|number| (found[*number].head, rounds(&found[*number]))).collect();
+            found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
+            continue;
+        }
         let Some(base) = (known.base_of)(head) else { continue };
         let mut outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
         let mut shared = outer.shared(work, known);
@@ -200,7 +207,7 @@ impl Outer<'_> {
     /// Registers that may be zero where a round begins, but no such round comes back.
     fn stops_at_zero(&self, work: &mut Work<'_, '_>) -> Vec<u32> {
         let (round, base) = (self.round(), (self.base.clone(), false));
-        let asked = (ASKED, None);
+        let asked = (ASKED, &[][..]);
         let again = remaining_from(work, &round.left, round.head, &base, asked, None).again;
         let mut slots = again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 0));
         slots.retain(|slot| ends_at_zero(work, &round.left, round.head, &base, asked, *slot).is_some());
@@ -209,20 +216,7 @@ impl Outer<'_> {
 
     /// How far some register may fall in all if rounds inside cost so much, and how many rounds of this loop that allows.
     fn pays(&self, work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>) -> Option<(u64, u64)> {
-        let (head, not_zero) = (self.round().head, self.not_zero);
-        let mut base = self.base.clone();
-        if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
-            return None;
-        }
-        let mut order = self.round().left.clone();
-        let place = work.place;
-        order.sort_by_key(|block| (*block != head, place[*block as usize]));
-        let start = begin(work, head, &base);
-        let way = Way { head: Some(head), assumption: ASKED, closed: &|_| false, toll };
-        work.pass(&order, &[(head, start)], &way, |mut found, pass| {
-            found.leave_out_zero(pass.slice, not_zero);
-            count_together(pass, &found, &base, self.count.rounds)
-        })
+        pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, toll)
     }
 
     fn shared(&self, work: &mut Work<'_, '_>, known: &Known<'_>) -> Option<Shared> {
@@ -283,9 +277,33 @@ impl Outer<'_> {
     }
 }
 
+/// How far some register may fall in all that pays so much for what a loop's rounds pass, and how many rounds that allows if there are so many
+/// of them anyway.
+pub(super) fn pays(
+    work: &mut Work<'_, '_>,
+    (blocks, head): (&[u32], u32),
+    (base, not_zero): (&State, Option<u32>),
+    rounds: u64,
+    toll: &dyn Fn(u32, u32) -> Option<Toll>,
+) -> Option<(u64, u64)> {
+    let mut base = base.clone();
+    if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
+        return None;
+    }
+    let mut order = blocks.to_vec();
+    let place = work.place;
+    order.sort_by_key(|block| (*block != head, place[*block as usize]));
+    let start = begin(work, head, &base);
+    let way = Way { head: Some(head), assumption: ASKED, closed: &|_| false, toll };
+    work.pass(&order, &[(head, start)], &way, |mut found, pass| {
+        found.leave_out_zero(pass.slice, not_zero);
+        count_together(pass, &found, &base, rounds)
+    })
+}
+
 /// The count of a loop from where it is entered on, rather than from where it first comes round.
 fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
     let base = (known.base_of)(round.head)?;
     let late = Assumption { late: true, ..Assumption::default() };
-    remaining(work, &round.blocks, round.head, &(base, false), late, None).count.filter(|count| count.slot != u32::MAX)
+    remaining(work, &round.blocks, round.head, &(base, false), late, &[]).count.filter(|count| count.slot != u32::MAX)
 }

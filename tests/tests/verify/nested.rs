@@ -161,3 +161,62 @@ fn each_way_into_a_loop_has_its_own_start() {
         assert!(!report(&other).holds(), "{from} -> {to}");
     }
 }
+
+/// A nest that runs 1024 units for nothing, and pays from then on: both of its loops add to one register and ask whether it is beyond.
+const NEST: &str = "\tmov.u32 %r1, 1024;
+\tmov.u32 %r2, 0;
+$A:
+\tadd.s32 %r2, %r2, 1;
+\tsetp.gt.u32 %p1, %r2, 1024;
+\t@!%p1 bra $B;
+\tsetp.gt.u32 %p2, %r1, 1;
+\t@%p2 bra $M;
+POLL1
+\tmov.u32 %r1, 16385;
+$M:
+\tadd.s32 %r1, %r1, -1;
+$B:
+\tld.global.u32 %r3, [%rd9];
+\tsetp.eq.s32 %p3, %r3, 0;
+\t@%p3 bra $A;
+\tadd.s32 %r4, %r2, 9;
+\tsetp.lt.u32 %p4, %r4, 1025;
+\t@%p4 bra $E;
+\tsetp.gt.u32 %p5, %r1, 10;
+\t@%p5 bra $N;
+POLL2
+\tmov.u32 %r1, 16394;
+$N:
+\tadd.s32 %r1, %r1, -10;
+$E:
+\tadd.s32 %r2, %r2, 10;
+\tbra $B;";
+
+#[test]
+fn a_nest_that_is_free_at_first_is_counted_as_a_whole() {
+    let text = NEST.replace("POLL1", &poll(1)).replace("POLL2", &poll(2));
+    let held = report(&text);
+    assert!(held.holds(), "{:#?}", held.loops);
+    // Not the product of what both may run.
+    assert!(held.loops.iter().all(|found| matches!(found.verdict, Verdict::Polled { rounds: 1..=1_000_000 })), "{:#?}", held.loops);
+    for (from, to) in [
+        // The register does not go on, or begins again.
+        ("add.s32 %r2, %r2, 10", "mov.u32 %r5, %r2"),
+        ("add.s32 %r2, %r2, 10", "add.s32 %r2, %r2, -10"),
+        ("add.s32 %r2, %r2, 10", "mov.u32 %r2, 10"),
+        ("$A:\n\tadd.s32 %r2, %r2, 1", "$A:\n\tmov.u32 %r2, 1"),
+        ("add.s32 %r2, %r2, 10", "add.s32 %r2, %r2, %r9"),
+        // Some way round does not ask, or is free beyond the bound.
+        ("@%p4 bra $E", "bra $E"),
+        ("setp.lt.u32 %p4, %r4, 1025", "setp.lt.u32 %p4, %r9, 1025"),
+        ("setp.lt.u32 %p4, %r4, 1025", "setp.gt.u32 %p4, %r4, 1025"),
+        // Nothing is paid, or it is given back.
+        ("add.s32 %r1, %r1, -10", "mov.u32 %r5, %r1"),
+        ("\tadd.s32 %r2, %r2, 10", "\tadd.s32 %r1, %r1, 10;\n\tadd.s32 %r2, %r2, 10"),
+        ("@%p5 bra $N", "bra $N"),
+    ] {
+        let other = text.replace(from, to);
+        assert_ne!(other, text, "{from}");
+        assert!(!report(&other).holds(), "{from} -> {to}");
+    }
+}
