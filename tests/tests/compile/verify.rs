@@ -23,11 +23,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("hang/stuck_half_block", "wait_in_asm", "a loop in assembly"),
     ("hang/stuck_one_lane", "last_one_waits", "waits in hardware"),
     ("cluster_histogram", "cluster_histogram", "leaving is not defined there: it traps only"),
-    (
-        "several_kernels",
-        "life_step",
-        "a nest that runs 1024 units for nothing: its two kinds of rounds part in the loop inside, so the outer one passes both",
-    ),
 ];
 
 /// What `scripts/verify-sweep` may leave unproved: ways, kernel, reason.
