@@ -33,7 +33,7 @@ pub(crate) struct Strip {
     pub(crate) amount: String,
     /// Whether the amount is a literal that no chunk can make overflow.
     pub(crate) constant: bool,
-    /// Whether each round steps, so that the counter tells how many there were.
+    /// Whether each round steps, and none is left behind its step, so that the counter tells how many there were.
     pub(crate) steady: bool,
     /// Whether the amount is known at run time only.
     pub(crate) late: bool,
@@ -125,7 +125,8 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         bound: bound.text,
         amount: step.text,
         constant,
-        steady: induction.in_body.is_empty() || steps_each_round(fragment, loop_, induction.in_body.start),
+        // Behind its step a `break` may stand where the strip would have ended: only a count tells the two apart.
+        steady: induction.in_body.is_empty() || !breaks && steps_each_round(fragment, loop_, induction.in_body.start),
         late,
         typed,
         constants,

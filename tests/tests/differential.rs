@@ -140,6 +140,23 @@ if (round++ < 40000u) @{goto again;@}
 __stcg(1, acc);",
     ),
     (
+        "a break behind a step, where a strip would have ended",
+        "int i = 3;
+size_t last = 4 + (b & 0);
+@0 while (@,i != last) {
+  __stwt(0, 0);
+  i += 16;
+  if (i == 19) break;
+}
+__stcg(1, i);
+@1 for (i = 3; i != last; @.) {
+  __stwt(1, 0);
+  i += 16;
+  if (i == 19) break;
+}
+__stcg(2, i);",
+    ),
+    (
         "nothing polls but a lambda",
         "auto f = [&](int m) {
   @0 while (@,m-- > 0) __stwt(0, 0);
