@@ -14,7 +14,7 @@ const MOST_WALKED: usize = 2048;
 const NOT_NOTED: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX - 1;
 /// Most blocks in front of a loop that are followed together with it.
-const MOST_IN_FRONT: usize = 16;
+const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.

@@ -16,7 +16,7 @@ const MOST_ALLOWED: u64 = 1 << 14;
 /// What rounds that go on are looked at under.
 const ASKED: Assumption = Assumption { asked: true, late: true, trap: false };
 /// Rounds that are not worth to be counted together.
-const MANY: u64 = 1 << 21;
+const MANY: u64 = 1 << 16;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
