@@ -3,41 +3,47 @@
 
 use super::instruction::{Instruction, Operand, Register};
 use super::value::CONTROL;
-use std::collections::BTreeMap;
 
 /// Most looks at all instructions. What is not found to be blank by then is followed.
 const MOST_LOOKS: usize = 8;
 
 /// Registers by slot.
-#[derive(Debug)]
-pub(super) struct Blank<'s> {
-    slot_of: &'s BTreeMap<Register, u32>,
+struct Blank<F> {
+    slot_of: F,
     blank: Vec<bool>,
 }
 
-impl<'s> Blank<'s> {
-    pub(super) fn find(slots: &[(Register, u8)], slot_of: &'s BTreeMap<Register, u32>, decoded: &BTreeMap<u32, Instruction<'_>>) -> Self {
-        let mut found = Self { slot_of, blank: vec![false; slots.len()] };
-        for _ in 0..MOST_LOOKS {
-            let mut changed = false;
-            for instruction in decoded.values() {
-                if found.says_something(instruction) {
-                    continue;
-                }
-                for slot in instruction.first.iter().filter_map(|register| slot_of.get(register)) {
-                    changed |= !std::mem::replace(&mut found.blank[*slot as usize], true);
-                }
+/// The registers that something can be known of, sorted.
+pub(super) fn known(
+    slots: &[(Register, u8)],
+    slot_of: impl Fn(Register) -> Option<u32>,
+    decoded: &[(u32, Instruction<'_>)],
+) -> Vec<Register> {
+    let mut found = Blank { slot_of, blank: vec![false; slots.len()] };
+    for _ in 0..MOST_LOOKS {
+        let mut changed = false;
+        for (_, instruction) in decoded {
+            if found.says_something(instruction) {
+                continue;
             }
-            if !changed {
-                break;
+            for slot in instruction.first.iter().filter_map(|register| (found.slot_of)(*register)) {
+                changed |= !std::mem::replace(&mut found.blank[slot as usize], true);
             }
         }
-        found
+        if !changed {
+            break;
+        }
     }
+    let mut known: Vec<Register> =
+        slots.iter().zip(&found.blank).filter(|(_, blank)| !**blank).map(|((register, _), _)| *register).collect();
+    known.sort_unstable();
+    known
+}
 
+impl<F: Fn(Register) -> Option<u32>> Blank<F> {
     /// Whether nothing can be known of a register.
-    pub(super) fn holds(&self, register: Register) -> bool {
-        self.slot_of.get(&register).is_none_or(|slot| self.blank[*slot as usize])
+    fn holds(&self, register: Register) -> bool {
+        (self.slot_of)(register).is_none_or(|slot| self.blank[slot as usize])
     }
 
     /// Whether something can be known of an instruction's result.

@@ -5,13 +5,16 @@ use super::instruction::{Instruction, Operand, Register, Registers, decode, spli
 use super::range::Range;
 use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
+/// A statement of which nothing is noted, and one of which it is that nothing is known.
+const NOT_NOTED: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX - 1;
 /// Most blocks in front of a loop that are followed together with it.
-const MOST_IN_FRONT: usize = 16;
+const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
@@ -28,11 +31,17 @@ pub(super) struct Body<'a> {
     writers: Vec<u32>,
     first_writer: Vec<u32>,
     block_of: Vec<u32>,
-    /// What loops that come earlier leave behind, by statement and number of the result.
-    left: BTreeMap<(u32, u32), Value>,
+    /// What loops that come earlier leave behind in the first result of each statement: where it lies in `left`, or one of two numbers.
+    left_at: Vec<u32>,
+    left: Vec<Value>,
     /// Blocks of such loops that no values lead to.
     dead: BTreeSet<u32>,
     walks: Cell<usize>,
+    /// For each block the last walk that came by.
+    marks: RefCell<Vec<u32>>,
+    last_mark: Cell<u32>,
+    /// Room for a slot of each register, none of which is taken: lent to one slice after the other.
+    pub(super) spare_slots: RefCell<Vec<u32>>,
     /// Whether each block belongs to a loop.
     in_loop: Vec<bool>,
     /// Loops that end by themselves.
@@ -82,9 +91,13 @@ impl<'a> Body<'a> {
             writers,
             first_writer,
             block_of,
-            left: BTreeMap::new(),
+            left_at: Vec::new(),
+            left: Vec::new(),
             dead: BTreeSet::new(),
             walks: Cell::new(0),
+            marks: RefCell::default(),
+            last_mark: Cell::new(0),
+            spare_slots: RefCell::default(),
             in_loop: vec![false; graph.blocks.len()],
             counted: Vec::new(),
         }
@@ -119,9 +132,17 @@ impl<'a> Body<'a> {
         split_guard(text_of(self.text, statement)).0.is_none_or(|(_, when)| when)
     }
 
-    /// Notes what an instruction of a loop leaves in its n-th result.
-    pub(super) fn note(&mut self, statement: u32, nth: u32, value: Value) {
-        self.left.insert((statement, nth), lasting(value));
+    /// Notes what an instruction of a loop leaves in its first result.
+    pub(super) fn note(&mut self, statement: u32, width: u8, value: Value) {
+        self.left_at.resize(self.function.statements.len(), NOT_NOTED);
+        let value = lasting(value);
+        self.left_at[statement as usize] = if !value.range.is_full(width.clamp(1, 64)) || value.kind != Kind::Plain || value.name != NOBODY
+        {
+            self.left.push(value);
+            self.left.len() as u32 - 1
+        } else {
+            UNKNOWN
+        };
     }
 
     /// Notes that control never comes to a block.
@@ -216,15 +237,26 @@ impl<'a> Body<'a> {
         self.at_ends(register, starts, 0)
     }
 
+    /// A number that no block is marked with.
+    fn next_mark(&self) -> u32 {
+        let mark = self.last_mark.get().wrapping_add(1);
+        self.last_mark.set(mark);
+        let mut marks = self.marks.borrow_mut();
+        if marks.is_empty() || mark == 0 {
+            *marks = vec![u32::MAX; self.graph.blocks.len()];
+        }
+        mark
+    }
+
     /// What a register holds at the ends of these blocks, whichever of them was passed last.
     fn at_ends(&self, register: Register, mut work: Vec<u32>, depth: u32) -> Value {
         let width = self.registers.width(register).clamp(1, 64);
         let unknown = Value::unknown(width);
         let writers = self.writers(register);
-        let mut seen: BTreeSet<u32> = BTreeSet::new();
+        let mark = self.next_mark();
         let mut known: Option<Value> = None;
         while let Some(block) = work.pop() {
-            if self.dead.contains(&block) || !seen.insert(block) {
+            if self.dead.contains(&block) || std::mem::replace(&mut self.marks.borrow_mut()[block as usize], mark) == mark {
                 continue;
             }
             self.walks.set(self.walks.get() + 1);
@@ -255,16 +287,15 @@ impl<'a> Body<'a> {
         let width = self.registers.width(register).clamp(1, 64);
         let instruction = decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize]);
         let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };
-        let says_something = |value: &Value| !value.range.is_full(width) || value.kind != Kind::Plain || value.name != NOBODY;
-        let noted = self.left.get(&(statement, nth as u32)).copied();
-        if let Some(value) = noted.filter(says_something) {
-            return value;
+        let noted = if nth == 0 { self.left_at.get(statement as usize).copied().unwrap_or(NOT_NOTED) } else { NOT_NOTED };
+        if let Some(value) = self.left.get(noted as usize) {
+            return *value;
         }
         let added = (depth < MOST_DEPTH).then(|| self.added_to(register, statement, &instruction, depth)).flatten();
-        if let Some(value) = added.or(noted) {
+        if let Some(value) = added {
             return value;
         }
-        if instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
+        if noted == UNKNOWN || instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
             return Value::unknown(width);
         }
         lasting(result(&instruction, nth, width, u32::MAX, &Earlier { body: self, statement, depth }))

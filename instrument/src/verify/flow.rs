@@ -326,24 +326,39 @@ impl Pass<'_, '_> {
     fn step(&self, index: u32, state: &mut State, found: &mut Found) {
         let step = &self.slice.steps[index as usize];
         self.find_sums(index, step, state);
-        let results = self.results(index, step, state);
+        // All results are of the values in front of the step.
+        if let [slot] = step.writes[..] {
+            if slot != u32::MAX {
+                let value = self.results(index, step, state).next().unwrap_or_else(|| Value::unknown(1));
+                self.take(index, (0, slot), value, state, found);
+            }
+            return;
+        }
+        let results: Vec<Value> = self.results(index, step, state).collect();
         for (nth, value) in results.into_iter().enumerate() {
             let slot = step.writes[nth];
-            if slot == u32::MAX {
-                continue;
-            }
-            found.asks |= self.assumption.asked && value.name == super::value::LAUNCH && is_strong(step.instruction.opcode);
-            let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
-            // By how much the register moves: to be asked before the new value takes over a name that the old one may have.
-            let width = self.slice.slots[slot as usize].1.clamp(1, 64);
-            let old = state.get(slot).and_then(|old| old.linear(width));
-            let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
-            let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
-            Self::put(slot, name, value, state);
-            if !self.slice.sums_of(slot).is_empty() {
-                self.follow_sums(index, slot, moved, state);
+            if slot != u32::MAX {
+                self.take(index, (nth, slot), value, state, found);
             }
         }
+    }
+
+    /// Gives a slot a step's n-th result.
+    fn take(&self, index: u32, (nth, slot): (usize, u32), value: Value, state: &mut State, found: &mut Found) {
+        let step = &self.slice.steps[index as usize];
+        found.asks |= self.assumption.asked && value.name == super::value::LAUNCH && is_strong(step.instruction.opcode);
+        let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
+        if self.slice.sums_of(slot).is_empty() {
+            Self::put(slot, name, value, state);
+            return;
+        }
+        // By how much the register moves: to be asked before the new value takes over a name that the old one may have.
+        let width = self.slice.slots[slot as usize].1.clamp(1, 64);
+        let old = state.get(slot).and_then(|old| old.linear(width));
+        let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
+        let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
+        Self::put(slot, name, value, state);
+        self.follow_sums(index, slot, moved, state);
     }
 
     /// By how much a step moves a register that it adds something to.
@@ -380,13 +395,16 @@ impl Pass<'_, '_> {
     }
 
     /// Values of a step's results, in order.
-    fn results(&self, index: u32, step: &Step<'_>, state: &State) -> Vec<Value> {
+    fn results<'s>(&'s self, index: u32, step: &'s Step<'_>, state: &'s State) -> impl Iterator<Item = Value> + 's {
         let here = Here { pass: self, state };
         let guard = step.instruction.guard.map(|(register, when)| {
             let value = register.map_or(Value::unknown(1), |register| here.value(Operand::Register(register), 1));
             value.range.value(1).map(|value| (value != 0) == when)
         });
-        let value = |nth: usize, slot: u32| {
+        step.writes.iter().enumerate().map(move |(nth, &slot)| {
+            if slot == u32::MAX {
+                return Value::unknown(1);
+            }
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             let new = || {
                 if step.is_wild {
@@ -400,9 +418,7 @@ impl Pass<'_, '_> {
                 Some(Some(false)) => old(),
                 Some(None) => new().join(&old(), width, NOBODY),
             }
-        };
-        let some = |(nth, slot): (usize, &u32)| if *slot == u32::MAX { Value::unknown(1) } else { value(nth, *slot) };
-        step.writes.iter().enumerate().map(some).collect()
+        })
     }
 
     /// The state with a name for each value that has none, so that conditions can speak of it.

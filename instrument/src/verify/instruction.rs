@@ -499,14 +499,21 @@ fn number(text: &str) -> Option<i128> {
 impl Instruction<'_> {
     /// Registers that it may write.
     pub(super) fn writes(&self) -> Vec<Register> {
-        if !is_known(self.opcode) {
-            return self.all.clone();
-        }
-        // These read their first operand.
-        if matches!(head_of(self.opcode), "bra" | "brx" | "exit" | "ret" | "trap" | "nanosleep" | "membar" | "fence") {
-            Vec::new()
+        let mut all = Vec::new();
+        self.each_written(|register| all.push(register));
+        all
+    }
+
+    /// The same, one by one.
+    pub(super) fn each_written(&self, found: impl FnMut(Register)) {
+        let written: &[Register] = if !is_known(self.opcode) {
+            &self.all
+        } else if matches!(head_of(self.opcode), "bra" | "brx" | "exit" | "ret" | "trap" | "nanosleep" | "membar" | "fence") {
+            // These read their first operand.
+            &[]
         } else {
-            self.first.clone()
-        }
+            &self.first
+        };
+        written.iter().copied().for_each(found);
     }
 }

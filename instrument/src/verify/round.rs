@@ -15,7 +15,7 @@ use super::count::{Count, NEVER, count};
 use super::flow::{Found, MOST_BACK, Pass, Toll};
 use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
-use super::instruction::Operand;
+use super::instruction::{Operand, Register};
 use super::range::Range;
 use super::share::{Shared, share, totals_of};
 use super::since::Since;
@@ -33,7 +33,7 @@ const DEEPEST: usize = 50;
 /// Most blocks of a set in which sums of registers are followed.
 const MOST_WITH_SUMS: usize = 2000;
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer.
-const MOST_AT_FIRST: u64 = 1 << 24;
+pub(super) const MOST_AT_FIRST: u64 = 1 << 24;
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -122,28 +122,65 @@ pub(super) fn rounds(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> Vec<Round> {
-    let mut try_with = |body: &mut Body<'_>, depth: Depth, front: &[u32]| {
+    let mut try_with = |body: &mut Body<'_>, depth: Depth, front: &[u32], known: Option<&Earlier>| {
         let mut wide: Vec<u32> = set.iter().chain(front).copied().collect();
         wide.sort_unstable();
         let slice = Slice::new(body, &wide, depth);
-        rounds_by(body, place, (set, &wide), &slice, (components, position), returns)
+        let found = rounds_by(body, place, (set, &wide), &slice, (components, position), (returns, known));
+        Earlier { found, registers: slice.slots.into_iter().map(|(register, _)| register).collect() }
     };
-    let found = try_with(body, Depth::Shallow, &[]);
-    if is_settled(&found) {
-        return found;
+    let first = try_with(body, Depth::Shallow, &[], None);
+    if is_settled(&first.found) {
+        return first.found;
     }
-    let found = try_with(body, if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums }, &[]);
-    let open = |found: &[Round]| found.iter().filter(|round| matches!(round.proof, Proof::None(_))).count();
-    if open(&found) == 0 || set.len() > MOST_WITH_SUMS {
-        return found;
+    let closer = if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums };
+    let some = open(&first.found) > 0;
+    let mut second = try_with(body, closer, &[], some.then_some(&first));
+    if some && open(&second.found) == 0 && !is_settled(&second.found) {
+        // What was proved at the first look may be counted better.
+        second = try_with(body, closer, &[], None);
+    }
+    if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
+        return second.found;
     }
     // What was asked in front of it may say how it begins.
     let front = body.in_front_of(set, place);
     if front.is_empty() {
-        return found;
+        return second.found;
     }
-    let again = try_with(body, Depth::Sums, &front);
-    if open(&again) < open(&found) { again } else { found }
+    let third = try_with(body, Depth::Sums, &front, Some(&second));
+    if open(&third.found) < open(&second.found) { third.found } else { second.found }
+}
+
+/// How many loops are not proved.
+fn open(found: &[Round]) -> usize {
+    found.iter().filter(|round| matches!(round.proof, Proof::None(_))).count()
+}
+
+/// What an earlier look at a set has found, and the register of each of its slots.
+struct Earlier {
+    found: Vec<Round>,
+    registers: Vec<Register>,
+}
+
+impl Earlier {
+    /// What was proved of a loop, in terms of the slots of now.
+    fn proof(&self, number: usize, head: u32, blocks: &[u32], slice: &Slice<'_>) -> Option<(Proof, Left)> {
+        let known = self.found.get(number).filter(|known| known.head == head && known.blocks == blocks)?;
+        let slot = |slot: u32| self.registers.get(slot as usize).and_then(|register| slice.slot_of(*register)).unwrap_or(u32::MAX);
+        let counted = |count: Count| Count { slot: slot(count.slot), ..count };
+        let proof = match known.proof {
+            Proof::Counted(count) => Proof::Counted(counted(count)),
+            Proof::PolledWithin(count) => Proof::PolledWithin(counted(count)),
+            Proof::Polled | Proof::Clock => known.proof,
+            Proof::TrapOnly | Proof::None(_) => return None,
+        };
+        let not_zero = known.not_zero.map(slot);
+        if not_zero == Some(u32::MAX) {
+            return None;
+        }
+        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, ..Left::default() }))
+    }
 }
 
 /// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.
@@ -160,7 +197,7 @@ fn rounds_by<'a>(
     (set, wide): (&[u32], &[u32]),
     slice: &Slice<'a>,
     (components, position): (&mut Components, &mut Vec<u32>),
-    returns: &dyn Fn(u32, Assumption) -> bool,
+    (returns, earlier): (&dyn Fn(u32, Assumption) -> bool, Option<&Earlier>),
 ) -> Vec<Round> {
     position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| wide.binary_search(&block).is_ok();
@@ -197,8 +234,8 @@ fn rounds_by<'a>(
             &found,
             |index, after| {
                 let step = &slice.steps[index as usize];
-                for (nth, slot) in step.writes.iter().enumerate().filter(|(_, slot)| **slot != u32::MAX) {
-                    notes.extend(after.get(*slot).map(|value| (step.statement, nth as u32, *value)));
+                if let Some((slot, value)) = step.writes.first().and_then(|slot| Some((*slot, after.get(*slot)?))) {
+                    notes.push((step.statement, slice.slots[slot as usize].1, *value));
                 }
             },
             |from, to, state| {
@@ -225,10 +262,12 @@ fn rounds_by<'a>(
         Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
     let known = Known { base_of: &base_of, again_of: &again_of };
-    let mut found = nest(&mut work, set, &inner_entries, &known);
-    share(&mut work, &mut found, &known);
-    for (statement, nth, value) in notes {
-        body.note(statement, nth, value);
+    let mut found = nest(&mut work, set, &inner_entries, &known, earlier);
+    if slice.is_close || open(&found) == 0 {
+        share(&mut work, &mut found, &known);
+    }
+    for (statement, width, value) in notes {
+        body.note(statement, width, value);
     }
     for (block, _) in order.iter().zip(&base.states).filter(|(_, state)| state.is_none()) {
         body.note_dead(*block);
@@ -261,7 +300,7 @@ pub(super) struct Known<'k> {
 }
 
 /// Loop by loop, from the outside in.
-fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>) -> Vec<Round> {
+fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
     while let Some((blocks, parent, depth)) = waiting.pop() {
@@ -272,13 +311,15 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             if parent.is_none() { entries.contains(block) } else { graph.sources(*block).iter().any(|source| !is_member(*source)) }
         };
         let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
-        let (proof, left) = match (known.again_of)(head, &blocks) {
+        let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
+        let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
+            Ok(before) => before,
             // No round that begins here can be reached.
-            None => (Proof::Counted(NEVER), Left::default()),
-            Some(_) if work.budget == 0 || depth > DEEPEST => {
+            Err(None) => (Proof::Counted(NEVER), Left::default()),
+            Err(Some(_)) if work.budget == 0 || depth > DEEPEST => {
                 (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
             }
-            Some(base) => prove(work, &blocks, head, &base),
+            Err(Some(base)) => prove(work, &blocks, head, &base),
         };
         let index = found.len();
         let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
@@ -397,15 +438,20 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool
         // Where no poll is passed the flag does not matter.
         return (if left.asks { Proof::PolledWithin(count) } else { Proof::Counted(count) }, left);
     }
+    if !work.slice.is_close {
+        // A closer look follows.
+        return (Proof::None(Why::NoPoll), left);
+    }
+    // Where it is known only under `trap` which way a round goes, there is no use in telling rounds apart.
+    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
+    if trap.blocks.is_empty() || trap.count.is_some() {
+        return (Proof::TrapOnly, left);
+    }
     if let Some((count, together)) = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked }) {
         return (Proof::PolledWithin(count), Left { together, ..left });
     }
     if work.budget == 0 {
         return (Proof::None(Why::TooLarge), left);
-    }
-    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
-    if trap.blocks.is_empty() || trap.count.is_some() {
-        return (Proof::TrapOnly, left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
 }

@@ -6,7 +6,7 @@
 use super::count::{Count, MOST_ROUNDS, count_together};
 use super::flow::Toll;
 use super::round::{
-    Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
+    Known, MOST_AT_FIRST, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
 };
 use super::state::State;
 use super::value::Assumption;
@@ -15,6 +15,8 @@ use super::value::Assumption;
 const MOST_ALLOWED: u64 = 1 << 14;
 /// What rounds that go on are looked at under.
 const ASKED: Assumption = Assumption { asked: true, late: true, trap: false };
+/// Rounds that are not worth to be counted together.
+const MANY: u64 = 1 << 16;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
@@ -145,7 +147,8 @@ pub(super) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
         }
         let head = found[index].head;
         // What never comes round holds nothing, and what is little needs no closer look.
-        let is_many = inside.iter().any(|number| product(found, *number, index) > MOST_ROUNDS);
+        let many = if work.slice.is_close { MANY } else { MOST_AT_FIRST };
+        let is_many = inside.iter().any(|number| product(found, *number, index) > many);
         if !is_many || found[index].left.binary_search(&head).is_err() {
             continue;
         }

@@ -1,6 +1,6 @@
 //! The registers that decide how control goes round a strongly connected set of blocks, and the instructions that write them.
 
-use super::blank::Blank;
+use super::blank;
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 const MOST_VALUES: usize = 1 << 20;
 /// Most registers of one slice. Those left out are unknown.
 const MOST_SLOTS: usize = 1 << 16;
+
+/// No slot.
+const NOT_FOLLOWED: u32 = u32::MAX;
 
 /// How much is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,8 @@ pub(super) struct Slice<'a> {
     pub(super) first_sum: u32,
     /// The sums that each register is part of.
     sums_of: BTreeMap<u32, Vec<u32>>,
-    slot_of: BTreeMap<Register, u32>,
+    /// The slot of each register while it is built; kept by the body in between.
+    slot_of: Vec<u32>,
     /// Instructions that write them, in order.
     pub(super) steps: Vec<Step<'a>>,
     /// For each block of the set the steps in it, as a range.
@@ -73,7 +77,7 @@ impl<'a> Slice<'a> {
             sums: Vec::new(),
             first_sum: 0,
             sums_of: BTreeMap::new(),
-            slot_of: BTreeMap::new(),
+            slot_of: body.spare_slots.take(),
             steps: Vec::new(),
             steps_of: BTreeMap::new(),
             guards: BTreeMap::new(),
@@ -89,45 +93,54 @@ impl<'a> Slice<'a> {
                 guards.extend(body.guard(last).map(|register| (block, register)));
             }
         }
+        slice.slot_of.resize(body.registers.count().max(slice.slot_of.len()), NOT_FOLLOWED);
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return slice };
         let within = body.graph.blocks[*first as usize].first..body.graph.blocks[*last as usize].end;
-        let mut decoded: BTreeMap<u32, Instruction<'a>> = BTreeMap::new();
+        let mut decoded: Vec<(u32, Instruction<'a>)> = Vec::new();
+        let mut is_decoded = vec![false; within.len()];
         slice.close(body, &guards, |slice, register| {
             for &statement in body.writers_between(register, within.clone()) {
-                if blocks.binary_search(&body.block_of(statement)).is_err() || decoded.contains_key(&statement) {
+                let is_new = !std::mem::replace(&mut is_decoded[(statement - within.start) as usize], true);
+                if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
                     continue;
                 }
                 let instruction = decode(body.function, &body.registers, body.text, &body.function.statements[statement as usize]);
                 each_needed(&instruction, |register| {
                     slice.slot(body, register);
                 });
-                decoded.insert(statement, instruction);
+                decoded.push((statement, instruction));
             }
         });
+        decoded.sort_unstable_by_key(|(statement, _)| *statement);
         if depth == Depth::Shallow {
             // The same again without what can't be known.
-            let slot_of = std::mem::take(&mut slice.slot_of);
-            let blank = Blank::find(&slice.slots, &slot_of, &decoded);
-            guards.retain(|(_, register)| !blank.holds(*register));
-            let mut of: BTreeMap<Register, Vec<u32>> = BTreeMap::new();
-            for (statement, instruction) in &decoded {
-                for register in instruction.writes() {
-                    of.entry(register).or_default().push(*statement);
-                }
+            let known = blank::known(&slice.slots, |register| slice.followed(register), &decoded);
+            let is_known = |register: Register| known.binary_search(&register).is_ok();
+            guards.retain(|(_, register)| is_known(*register));
+            let mut of: Vec<(Register, u32)> = Vec::new();
+            for (at, (_, instruction)) in (0..).zip(&decoded) {
+                instruction.each_written(|register| of.push((register, at)));
             }
-            slice.slots.clear();
+            of.sort_unstable();
+            slice.forget_slots();
             slice.close(body, &guards, |slice, register| {
-                for statement in of.get(&register).into_iter().flatten() {
-                    each_needed(&decoded[statement], |register| {
-                        if !blank.holds(register) {
+                let from = of.partition_point(|(written, _)| *written < register);
+                for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
+                    each_needed(&decoded[*at as usize].1, |register| {
+                        if is_known(register) {
                             slice.slot(body, register);
                         }
                     });
                 }
             });
-            decoded.retain(|_, instruction| instruction.writes().iter().any(|register| slice.slot_of.contains_key(register)));
+            decoded.retain(|(_, instruction)| {
+                let mut is_followed = false;
+                instruction.each_written(|register| is_followed |= slice.followed(register).is_some());
+                is_followed
+            });
         }
-        slice.guards.extend(guards.into_iter().filter_map(|(block, register)| Some((block, *slice.slot_of.get(&register)?))));
+        let guards: Vec<(u32, u32)> = guards.into_iter().filter_map(|(block, register)| Some((block, slice.followed(register)?))).collect();
+        slice.guards.extend(guards);
         slice.arrange(body, blocks, decoded);
         slice.first_sum = slice.slots.len() as u32;
         if depth == Depth::Sums {
@@ -135,7 +148,27 @@ impl<'a> Slice<'a> {
         }
         slice.marks = Marks::new(&slice);
         slice.trace(body, blocks);
+        slice.forget_map();
+        body.spare_slots.replace(std::mem::take(&mut slice.slot_of));
         slice
+    }
+
+    /// The slot of a register while the slice is built.
+    fn followed(&self, register: Register) -> Option<u32> {
+        self.slot_of.get(register as usize).copied().filter(|slot| *slot != NOT_FOLLOWED)
+    }
+
+    fn forget_map(&mut self) {
+        for (register, _) in &self.slots {
+            if let Some(slot) = self.slot_of.get_mut(*register as usize) {
+                *slot = NOT_FOLLOWED;
+            }
+        }
+    }
+
+    fn forget_slots(&mut self) {
+        self.forget_map();
+        self.slots.clear();
     }
 
     /// Gives slots to the guards, and to what `follow` finds for each register that has one.
@@ -242,29 +275,34 @@ impl<'a> Slice<'a> {
         }
     }
 
+    /// The slot of a register that is followed.
+    pub(super) fn slot_of(&self, register: Register) -> Option<u32> {
+        (0..).zip(&self.slots[..self.first_sum as usize]).find(|(_, (of, _))| *of == register).map(|(slot, _)| slot)
+    }
+
     /// Slots that matter from a block's beginning on, sorted.
     pub(super) fn live(&self, block: u32) -> &[u32] {
         self.live.get(&block).map_or(&[], Vec::as_slice)
     }
 
     fn slot(&mut self, body: &Body<'_>, register: Register) -> Option<u32> {
-        if let Some(&slot) = self.slot_of.get(&register) {
+        if let Some(slot) = self.followed(register) {
             return Some(slot);
         }
         if self.slots.len() >= MOST_SLOTS {
             return None;
         }
         let slot = self.slots.len() as u32;
+        *self.slot_of.get_mut(register as usize)? = slot;
         self.slots.push((register, body.registers.width(register)));
-        self.slot_of.insert(register, slot);
         Some(slot)
     }
 
-    fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: BTreeMap<u32, Instruction<'a>>) {
+    fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: Vec<(u32, Instruction<'a>)>) {
         for (statement, mut instruction) in decoded {
             let writes = instruction.writes();
             let is_wild = writes != instruction.first;
-            let writes = writes.iter().map(|register| self.slot_of.get(register).copied().unwrap_or(u32::MAX)).collect();
+            let writes = writes.iter().map(|register| self.followed(*register).unwrap_or(u32::MAX)).collect();
             self.slot_operands(&mut instruction);
             let block = body.block_of(statement);
             let index = self.steps.len() as u32;
@@ -278,13 +316,13 @@ impl<'a> Slice<'a> {
     fn slot_operands(&self, instruction: &mut Instruction<'_>) {
         for operand in &mut instruction.rest {
             *operand = match *operand {
-                Operand::Register(register) => self.slot_of.get(&register).map_or(Operand::Unknown, |slot| Operand::Register(*slot)),
-                Operand::At(register, offset) => self.slot_of.get(&register).map_or(Operand::Unknown, |slot| Operand::At(*slot, offset)),
+                Operand::Register(register) => self.followed(register).map_or(Operand::Unknown, Operand::Register),
+                Operand::At(register, offset) => self.followed(register).map_or(Operand::Unknown, |slot| Operand::At(slot, offset)),
                 other => other,
             };
         }
         if let Some((register, _)) = &mut instruction.guard {
-            *register = register.and_then(|register| self.slot_of.get(&register).copied());
+            *register = register.and_then(|register| self.followed(register));
         }
     }
 

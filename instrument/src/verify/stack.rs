@@ -49,10 +49,13 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
     // Registers that hold the address of a variable.
     let mut bases: BTreeMap<Register, usize> = BTreeMap::new();
     let mut taken: Vec<u32> = Vec::new();
+    // How these are spelled, wherever they are declared.
+    let mut base_names: Vec<&str> = Vec::new();
     for statement in &function.statements {
         let body = text_of(text, statement);
-        let is_base = names(body).any(|name| variables.contains(&name)) || body.contains("cvta");
-        if !is_base {
+        // What is not even part of the text is not named.
+        let may_name = variables.iter().any(|variable| body.contains(variable));
+        if !(may_name && names(body).any(|name| variables.contains(&name)) || body.contains("cvta")) {
             continue;
         }
         let instruction = decode(function, registers, text, statement);
@@ -71,6 +74,7 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
                     given_away[variable] = true;
                 }
                 taken.push(statement.start);
+                base_names.extend(names(body).nth(1));
             }
             None => {
                 for (variable, _) in variables.iter().enumerate().filter(|(_, variable)| names(body).any(|name| name == **variable)) {
@@ -80,8 +84,11 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
         }
     }
     let mut uses: Vec<Use> = Vec::new();
-    for statement in function.statements.iter().filter(|statement| !taken.contains(&statement.start)) {
+    for statement in &function.statements {
         let body = text_of(text, statement);
+        if !base_names.iter().any(|name| body.contains(name)) || taken.contains(&statement.start) {
+            continue;
+        }
         let mentioned = |name: &str| registers.find(function, statement.scope, name).and_then(|register| bases.get(&register).copied());
         let mentioned: Vec<usize> = names(body).filter_map(mentioned).collect();
         let [variable] = mentioned[..] else {
