@@ -8,9 +8,11 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod apply;
 mod asm;
 mod bound;
+mod brief;
 #[cfg(feature = "build")]
 pub mod build;
 mod calls;
@@ -42,6 +44,7 @@ pub mod prelude;
 #[cfg(feature = "project")]
 pub mod project;
 mod read_only;
+mod release;
 pub mod render;
 mod rewrite;
 mod run_time;
