@@ -43,7 +43,14 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+  // The user's loads would have driven where it is out of the first cache, and two ways to memory would follow one another.
+  const unsigned int* word;
+  asm volatile("ld.global.L1::evict_last.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
+#else
+  const unsigned int* word = cuinstr_control_v1.flag;
+#endif
+  const unsigned int flag = __cuinstr_load(word);
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
