@@ -2,12 +2,13 @@
 
 use super::settings::Settings;
 use super::store::Store;
-use super::{Error, absolute, half};
+use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Space};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
+use crate::site::SiteMap;
 use crate::{Rewrite, macros, prelude, rewrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,12 +27,8 @@ pub(super) struct Unit {
 /// What is known of a file beside its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Facts {
-    /// The site map as a record, if there are sites.
-    pub(super) record: Option<String>,
-    /// The same for the host half, which has no device memory to read it from.
-    pub(super) rows: Option<String>,
-    /// The site map itself, if there are sites.
-    pub(super) sites: Option<serde_json::Value>,
+    /// The site map, if there are sites.
+    pub(super) sites: Option<SiteMap>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
     /// Gaps and refusals, one line each.
@@ -167,10 +164,8 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
         *range = range.start - first.len()..range.end - first.len();
     }
     let facts = Facts {
-        record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
-        rows: (!sites.sites.is_empty()).then(|| half::rows(&sites, &options.limits)),
-        sites: serde_json::to_value(&sites).ok().filter(|_| !sites.sites.is_empty()),
         barriers: prelude::has_barriers(&sites),
+        sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,
         rewritten: !inserted.is_empty(),

@@ -128,6 +128,26 @@ fn a_read_only_source_tree_is_enough() {
 }
 
 #[test]
+fn the_hosts_side_reads_the_users_own_text() {
+    let macro_named = "#define NAME \"c.cuh\"\n#include NAME\n#include <b.cuh>\n";
+    let project = Project::new(&[("src/a.cu", macro_named), ("include/b.cuh", &header("b", "")), ("src/c.cuh", &header("c", ""))]);
+    let mut command = project.launch(&["-c", "a.cu"]);
+    expect(command.env("SHIM_SOURCES", "src/a.cu").env("SHIM_ENDING", ".cpp4.ii").env("SHIM_OPTIONS", "-Iinclude"), 0);
+    let found = project.preprocessed_as("a.cu", ".cpp4.ii");
+    assert!(found.contains("# 1 \"<cuinstr>\"") && !found.contains("cuinstr-"), "{found}");
+    // What the CUDA runtime is told of by name, where a stop is reported, and nothing of the device's side.
+    for name in ["cuinstr_flag_v1", "cuinstr_control_v1", "__cuinstr_sites_unit", "include/b.cuh", "src/c.cuh"] {
+        assert!(found.contains(name), "{name}: {found}");
+    }
+    assert!(!found.contains("__cuinstr_poll") && !found.contains("__cuinstr_tick"), "{found}");
+    let plain = expect(project.command("gcc").args(["-E", "-x", "c++", "-D__CUDACC__", "-Iinclude", "src/a.cu"]), 0);
+    let plain = text(&plain.stdout);
+    let (_, own) = plain.split_once("# 1 \"src/c.cuh\"").expect("it is included");
+    assert!(found.ends_with(own), "{found}\n{own}");
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_header_that_changes_between_two_passes_stays_what_it_was_at_the_first() {
     let project = Project::new(&[("a.cu", "#include \"b.cuh\"\n"), ("b.cuh", &header("before", "#pragma once"))]);
     project.write("after.cuh", &header("after", "#pragma once"));
