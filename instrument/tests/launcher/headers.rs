@@ -240,3 +240,19 @@ fn a_macro_of_one_header_marks_functions_in_another() {
     assert!(line("int wait(").contains("__cuinstr_") && !line("int wait(").contains("_hd("), "{}", line("int wait("));
     assert!(!line("static int host(").contains("__cuinstr_"), "{}", line("static int host("));
 }
+
+#[test]
+fn a_macro_of_one_header_is_known_to_open_no_loop_in_another() {
+    let user = "__global__ void k(int* p) {\n    WHEN { p[0] = 1; }\n    EACH(i, p[1]) { p[i] = 2; }\n    ELSEWHERE { p[2] = 3; }\n}\n";
+    let project = Project::new(&[
+        ("a.cu", "#include \"macros.h\"\n#include \"b.cuh\"\n"),
+        ("macros.h", "#define INNER if (true)\n#define WHEN INNER\n#define EACH(i, n) for (int i = 0; i < n; ++i)\n"),
+        ("b.cuh", user),
+    ]);
+    let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", "-DELSEWHERE=if(true)"), 0);
+    let said = text(&output.stderr);
+    let names: Vec<&str> = said.lines().filter_map(|line| line.split('`').nth(1)).collect();
+    assert_eq!(names, ["EACH", "ELSEWHERE"], "{said}");
+    let preprocessed = project.preprocessed("a.cu");
+    assert!(preprocessed.contains("if (true) { p[0] = 1; }"), "{preprocessed}");
+}
