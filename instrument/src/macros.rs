@@ -142,8 +142,8 @@ pub(crate) fn plain(files: &[&[u8]]) -> BTreeSet<String> {
     loop {
         let is_loop = |name: &[u8]| match known.get(name) {
             Some(names) => names.is_none(),
-            // The compiler's own, or what is no macro if it is named as such things are.
-            None => !name.starts_with(b"__") && (!name.iter().any(u8::is_ascii_lowercase) || sounds_like_a_loop(name)),
+            // The compiler's own, in pragmas as well, or what is no macro if it is named as such things are.
+            None => !name.starts_with(b"__") && name != b"GCC" && (!name.iter().any(u8::is_ascii_lowercase) || sounds_like_a_loop(name)),
         };
         let found: Vec<&[u8]> = known
             .iter()
@@ -447,13 +447,13 @@ mod tests {
     #[test]
     fn macros_are_plain_if_no_definition_in_any_file_may_hold_a_loop() {
         let one: &[u8] = b"#define WHEN if (__builtin_constant_p(1))\n#define ALSO WHEN\n#define EACH(i, n) for (int i = 0; i < n; ++i)\n#define TWICE if (1)\n\
-                           #define TEMPLATE(...) template <__VA_ARGS__>\n#define TAKES(BODY) BODY\n#define TRY if (true)\n#define BLOCK \\\n  { int lower = 0; (void)lower; }\n";
+                           #define TEMPLATE(...) template <__VA_ARGS__>\n#define TAKES(BODY) BODY\n#define TRY if (true)\n#define SILENT _Pragma(TEXT_OF(GCC diagnostic push))\n#define TEXT_OF(x) #x\n#define BLOCK \\\n  { int lower = 0; (void)lower; }\n";
         let other: &[u8] = b"#define VIA EACH(i, 3)\n#define FAR VIA\n#define PASTED(x) fo##r (;x;)\n#define TWICE while (1)\n#define BACK goto again\n\
                              #define UNKNOWN SOMEWHERE_ELSE(3)\n#define CALLS for_each_of(3)\n#define LOOKS helper(3)\n#define TEXT asm(\"bra L;\")\n#define ROUND ROUND\n";
         let found = plain(&[one, other]);
         assert_eq!(
             found.iter().map(String::as_str).collect::<Vec<_>>(),
-            ["ALSO", "BLOCK", "LOOKS", "ROUND", "TAKES", "TEMPLATE", "TRY", "WHEN"]
+            ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
         );
         assert!(!plain(&[other]).contains("FAR"), "EACH is another file's");
     }
