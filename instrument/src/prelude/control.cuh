@@ -49,12 +49,6 @@ extern "C++" {
 #define __cuinstr_most (1u << __cuinstr_most_pace)
 // In units of 1024 ns.
 #define __cuinstr_gap @GAP@u
-// Whether the front end takes it for a constant. NVRTC can't be asked; to it every name is a variable's.
-#ifdef __CUDACC_RTC__
-#define __cuinstr_constant(...) false
-#else
-#define __cuinstr_constant(...) __builtin_constant_p(__VA_ARGS__)
-#endif
 // For loops of ours around the user's own, in front of which a pragma to unroll may stand.
 #define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
 #define __cuinstr_rolled _Pragma("unroll 1")
