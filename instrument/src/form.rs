@@ -136,9 +136,6 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     if options.polls != Polls::Amortised {
         return Err("nobody asked for more");
     }
-    if options.limits.fuel.is_some() {
-        return Err("each iteration costs fuel");
-    }
     if context.fragment.of_macro.is_some() {
         return Err("it stands in a macro");
     }
@@ -148,9 +145,16 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        let unrolled =
-            !home.host_too && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked && nest::is_unrolled(home, loop_, cost);
+        // Each iteration costs fuel, so that nothing of it would fold but the look.
+        let burns = options.limits.fuel.is_some();
+        let unrolled = !burns
+            && !home.host_too
+            && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked
+            && nest::is_unrolled(home, loop_, cost);
         return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
+    }
+    if options.limits.fuel.is_some() {
+        return Err("each iteration costs fuel");
     }
     if home.host_too {
         return Err("the host runs it too");
