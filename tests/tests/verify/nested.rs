@@ -161,3 +161,40 @@ fn each_way_into_a_loop_has_its_own_start() {
         assert!(!report(&other).holds(), "{from} -> {to}");
     }
 }
+
+/// A counter that is made 64 bits wide for an address, and taken back from there.
+const WIDENED: &str = "\tmov.u32 %r1, %tid.x;
+\tmov.u32 %r2, %ntid.x;
+\tmov.u64 %rd1, 0;
+$L:
+\tcvt.s64.s32 %rd1, %r1;
+\tshl.b64 %rd2, %rd1, 2;
+\tadd.s64 %rd3, %rd9, %rd2;
+\tld.global.u32 %r9, [%rd3];
+\tsetp.eq.s32 %p3, %r9, 0;
+\t@%p3 bra $N;
+\tst.global.u32 [%rd3], %r8;
+$N:
+\tcvt.u32.u64 %r3, %rd1;
+\tadd.s32 %r1, %r3, %r2;
+\tsetp.lt.s32 %p1, %r1, 256;
+\t@%p1 bra $L;
+\tret;";
+
+#[test]
+fn the_lower_half_of_a_counter_that_was_widened_is_the_counter() {
+    assert!(report(WIDENED).holds(), "{:#?}", report(WIDENED).loops);
+    for (from, to, why) in [
+        ("$L:\n\tcvt.s64.s32 %rd1, %r1;", "\tcvt.s64.s32 %rd1, %r1;\n$L:", "it begins anew in each round"),
+        ("\tcvt.s64.s32 %rd1, %r1;", "\t@%p4 cvt.s64.s32 %rd1, %r1;", "it may begin anew"),
+        ("cvt.s64.s32 %rd1, %r1", "cvt.s64.s32 %rd1, %r4", "another register's"),
+        ("cvt.u32.u64 %r3, %rd1", "cvt.u32.u64 %r3, %rd2", "four times as much may be zero"),
+        ("cvt.u32.u64 %r3, %rd1", "add.s64 %rd1, %rd1, -1024;\n\tcvt.u32.u64 %r3, %rd1", "it goes back"),
+        ("cvt.u32.u64 %r3, %rd1", "shr.u64 %rd1, %rd1, 32;\n\tcvt.u32.u64 %r3, %rd1", "the upper half"),
+        ("mov.u32 %r2, %ntid.x", "mov.u32 %r2, %ctaid.x", "it may stand still"),
+    ] {
+        let other = WIDENED.replace(from, to);
+        assert_ne!(other, WIDENED, "{from}");
+        assert!(!report(&other).holds(), "{why}: {from} -> {to}");
+    }
+}
