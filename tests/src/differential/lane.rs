@@ -33,6 +33,10 @@ pub fn model() -> Lane {
     Lane { name: "model", options: None, counts_edges: true, gpu: false, flags: TRAPS, sabotage: None }
 }
 
+/// With an optimiser. GCC 12's choice of induction variables takes `i += 1u`, by which an `int` goes round, for a signed sum that does not, in the
+/// plain program as well (seed 8863 at -O1, right by Clang and by `-fwrapv`): it is left out.
+const OPTIMISED: &[&str] = &["-O1", "-fno-ivopts"];
+
 fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'static str]) -> Lane {
     let limits = Limits { fuel: fuel.then_some(FUEL), ..Limits::default() };
     Lane { name, options: Some(Options { polls, limits, ..Options::default() }), counts_edges: false, gpu: false, flags, sabotage: None }
@@ -43,7 +47,7 @@ fn rewritten(name: &'static str, polls: Polls, fuel: bool, flags: &'static [&'st
 pub fn rewritten_lanes() -> Vec<Lane> {
     vec![
         rewritten("count-down", Polls::CountDown, false, &["-O0"]),
-        rewritten("default", Polls::Amortised, false, &["-O1"]),
+        rewritten("default", Polls::Amortised, false, OPTIMISED),
         rewritten("default with fuel", Polls::Amortised, true, &["-O0"]),
         rewritten("each with fuel", Polls::Each, true, &["-O0"]),
         rewritten("each", Polls::Each, false, &["-O0"]),
@@ -58,7 +62,7 @@ pub fn rare_lanes() -> Vec<Lane> {
     vec![
         rewritten("default, sanitized", Polls::Amortised, false, CHECKED),
         rewritten("default with fuel, sanitized", Polls::Amortised, true, CHECKED),
-        rewritten("default, optimised", Polls::Amortised, false, &["-O3"]),
+        rewritten("default, optimised", Polls::Amortised, false, &["-O3", "-fno-ivopts"]),
     ]
 }
 

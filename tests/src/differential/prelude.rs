@@ -56,14 +56,16 @@ pub fn shared(prelude: &str) -> &str {
     prelude.find("static __device__ __attribute__((used)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
 }
 
-/// The prelude of a rewritten file for a GPU, where each look at the flag in a loop is reported to the test.
+/// The prelude of a rewritten file for a GPU, where each strong load of the flag is reported to the test: that is what a look is, in whatever
+/// function it stands.
 ///
 /// # Errors
-/// If the prelude has no function of that name any more.
+/// If the prelude has no such load any more.
 pub fn watched(prelude: &str) -> Result<String, String> {
     let mut text = shared(prelude).to_owned();
-    let asked = find_definition(&text, "__cuinstr_asked", 0).ok_or("the prelude has no function __cuinstr_asked any more")?;
-    text.insert_str(asked.open, " gpu_looked();");
+    let load = find_definition(&text, "__cuinstr_load", 0).ok_or("the prelude has no function __cuinstr_load any more")?;
+    let [word] = &load.parameters[..] else { return Err("__cuinstr_load takes more than a word's address".to_owned()) };
+    text.insert_str(load.open, &format!(" if ({word} == cuinstr_control_v1.flag) gpu_looked();"));
     Ok(text)
 }
 
