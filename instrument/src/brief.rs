@@ -129,7 +129,7 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
         index,
         rounds: asked.rounds,
         question: format!("__cuinstr_long({} || {never}{units} > __cuinstr_nest)", far.join(" || ")),
-        pays: format!("__cuinstr_pay(__cuinstr_left, {units});{}", asked.counts),
+        pays: format!("__cuinstr_deduct(__cuinstr_left, {units});{}", asked.counts),
         conditions: asked.conditions,
         steps: asked.steps,
     })

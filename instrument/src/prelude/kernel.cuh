@@ -1,12 +1,15 @@
 // The same with a fixed pace, for functions that the host or the compiler may run, too.
-__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
-  __cuinstr_burn(site);
+__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int weight, unsigned long long site) {
   if (__cuinstr_chunk > 1u && left > weight) {
     left -= weight;
   } else {
     left = __cuinstr_chunk;
     __cuinstr_look(site);
   }
+}
+__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_pay(left, weight, site);
 }
 #if __cuinstr_barriers
 // Counts a warp's threads that leave behind a barrier; those that released them have told why. Known to assembly by its name.
@@ -93,8 +96,9 @@ __cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int& pa
 __cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, __cuinstr_no_word, unsigned int weight, unsigned long long site) {
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) {
+    __cuinstr_burn(site);
     run += weight;
-    if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
+    if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_pay(left, weight, site);
   }
 #else
   (void)run, (void)left, (void)weight, (void)site;

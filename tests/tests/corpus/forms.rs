@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// What a loop should get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+pub(super) enum Wanted {
     /// No poll: it provably ends soon.
     LeftAlone,
     /// Strips of its own counter's trips.
@@ -39,9 +39,9 @@ impl Wanted {
 }
 
 /// What stands in front of the kernel, its body, and what the loop behind `@` gets.
-type Rule = (&'static str, &'static str, Wanted);
+pub(super) type Rule = (&'static str, &'static str, Wanted);
 
-fn check(rules: &[Rule]) {
+pub(super) fn check(rules: &[Rule]) {
     let mut wrong = String::new();
     for (front, text, wanted) in rules {
         let head = "__global__ void k(int *p, int n, unsigned m, size_t z, int s, float x, int *end, volatile int *v)";
@@ -69,18 +69,18 @@ fn check(rules: &[Rule]) {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-const STRIP: Wanted = Wanted::Strip;
-const CHUNK: Wanted = Wanted::Chunk;
+pub(super) const STRIP: Wanted = Wanted::Strip;
+pub(super) const CHUNK: Wanted = Wanted::Chunk;
 
-const fn no_strip(why: &'static str) -> Wanted {
+pub(super) const fn no_strip(why: &'static str) -> Wanted {
     Wanted::NoStrip(why)
 }
 
-const fn foldable(why: &'static str) -> Wanted {
+pub(super) const fn foldable(why: &'static str) -> Wanted {
     Wanted::Foldable(why)
 }
 
-const fn counts_down(why: &'static str) -> Wanted {
+pub(super) const fn counts_down(why: &'static str) -> Wanted {
     Wanted::CountDown(why)
 }
 
