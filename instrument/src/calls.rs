@@ -1,11 +1,13 @@
 //! Who calls whom among a file's device functions, by name, and which functions can so reach themselves.
 //!
-//! Names are all that tokens offer: overloads count as one another's callees where the numbers of arguments allow it. A function too many
-//! costs a poll at its entry; one too few could hang.
+//! Names are most of what tokens offer: overloads count as one another's callees where the numbers of arguments, and what can be told of their types,
+//! allow it. A function too many costs a poll at its entry; one too few could hang.
 
+use crate::class;
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
+use crate::overload::{Class, Parameters, Vectors};
 use crate::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +42,14 @@ impl CallGraph {
             })
         };
         let call_operators: Vec<usize> = (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect();
-        let takes: Vec<Arity> = functions.iter().map(|function| parameters(source, fragment, function)).collect();
+        let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
+        let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
+        let vectors = Vectors::new(source, fragment, macros);
+        let typed = functions
+            .iter()
+            .zip(&lists)
+            .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
+        let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let callees = functions
             .iter()
@@ -62,13 +71,23 @@ impl CallGraph {
                         callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
+                    let mut arguments: Vec<Class> = Vec::new();
                     let gives = match fragment.kind(at + 1) {
-                        Some(Kind::Punct(b'(')) => fragment.mate(at + 1).map_or((0, usize::MAX), |close| arity(fragment, at + 1, close)),
+                        Some(Kind::Punct(b'(')) => fragment.mate(at + 1).map_or((0, usize::MAX), |close| {
+                            arguments = typed[index].classify(source, fragment, macros, at + 1, close);
+                            arity(fragment, at + 1, close)
+                        }),
                         // Explicit template arguments; or a name alone, a function that is passed on.
                         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
                         _ => continue,
                     };
-                    let fits = |callee: &&usize| gives.0 <= takes[**callee].1 && gives.1 >= takes[**callee].0;
+                    let of_class = class::of_call(source, fragment, macros, function.head, at);
+                    let fits = |callee: &&usize| {
+                        gives.0 <= takes[**callee].1
+                            && gives.1 >= takes[**callee].0
+                            && typed[**callee].take(&arguments)
+                            && of_class.is_none_or(|of| class::holds(source, fragment, of, functions[**callee]))
+                    };
                     callees.extend(candidates.iter().filter(fits).map(|callee| Call { callee: *callee, at }));
                 }
                 callees.into_iter().collect()
@@ -209,10 +228,14 @@ fn arity(fragment: &Fragment, open: usize, close: usize) -> Arity {
     (fewest, most)
 }
 
-fn parameters(source: &[u8], fragment: &Fragment, function: &Function) -> Arity {
-    let Some(name) = function.name else { return (0, usize::MAX) };
-    let Some(open) = (name..function.open).find(|at| fragment.is(*at, b'(')) else { return (0, usize::MAX) };
-    let Some(close) = fragment.mate(open) else { return (0, usize::MAX) };
+/// The parentheses of a function's parameters.
+fn list(fragment: &Fragment, function: &Function) -> Option<(usize, usize)> {
+    let open = (function.name?..function.open).find(|at| fragment.is(*at, b'('))?;
+    Some((open, fragment.mate(open)?))
+}
+
+fn parameters(source: &[u8], fragment: &Fragment, list: Option<(usize, usize)>) -> Arity {
+    let Some((open, close)) = list else { return (0, usize::MAX) };
     let (fewest, most) = arity(fragment, open, close);
     let is_void = close == open + 2 && fragment.text(source, open + 1) == b"void";
     let defaults = (open..close).any(|at| fragment.kind(at) == Some(Kind::Assign));

@@ -4,6 +4,7 @@
 //! before it. A poll in each would be unrolled and inlined by the thousand.
 
 use crate::calls::Call;
+use crate::class::{MOST_HEAD, is_class, opener};
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
@@ -12,9 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most tokens of a member's declaration that are looked at.
 const MOST_DECLARATION: usize = 64;
-
-/// Most tokens in front of a brace that are looked at.
-const MOST_HEAD: usize = 128;
 
 /// What is known of a function on a cycle of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,30 +126,6 @@ fn is_member(source: &[u8], fragment: &Fragment, name: &[u8]) -> bool {
         found = true;
     }
     found
-}
-
-/// The brace that a token stands in.
-fn opener(fragment: &Fragment, at: usize) -> Option<usize> {
-    let mut token = at;
-    while let Some(before) = token.checked_sub(1) {
-        match fragment.kind(before) {
-            Some(Kind::Punct(b'}' | b')' | b']')) => token = fragment.mate(before).filter(|open| *open < before)?,
-            Some(Kind::Punct(b'{')) => return Some(before),
-            Some(Kind::Punct(b'(' | b'[')) => return None,
-            _ => token = before,
-        }
-    }
-    None
-}
-
-/// Whether a brace opens a class: `struct name : bases {`.
-fn is_class(source: &[u8], fragment: &Fragment, open: usize) -> bool {
-    let head = || (0..open).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
-    head().any(|at| matches!(fragment.text(source, at), b"struct" | b"class" | b"union"))
-        && !head().any(|at| {
-            matches!(fragment.kind(at), Some(Kind::Punct(b'(') | Kind::Assign))
-                || matches!(fragment.text(source, at), b"enum" | b"namespace")
-        })
 }
 
 /// Whether a brace opens, or stands in, a function's body.

@@ -8,13 +8,16 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod apply;
 mod asm;
 mod bound;
+mod brief;
 #[cfg(feature = "build")]
 pub mod build;
 mod calls;
 mod census;
+mod class;
 mod cost;
 mod declaration;
 mod descent;
@@ -32,6 +35,7 @@ pub mod launcher;
 mod macros;
 mod nest;
 pub mod options;
+mod overload;
 mod place;
 mod plan;
 mod poll;
@@ -40,6 +44,7 @@ pub mod prelude;
 #[cfg(feature = "project")]
 pub mod project;
 mod read_only;
+mod release;
 pub mod render;
 mod rewrite;
 mod run_time;

@@ -20,7 +20,7 @@ use crate::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::statement::{self, Body, Loop, LoopKind};
 use crate::token::{Kind, Lexed};
 use crate::tree::Grammar;
-use crate::{asm, census, exit, form, hardware, jump, poll};
+use crate::{asm, brief, census, exit, form, hardware, jump, poll, release};
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,6 +259,9 @@ impl Planner<'_> {
             .collect();
         let decisions = form::of_loops(self.input.options, &context, &homes);
         let function = owners[0].function.map(|index| known.functions[index]);
+        let brief = brief::nests(&homes, &decisions);
+        let is_kernel = function.is_some_and(|function| function.spaces.global);
+        let release = if is_kernel { release::of_kernel(&homes[0], &known.functions) } else { release::Release::default() };
         let exit = function.and_then(|function| exit::place(&context, self.input.options, function, body));
         if fragment.of_macro.is_none() {
             self.compare(known, &owners, body, range);
@@ -272,6 +275,7 @@ impl Planner<'_> {
             let mut activation = Activation { allowance: &mut allowance[scope], turns: &mut turns[scope] };
             self.repeat(known, &owners[scope], body, loop_, decision, &mut activation);
         }
+        brief::twice(self.input.source, fragment, body, &brief, &mut self.plan.edits, first_edit);
         for lost in census::lost(fragment, body, range) {
             let owner = &owners[innermost_scope(fragment, body, lost)];
             self.plan.summary.loops += 1;
@@ -297,10 +301,18 @@ impl Planner<'_> {
             }
             let first = fragment.tokens[barrier.token].start as usize;
             let last = fragment.tokens[barrier.token + 3].end as usize;
-            let site = self.site(SiteKind::Barrier, first, owner, Form::Flag, None);
-            self.insert(first, false, "{ ".to_owned());
-            let here = barrier.scope == 0 && owner.function.is_some_and(|index| known.functions[index].spaces.global);
-            self.insert(last, true, format!(" {}; }}", owner.spelling.barrier(site, here)));
+            let behind = release.behind(body, barrier.token);
+            let why = behind.is_none() && release.unchecked.contains(&barrier.token);
+            let form = if why { Form::None } else { Form::Flag };
+            let site = self.site(SiteKind::Barrier, first, owner, form, why.then(|| release::WHY.to_owned()));
+            let check = owner.spelling.barrier(site, barrier.scope == 0 && is_kernel);
+            if let Some(loop_end) = behind {
+                self.insert(fragment.tokens[loop_end].end as usize, true, format!(" {check};"));
+            }
+            if !release.unchecked.contains(&barrier.token) {
+                self.insert(first, false, "{ ".to_owned());
+                self.insert(last, true, format!(" {check}; }}"));
+            }
         }
         for found in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];

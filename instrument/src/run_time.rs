@@ -87,18 +87,31 @@ impl Home<'_> {
 
     fn any_of_run_time(&self, range: Range<usize>, loop_: Option<&Loop>, depth: usize) -> bool {
         let (fragment, source) = (self.context.fragment, self.context.source);
-        range.into_iter().any(|at| match fragment.tokens[at].kind {
-            Kind::Punct(b'[') | Kind::Arrow => true,
-            Kind::Ident => {
-                let name = fragment.text(source, at);
-                let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
-                !is_member
-                    && (matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
-                        || (fragment.is(at + 1, b'(') && !read_only::is_by_value(self.context, at))
-                        || (depth > 0 && self.is_variable_of_run_time(name, loop_, depth - 1)))
+        let mut at = range.start;
+        while at < range.end {
+            let is_known = match fragment.tokens[at].kind {
+                Kind::Punct(b'[') | Kind::Arrow => false,
+                // What a type takes up is known, whatever the type is.
+                Kind::Keyword if matches!(fragment.text(source, at), b"sizeof" | b"alignof" | b"decltype") && fragment.is(at + 1, b'(') => {
+                    at = fragment.mate(at + 1).unwrap_or(at);
+                    true
+                }
+                Kind::Ident => {
+                    let name = fragment.text(source, at);
+                    let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
+                    is_member
+                        || (!matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
+                            && (!fragment.is(at + 1, b'(') || read_only::is_by_value(self.context, at))
+                            && (depth == 0 || !self.is_variable_of_run_time(name, loop_, depth - 1)))
+                }
+                _ => true,
+            };
+            if !is_known {
+                return true;
             }
-            _ => false,
-        })
+            at += 1;
+        }
+        false
     }
 
     /// Whether the function has a variable of that name whose value comes from its caller, from memory or from a loop.
@@ -125,7 +138,9 @@ impl Home<'_> {
             if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
                 continue;
             }
-            if is_declared(source, fragment, at) {
+            // `const Type *name` declares the name; the type is none of the function's variables.
+            let is_type = matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Punct(b'*' | b'&')));
+            if is_declared(source, fragment, at) && !is_type {
                 declared = declared.or(Some(at));
             } else if matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
                 return declared.is_some();

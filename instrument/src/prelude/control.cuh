@@ -212,6 +212,23 @@ __cuinstr_device void __cuinstr_forget_left() {
 __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
   return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
 }
+// Threads that stopped at a site, in all and in the site's slot, or the next one that is free.
+__cuinstr_device void __cuinstr_count(__cuinstr_stop_record* record, unsigned long long site, unsigned long long threads) {
+  atomicAdd(&record->threads, threads);
+  unsigned int slot = (unsigned int)(site >> 1) % 64u;
+  __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
+    if (probes == 64u) {
+      atomicAdd(&record->unlisted, threads);
+      return;
+    }
+    const unsigned long long there = atomicCAS(&record->sites[slot].site, 0ull, site);
+    if (there == 0ull || there == site) {
+      atomicAdd(&record->sites[slot].threads, threads);
+      return;
+    }
+    slot = (slot + 1u) % 64u;
+  }
+}
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
 // the record is out: device memory can't be read afterwards.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
@@ -260,20 +277,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
       __threadfence();
       *(volatile unsigned int*)&record->published = launch;
     }
-    atomicAdd(&record->threads, threads);
-    unsigned int slot = (unsigned int)(site >> 1) % 64u;
-    __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
-      if (probes == 64u) {
-        atomicAdd(&record->unlisted, threads);
-        break;
-      }
-      const unsigned long long there = atomicCAS(&record->sites[slot].site, 0ull, site);
-      if (there == 0ull || there == site) {
-        atomicAdd(&record->sites[slot].threads, threads);
-        break;
-      }
-      slot = (slot + 1u) % 64u;
-    }
+    __cuinstr_count(record, site, threads);
   }
   // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
   if (__cuinstr_load(control->flag) != launch) {

@@ -11,22 +11,27 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   __cuinstr_burn(site);
   __cuinstr_pay(left, weight, site);
 }
+#if __cuinstr_barriers
+// Counts a warp's threads that leave behind a barrier; those that released them have told why. Known to assembly by its name.
+extern "C" {
+inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(unsigned long long site) {
+  const unsigned int warp = __activemask();
+  unsigned int lanes_below;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
+  if ((warp & lanes_below) == 0u) __cuinstr_count(__cuinstr_record(), site, (unsigned long long)__popc(warp));
+}
+}
+#endif
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
-// so in shared memory before they left, which is asked at a fraction of the flag's price, and have told why: this thread's warp is only counted,
-// at its site's first slot. All in one piece of assembly, since compilers unroll no loop that they see another way out of. `mark` is read by one
+// so in shared memory before they left, which is asked at a fraction of the flag's price. All in one piece of assembly, since compilers unroll no loop
+// that they see another way out of; with a call, behind which nothing lives, since ptxas moves blocks with one out of the way: where the counting stood
+// between, each of an unrolled loop's barriers was followed by 40 instructions that short kernels had to fetch. `mark` is read by one
 // load of 32 bits, since what a multiprocessor hands out of shared memory is what its warps wait for; what it is compared with is in the
 // instruction. So a barrier takes one register for a moment, and nothing lives through the loops around it.
 #define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                    \
-  asm volatile("{\n\t.reg .pred stays, other;\n\t.reg .b32 mark, warp, below;\n\t.reg .b64 record, slot, found, threads;\n\t"                    \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t"                         \
                "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                   \
-               "activemask.b32 warp;\n\tmov.u32 below, %%lanemask_lt;\n\tand.b32 below, below, warp;\n\tsetp.ne.u32 other, below, 0;\n\t"            \
-               "@other exit;\n\tpopc.b32 warp, warp;\n\tcvt.u64.u32 threads, warp;\n\t"                                                            \
-               "ld.global.b64 record, [cuinstr_control_v1+64];\n\tsetp.ne.b64 other, record, 0;\n\t@other bra given;\n\t"                          \
-               "mov.b64 record, cuinstr_control_v1;\n\tcvta.global.u64 record, record;\n\tadd.u64 record, record, 72;\n"                           \
-               "given:\n\tred.add.u64 [record+80], threads;\n\tshr.u64 slot, %0, 1;\n\tand.b64 slot, slot, 63;\n\tshl.b64 slot, slot, 4;\n\t"        \
-               "add.u64 slot, slot, record;\n\tatom.cas.b64 found, [slot+96], 0, %0;\n\tsetp.eq.b64 other, found, 0;\n\t@other bra listed;\n\t"      \
-               "setp.eq.b64 other, found, %0;\n\t@other bra listed;\n\tred.add.u64 [record+88], threads;\n\texit;\n"                               \
-               "listed:\n\tred.add.u64 [slot+104], threads;\n\texit;\n"                                                                           \
+               "st.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                                           \
                "passed:\n\t}"                                                                                                                    \
                :                                                                                                                               \
                : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                 \
@@ -37,9 +42,9 @@ __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 #if __cuinstr_barriers
   if ((site & 1ull) == 0ull) {
     __cuinstr_leave_if_left(
-        "mov.u64 found, %%gridid;\n\tmov.b64 {below, warp}, found;\n\tmad.lo.u32 below, warp, 0x85ebca6b, below;\n\t"
-        "ld.global.b32 warp, [cuinstr_control_v1+8];\n\tmad.lo.u32 below, warp, 0x9e3779b1, below;\n\tld.volatile.shared.b64 found, [%1];\n\t"
-        "mov.b64 slot, {below, mark};\n\tsetp.ne.b64 stays, slot, found;\n\t@stays bra passed;\n\t",
+        "mov.u64 found, %%gridid;\n\tmov.b64 {below, launch}, found;\n\tmad.lo.u32 below, launch, 0x85ebca6b, below;\n\t"
+        "ld.global.b32 launch, [cuinstr_control_v1+8];\n\tmad.lo.u32 below, launch, 0x9e3779b1, below;\n\tld.volatile.shared.b64 found, [%1];\n\t"
+        "mov.b64 tag, {below, mark};\n\tsetp.ne.b64 stays, tag, found;\n\t@stays bra passed;\n\t",
         site, __cuinstr_left_address(), __cuinstr_left_mark);
   }
 #else

@@ -274,6 +274,63 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
+template <bool>
+struct __cuinstr_unsigned {
+  typedef unsigned int type;
+};
+template <>
+struct __cuinstr_unsigned<false> {
+  typedef unsigned long long type;
+};
+// A nest that stands there twice, in strips and as the user's own, which runs where it is brief: each counter goes up by a constant from one value
+// to another, both of which lie near zero as the counter's type and the bound's compare them, so that nothing wraps and its rounds are few; and all
+// of its units are no more than a nest runs for nothing. The allowance is no part of the question, so that threads which run the same are
+// known to. Each value is compared where it is asked for, and nothing else is asked there, since without optimisation no proof could follow several
+// in one. In debug builds, where it could follow none, nothing is brief.
+#define __cuinstr_near 512u
+#ifdef __CUDACC_DEBUG__
+#define __cuinstr_long(...) true
+#else
+#define __cuinstr_long(...) __VA_ARGS__
+#endif
+template <bool __cuinstr_plain>
+struct __cuinstr_span {
+  template <class __cuinstr_i, class __cuinstr_v, class __cuinstr_o>
+  static __device__ __forceinline__ unsigned int place(const __cuinstr_v&, const __cuinstr_o&) { return ~0u; }
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+  static __device__ __forceinline__ unsigned int rounds(const __cuinstr_s&, const __cuinstr_n&, unsigned int) { return 0u; }
+};
+template <>
+struct __cuinstr_span<true> {
+  // How far beyond the lowest value that is near zero it lies in the type in which the two are compared.
+  template <class __cuinstr_i, class __cuinstr_v, class __cuinstr_o>
+  static __device__ __forceinline__ typename __cuinstr_unsigned<sizeof(__cuinstr_v() + __cuinstr_o()) <= 4>::type place(__cuinstr_v value, __cuinstr_o) {
+    typedef decltype(__cuinstr_v() + __cuinstr_o()) common;
+    typedef typename __cuinstr_unsigned<sizeof(common) <= 4>::type own;
+    return (own)(common)value + (~(common)0 < (common)1 ? __cuinstr_near / 2u : 0u);
+  }
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+  static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, unsigned int amount) {
+    const int first = (int)(__cuinstr_i)start, last = (int)bound;
+    return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
+  }
+};
+template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device auto __cuinstr_starts(const __cuinstr_s& start, const __cuinstr_n& bound)
+    -> decltype(__cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>((__cuinstr_i)start, bound)) {
+  return __cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>((__cuinstr_i)start, bound);
+}
+template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device auto __cuinstr_ends(const __cuinstr_s& start, const __cuinstr_n& bound)
+    -> decltype(__cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start)) {
+  return __cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start);
+}
+template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const __cuinstr_n& bound, unsigned int amount) {
+  return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, amount);
+}
+// Pays for all of such a nest.
+__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
 // not fold the power.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }
@@ -286,14 +343,6 @@ __cuinstr_device unsigned int __cuinstr_share(unsigned int trips, unsigned int t
   asm volatile("bfind.u32 %0, %1;" : "=r"(power) : "r"(threads));
   return (trips >> (power & 31u)) + 1u;
 }
-template <bool>
-struct __cuinstr_unsigned {
-  typedef unsigned int type;
-};
-template <>
-struct __cuinstr_unsigned<false> {
-  typedef unsigned long long type;
-};
 // What a strip's length is anyway, said again where the optimiser can't mix it with the rest: what it makes of minima, and a division, no
 // proof could follow.
 __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {

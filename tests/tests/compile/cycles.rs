@@ -78,6 +78,46 @@ const CYCLES: &[(&str, &str, bool)] = &[
         "(FN(n, p), n)",
         true,
     ),
+    // Overloads: a number is no vector; but what a file declares itself may be made of one, and other statements may mean other things by a name.
+    (
+        "D int FN(int a, int b) { return a + b; } D int2 FN(int2 v, int2 w) { return make_int2(FN(v.x, w.x), FN(v.y, w.y)); }\n\
+         D int3 FN(const int3 &v, int b) { return make_int3(FN(v.x, b), FN(v.y, b), FN(v.z, b)); }",
+        "FN(FN(make_int3(n, n, n), n).x, FN(make_int2(n, n), make_int2(n, 1)).x)",
+        false,
+    ),
+    (
+        "struct float1# { int x; D float1#(int n) : x(n) {} }; D int FN(float1# v, int b) { return b > 0 ? FN(v.x, b - 1) + FN(v.x, b - 2) : v.x; }",
+        "FN(n, n)",
+        true,
+    ),
+    (
+        "namespace own# { struct short3 { int x; D short3(int n) : x(n) {} }; D int FN(short3 v, int b) { return b > 0 ? FN(v.x, b - 1) + FN(v.x, b - 2) : v.x; } }",
+        "own#::FN(n, n)",
+        true,
+    ),
+    (
+        "D int FN(int a, char2 b) { return a + b.x; } D int FN(char2 v, char2 b) { int n = v.x; { char2 v = b; if (n) return FN(v, b) + FN(v, v); } return n; }",
+        "FN(make_char2(n, n), make_char2(n, n))",
+        true,
+    ),
+    // An object of a nested class; of the class itself by another name; and of a nested one whose functions may be the class's.
+    (
+        "template <class T, int N = 3> class Outer# { template <int M> struct Inner# { int n; D Inner#(int n) : n(n) {} D int FN(int m) { return n * m; } };\n\
+         typedef Inner#<N> Made#; public: D int FN(int m) { return Made#(m).FN(m + 1); } };",
+        "Outer#<int>().FN(n)",
+        false,
+    ),
+    (
+        "struct Self# { int n; typedef Self# Made#; D Self#(int n) : n(n) {} D int FN(int m) { return m > 0 ? Made#(n).FN(m - 1) + Made#(m).FN(m - 2) : n; } };",
+        "Self#(n).FN(n)",
+        true,
+    ),
+    (
+        "struct Base#; struct Base# { int n; D Base#(int n) : n(n) {} D int FN(int m) { struct Inner# : Base# { D Inner#(int n) : Base#(n) {} }; typedef Inner# Made#;\n\
+         return m > 0 ? Made#(n).FN(m - 1) + Made#(m).FN(m - 2) : n; } };",
+        "Base#(n).FN(n)",
+        true,
+    ),
 ];
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
@@ -103,7 +143,7 @@ fn each(tools: &Tools) -> Result<(), String> {
     let mut wrong = Vec::new();
     for (index, (declared, _, polled)) in CYCLES.iter().enumerate() {
         let name = format!("cycle{index}");
-        if !sites().any(|site| site.function == name) {
+        if *polled && !sites().any(|site| site.function == name) {
             return Err(format!("no function of this calls its own name: {declared}"));
         }
         if left.contains(&name.as_str()) != *polled {

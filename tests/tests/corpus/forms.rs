@@ -254,6 +254,17 @@ const MAY_BE_KNOWN: &[Rule] = &[
     ("constexpr int N = 8;", "\n#pragma unroll\n@for (int i = 0; i < N; ++i) p[i] = 0;", foldable("the pragma stays the loop's own")),
     ("constexpr int N = 8;", "UNROLL @for (int i = 0; i < N; ++i) p[i] = 0;", foldable("whatever the macro says")),
     ("", "int i = 0; @while (i < 40) { p[i * s] = 0; i += 3; }", foldable("a start, a bound and a step that are numbers")),
+    (
+        "typedef long word;",
+        "const word *q = (word *)p; const int N = 256 / sizeof(word); @for (int i = 0; i < N; ++i) p[i] = q[i];",
+        foldable("what a type takes up is known"),
+    ),
+    (
+        "typedef long word;",
+        "const word *q = (word *)p; const word N = (word)8; @for (int i = 0; i < N; ++i) p[i] = q[i];",
+        foldable("a type is no parameter"),
+    ),
+    ("typedef long word;", "const word N = s * sizeof(word); @for (int i = 0; i < N; ++i) p[i] = 0;", STRIP),
 ];
 
 /// Strips would be sound, but nobody proves it yet.

@@ -1,0 +1,200 @@
+//! Nests of strips that are brief where they run: `for (dy = -r; dy <= r; ++dy) for (dx = -r; dx <= r; ++dx)` with an `r` of three.
+//!
+//! How long a strip is depends on the thread's allowance, so a counter in strips is no more the same for a warp's threads, as compilers know a
+//! counter between a kernel's parameters to be, and what follows from it lives in registers of each thread. In a nest whose inner strips are
+//! short that is what all its time goes to. So its text stands there twice: `if (it is not brief) { in strips } else` the user's own.
+//!
+//! Where the user's own runs, all starts and bounds lie near zero, so that its trips are few whatever the counters' types, by rules that a proof
+//! follows as well; all of its units are paid for before it begins; and there are no more than a nest may run for nothing. Both follow from
+//! values that the nest keeps, asked of in front of it, so the user's own text is left as it is. The second text is the one in strips: what
+//! runs hot mostly keeps its lines.
+
+use crate::apply::Edit;
+use crate::form::{Decision, Shape};
+use crate::fragment::Fragment;
+use crate::induction::{self, Relation, Step};
+use crate::invariant::Home;
+use crate::statement::{Body, Loop, LoopKind};
+use crate::token::Kind;
+use crate::unroll::Unroll;
+use crate::{bound, strip};
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+/// Most tokens of a nest that is written twice.
+const MOST_TOKENS: usize = 256;
+
+/// Most loops inside a nest's outer one that are no constants' own: the units of all must fit in 32 bits.
+const MOST_INNER: usize = 3;
+
+/// Words that mean something else in a second place, or can't be there twice.
+const ONCE: &[&[u8]] =
+    &[b"static", b"extern", b"typedef", b"using", b"static_assert", b"assert", b"__shared__", b"__LINE__", b"__COUNTER__", b"__asm__"];
+
+/// A nest that is to be written twice.
+#[derive(Debug)]
+pub(crate) struct Brief {
+    /// Its outer loop.
+    index: usize,
+    /// Whether it is not brief, as text.
+    question: String,
+    /// The units that it runs, as text.
+    units: String,
+}
+
+/// Finds them among a body's loops.
+pub(crate) fn nests(homes: &[Home], decisions: &[Decision]) -> Vec<Brief> {
+    let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
+    let loops = body.loops.iter().enumerate();
+    loops.filter_map(|(index, loop_)| of_loop(&homes[loop_.scope], decisions, index)).collect()
+}
+
+/// Writes them twice: the edits of their loops, from the one at `first` on, go into the second text.
+pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Brief], edits: &mut Vec<Edit>, first: usize) {
+    for Brief { index, question, units } in nests {
+        let loop_ = &body.loops[*index];
+        let Some(end) = loop_.end else { continue };
+        let (from, to) = (fragment.tokens[loop_.keyword].start as usize, fragment.tokens[end].end as usize);
+        let inside: Vec<Edit> = edits.extract_if(first.., |edit| from < edit.at && edit.at < to).collect();
+        // A function that is left alone by the configuration has none.
+        if inside.is_empty() {
+            continue;
+        }
+        let strips = rewritten(source, fragment, loop_.keyword..=end, inside);
+        let text = format!("{{ if ({question}) {{ {strips} }} else {{ __cuinstr_pay(__cuinstr_left, {units}); ");
+        edits.push(Edit { at: from, closes: false, text });
+        edits.push(Edit { at: to, closes: true, text: " } }".to_owned() });
+    }
+}
+
+/// The nest of a loop, if it is to be written twice.
+fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
+    let (body, context) = (home.body, home.context);
+    let loop_ = &body.loops[index];
+    let end = loop_.end?;
+    let is_short = end - loop_.keyword <= MOST_TOKENS && context.fragment.of_macro.is_none();
+    if !is_short || !(loop_.keyword..=end).all(|at| may_stand_twice(home, at)) {
+        return None;
+    }
+    let span = loop_.keyword..=end;
+    let holds = |token: usize| span.contains(&token);
+    let others = body.scopes.iter().skip(1).map(|scope| scope.open).chain(body.macro_uses.iter().map(|use_| use_.name));
+    let others = others.chain(body.lost.iter().copied()).chain(body.labels.iter().chain(&body.barriers).map(|simple| simple.token));
+    let bytes = context.fragment.tokens[loop_.keyword].start as usize..context.fragment.tokens[end].end as usize;
+    let has_directive = context.lexed.directives.iter().any(|directive| bytes.contains(&directive.span.start));
+    if has_directive || others.into_iter().any(holds) || body.prefixes.iter().any(|(from, _)| holds(*from)) {
+        return None;
+    }
+    let inner: Vec<usize> = (index + 1..body.loops.len())
+        .take_while(|at| holds(body.loops[*at].keyword))
+        .filter(|at| decisions[*at].cost.left_alone.is_none())
+        .collect();
+    if inner.is_empty() || inner.len() > MOST_INNER || inner.iter().any(|at| body.loops[*at].outer != Some(index)) {
+        return None;
+    }
+    let counters: Vec<&[u8]> = std::iter::once(&index)
+        .chain(&inner)
+        .map(|at| induction::read(context, &body.loops[*at]).map(|induction| induction.counter))
+        .collect::<Option<_>>()?;
+    let mut asked = Asked::default();
+    let outer = asked.add(home, loop_, &decisions[index], loop_, &counters)?;
+    let mut units = format!("{}u", outer.weight);
+    for at in inner {
+        let Trips { text, weight } = asked.add(home, &body.loops[at], &decisions[at], loop_, &counters)?;
+        let _ = write!(units, " + {text} * {weight}u");
+    }
+    let types: Vec<String> = asked.variables.iter().map(|name| format!("decltype({name})")).collect();
+    let values = format!("__cuinstr_values<{}>::all", types.join(", "));
+    let far: Vec<String> = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near")).collect();
+    let units = format!("{} * ({units})", outer.text);
+    let question = format!("__cuinstr_long({} || {units} > __cuinstr_nest)", far.join(" || "));
+    Some(Brief { index, question, units })
+}
+
+/// How often a loop runs, as text, and what each time weighs.
+struct Trips {
+    text: String,
+    weight: u32,
+}
+
+/// What is asked of the starts and bounds of a nest.
+#[derive(Default)]
+struct Asked {
+    /// Where they lie, as text: which function tells it, and of what.
+    ends: Vec<(&'static str, String)>,
+    /// Variables whose types the compiler has to look at.
+    variables: Vec<String>,
+}
+
+impl Asked {
+    /// Adds a loop of the nest: a strip that goes up by a constant from one value to another, which the whole nest keeps.
+    fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<Trips> {
+        let context = home.context;
+        let (fragment, source) = (context.fragment, context.source);
+        let Shape::Strip(strip, Unroll::Unasked) = &decision.shape else { return None };
+        let induction = induction::read(context, loop_).filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty())?;
+        let amount = match &induction.step {
+            Step::Up => 1,
+            Step::Plus(amount) => bound::literal(context, amount)?.value,
+            _ => return None,
+        };
+        let goes_up = (1..=strip::MOST_STEP).contains(&amount) && matches!(induction.relation, Relation::Below | Relation::AtMost);
+        if !goes_up || !bound::is_wide_integer(context, &induction.type_) {
+            return None;
+        }
+        let mut texts = Vec::with_capacity(2);
+        for range in [&induction.start, &induction.bound] {
+            // Asked in front of the nest, where no counter has its value, and nothing may divide by zero that would not have run.
+            let may_stand_ahead = |at: usize| {
+                !counters.contains(&fragment.text(source, at)) && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'')))
+            };
+            let value = home.invariant(range, outermost).filter(|_| range.clone().all(may_stand_ahead))?;
+            if !value.constants.is_empty() || value.text.contains('\'') {
+                return None;
+            }
+            self.variables.extend(value.variables.into_iter().filter(|name| !self.variables.contains(name)).collect::<Vec<_>>());
+            texts.push(value.text);
+        }
+        let words: Vec<&str> =
+            induction.type_.clone().map(|at| std::str::from_utf8(fragment.text(source, at))).collect::<Result<_, _>>().ok()?;
+        let (type_, start, bound) = (words.join(" "), &texts[0], &texts[1]);
+        self.ends.extend(["starts", "ends"].map(|end| (end, format!("{type_}>(({start}), ({bound}))"))));
+        let weight = decision.weight.strip_suffix('u')?.parse().ok()?;
+        Some(Trips { text: format!("__cuinstr_rounds<{type_}>(({start}), ({bound}), {amount}u)"), weight })
+    }
+}
+
+/// Whether a token means the same in a second place.
+fn may_stand_twice(home: &Home, at: usize) -> bool {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    let text = fragment.text(source, at);
+    match fragment.tokens[at].kind {
+        // No insertion has quotes.
+        Kind::Str | Kind::Char | Kind::Directive(_) | Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd | Kind::Pragma => false,
+        Kind::Goto | Kind::Switch | Kind::Case | Kind::Default | Kind::Try | Kind::Catch | Kind::Class | Kind::Asm | Kind::Operator => {
+            false
+        }
+        Kind::Ident if text.starts_with(b"__sync") => false,
+        _ => !ONCE.contains(&text) && !text.contains(&b'\'') && !text.contains(&b'\\'),
+    }
+}
+
+/// The text of tokens with the edits among them, on one line and without comments.
+fn rewritten(source: &[u8], fragment: &Fragment, tokens: RangeInclusive<usize>, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| (edit.at, !edit.closes));
+    let mut edits = edits.into_iter().peekable();
+    let mut text = String::new();
+    let mut end = None;
+    for at in tokens {
+        let token = fragment.tokens[at].range();
+        while let Some(edit) = edits.next_if(|edit| edit.at <= token.start) {
+            text.push_str(&edit.text);
+        }
+        if end.is_some_and(|end| end < token.start) {
+            text.push(' ');
+        }
+        text.push_str(&String::from_utf8_lossy(&source[token.clone()]));
+        end = Some(token.end);
+    }
+    text
+}
