@@ -148,8 +148,11 @@ __cuinstr_device void __cuinstr_begin() {
 #endif
 }
 // When the launch begins: one thread of the grid's first blocks can tell, and one of the grid where blocks are short. Should others run
-// before them, the first to look at the clock will have told.
+// before them, the first to look at the clock will have told. All other blocks pass by one branch, which nothing is read ahead of: compilers would
+// else ask each thread's index and the timeout where every block begins, and wait for them.
 __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
+  if (blockIdx.x != 0u) return;
+  asm volatile("");
   if ((threadIdx.x | threadIdx.y | threadIdx.z | others) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
@@ -201,13 +204,13 @@ __cuinstr_device void __cuinstr_entry(unsigned long long site) {
   // Read first and looked at last: what else there is to read is then waited for at the same time.
   const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
   __cuinstr_begin();
-  __cuinstr_begin_clock(blockIdx.x);
+  __cuinstr_begin_clock(0u);
   if (__cuinstr_any(flag == cuinstr_control_v1.launch)) __cuinstr_end_thread(site & ~1ull, 1u);
 }
 // The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
 __cuinstr_device void __cuinstr_short_entry() {
   __cuinstr_begin();
-  __cuinstr_begin_clock(blockIdx.x | blockIdx.y | blockIdx.z);
+  __cuinstr_begin_clock(blockIdx.y | blockIdx.z);
 }
 // Asks on every way out of the kernel from where it is declared.
 struct __cuinstr_exit {
