@@ -1,4 +1,5 @@
-//! How fast the proof is: reads PTX files, repeats them to each of a few sizes under other names, and prints a table. On one core.
+//! How fast the proof is, and how much memory it takes: reads PTX files, repeats them to each of a few sizes under other names, and prints a
+//! table; then the same for single kernels of 100,000 blocks in shapes that are bad for a proof. On one core.
 //!
 //! `cargo run --release -p cuinstr --example bench_verify -- FILE.ptx...`
 
@@ -15,6 +16,50 @@ fn on_core() -> Option<Duration> {
     words.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// The most memory that this process held since the last call, in MB, where the system says so.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
+    // Linux: begins the peak anew.
+    std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    Some(peak / 1000)
+}
+
+/// Seconds on the core that the proof of a text takes, the best of so many tries, how many loops there are, and the peak of memory.
+fn measure(text: &str, tries: usize) -> (f64, usize, String) {
+    let (mut best, mut loops) = (Duration::MAX, 0);
+    peak_memory();
+    for _ in 0..tries {
+        let start = (Instant::now(), on_core());
+        loops = verify_ptx(text).loops.len();
+        let spent = start.0.elapsed();
+        best = best.min(on_core().zip(start.1).map_or(spent, |(now, before)| now.saturating_sub(before)));
+    }
+    (best.as_secs_f64(), loops, peak_memory().map_or_else(|| "?".to_owned(), |peak| peak.to_string()))
+}
+
+/// Blocks of a large kernel.
+const BLOCKS: usize = 100_000;
+
+/// Writes the block of that number.
+type Shape = fn(&mut String, usize);
+
+/// Shapes that are bad for a proof which looks at each block more than a few times.
+const SHAPES: [(&str, Shape); 4] = [
+    ("a chain", |text, at| {
+        let _ = write!(text, "$B{at}:\n\t@%p1 bra $B{};\n", at + 1);
+    }),
+    ("one large loop", |text, at| {
+        let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, %r2;\n\t@%p1 bra $B0;\n");
+    }),
+    ("loops within loops", |text, at| {
+        let _ = write!(text, "$B{at}:\n\tsetp.ne.s32 %p1, %r1, {at};\n\t@%p1 bra $B{};\n", at / 2);
+    }),
+    ("many small loops", |text, at| {
+        let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $B{at};\n");
+    }),
+];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut bodies = Vec::new();
     for path in std::env::args().skip(1) {
@@ -27,7 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if bodies.is_empty() {
         return Err("name PTX files".into());
     }
-    println!("| MB | functions' loops | seconds | MB/s |\n| ---: | ---: | ---: | ---: |");
+    println!("| MB | functions' loops | seconds | MB/s | peak memory, MB |\n| ---: | ---: | ---: | ---: | ---: |");
     for size in SIZES {
         let mut text = String::from(".version 9.0\n.target sm_90\n.address_size 64\n.global .align 8 .b8 cuinstr_control_v1[1192];\n");
         let mut copy = 0;
@@ -36,16 +81,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             text += &bodies[copy % bodies.len()].replace("_Z", &format!("_Y{copy}_"));
             copy += 1;
         }
-        let mut best = Duration::MAX;
-        let mut loops = 0;
-        for _ in 0..if *size > 10 { 1 } else { 5 } {
-            let start = (Instant::now(), on_core());
-            loops = verify_ptx(&text).loops.len();
-            let spent = start.0.elapsed();
-            best = best.min(on_core().zip(start.1).map_or(spent, |(now, before)| now.saturating_sub(before)));
-        }
+        let (seconds, loops, peak) = measure(&text, if *size > 10 { 1 } else { 5 });
         let millions = u32::try_from(text.len() / 1_000_000).map(f64::from)?;
-        println!("| {millions} | {loops} | {:.3} | {:.1} |", best.as_secs_f64(), millions / best.as_secs_f64());
+        println!("| {millions} | {loops} | {seconds:.3} | {:.1} | {peak} |", millions / seconds);
+    }
+    println!("\n| {BLOCKS} blocks | MB | loops | seconds | peak memory, MB |\n| :--- | ---: | ---: | ---: | ---: |");
+    for (name, block) in SHAPES {
+        let mut text = String::from(
+            ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\t.reg .pred %p<4>;\n\t.reg .b32 %r<4>;\n\tmov.u32 %r1, 0;\n",
+        );
+        (0..BLOCKS).for_each(|at| block(&mut text, at));
+        let _ = write!(text, "$B{BLOCKS}:\n\tret;\n}}\n");
+        let (seconds, loops, peak) = measure(&text, 3);
+        println!("| {name} | {} | {loops} | {seconds:.3} | {peak} |", text.len() / 1_000_000);
     }
     Ok(())
 }

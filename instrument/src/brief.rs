@@ -61,7 +61,7 @@ pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Br
             continue;
         }
         let strips = rewritten(source, fragment, loop_.keyword..=end, inside);
-        let text = format!("{{ if ({question}) {{ {strips} }} else {{ __cuinstr_pay(__cuinstr_left, {units}); ");
+        let text = format!("{{ if ({question}) {{ {strips} }} else {{ __cuinstr_deduct(__cuinstr_left, {units}); ");
         edits.push(Edit { at: from, closes: false, text });
         edits.push(Edit { at: to, closes: true, text: " } }".to_owned() });
     }

@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod process;
 pub mod ptx;
 pub mod record;
+pub mod removal;
 pub mod require;
 pub mod resource;
 pub mod results;

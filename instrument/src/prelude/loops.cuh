@@ -342,7 +342,7 @@ __cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const _
   return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, amount);
 }
 // Pays for all of such a nest.
-__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
+__cuinstr_device void __cuinstr_deduct(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
 // not fold the power.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }

@@ -84,6 +84,9 @@ impl State {
             if is_live && let Some(form) = &value.form {
                 named.extend(form.parts().map(|(name, _)| name));
             }
+            if is_live && let Kind::Wide(form) = &value.kind {
+                named.extend(form.parts().map(|(name, _)| name));
+            }
         }
         if dead == 0 {
             return self;

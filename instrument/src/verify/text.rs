@@ -102,8 +102,9 @@ pub(super) fn read(text: &str) -> Module<'_> {
         module.faults.push((0, "the text is larger than 4 GiB"));
         return module;
     }
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, open_comment: None };
     reader.module(&mut module);
+    module.faults.extend(reader.open_comment.map(|at| (at, "a comment is not closed")));
     if module.version.is_none_or(str::is_empty) && module.faults.is_empty() {
         module.faults.push((0, "no `.version`: this is no PTX"));
     }
@@ -114,6 +115,8 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// A comment that goes to the text's end, which hides whatever stands in it.
+    open_comment: Option<usize>,
 }
 
 /// Bytes of names, registers and directives.
@@ -144,7 +147,10 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_block_comment(&mut self) {
-        self.at = self.text[self.at..].find("*/").map_or(self.bytes.len(), |length| self.at + length + 2);
+        let end = self.text[self.at..].find("*/");
+        // What stands behind would not be seen.
+        self.open_comment = self.open_comment.or(end.is_none().then_some(self.at));
+        self.at = end.map_or(self.bytes.len(), |length| self.at + length + 2);
     }
 
     fn word(&mut self) -> &'a str {
@@ -164,10 +170,10 @@ impl<'a> Reader<'a> {
         line[quoted..].find("//").map_or(line, |at| &line[..quoted + at]).trim()
     }
 
-    /// Goes to the next of the two bytes outside comments and strings; false at the text's end.
-    fn find(&mut self, one: u8, other: u8) -> bool {
+    /// Goes to the next of these bytes outside comments and strings; false at the text's end.
+    fn find(&mut self, stops: &[u8]) -> bool {
         while let Some(byte) = self.peek() {
-            if byte == one || byte == other {
+            if stops.contains(&byte) {
                 return true;
             }
             match byte {
@@ -240,7 +246,8 @@ impl<'a> Reader<'a> {
             return;
         }
         let start = self.at;
-        if !self.find(b'}', b'}') {
+        // Data has neither statements nor braces: these are what stands behind a section that is not closed.
+        if !self.find(b"{};") || self.peek() != Some(b'}') {
             module.faults.push((start, "a section is not closed"));
             return;
         }
@@ -258,7 +265,7 @@ impl<'a> Reader<'a> {
 
     /// A variable, a prototype or a function.
     fn declaration(&mut self, module: &mut Module<'a>, start: usize) {
-        if !self.find(b';', b'{') {
+        if !self.find(b";{") {
             if self.at > start {
                 module.faults.push((start, "the text ends within a declaration"));
             }
@@ -267,7 +274,7 @@ impl<'a> Reader<'a> {
         let head = &self.text[start..self.at];
         let Some((is_kernel, name_at)) = function_name(head) else {
             // An initial value may hold braces.
-            if !self.find(b';', b';') {
+            if !self.find(b";") {
                 module.faults.push((start, "the text ends within a declaration"));
                 return;
             }
@@ -342,8 +349,14 @@ impl<'a> Reader<'a> {
                         continue;
                     }
                     let behind = self.at;
-                    if !self.find(b';', b';') {
+                    if !self.find(b";:@{=") {
                         result = Err("the text ends within a function");
+                        break;
+                    }
+                    // A label, a guard or a body: the declaration has lost its end, and would hide what stands behind it. An initial value
+                    // may have braces.
+                    if self.peek() != Some(b';') && !(self.peek() == Some(b'=') && self.find(b";")) {
+                        result = Err("a declaration is not ended");
                         break;
                     }
                     if word == ".reg" {
@@ -383,7 +396,7 @@ impl<'a> Reader<'a> {
         let rest = &self.text[self.at..];
         let table = if [".branchtargets", ".calltargets", ".callprototype"].iter().any(|word| rest.starts_with(word)) {
             let start = self.at;
-            if !self.find(b';', b';') {
+            if !self.find(b";") {
                 return Err("the text ends within a function");
             }
             self.at += 1;
@@ -402,6 +415,9 @@ impl<'a> Reader<'a> {
             let Some(byte) = self.peek() else { return Err("the text ends within a function") };
             match byte {
                 b';' => break,
+                b':' if self.bytes.get(self.at + 1) == Some(&b':') => self.at += 2,
+                // A label: the statement has lost its end, and would hide what stands behind it.
+                b':' => return Err("a statement is not ended"),
                 b'/' if self.bytes.get(self.at + 1) == Some(&b'/') => self.skip_line(),
                 b'/' if self.bytes.get(self.at + 1) == Some(&b'*') => self.skip_block_comment(),
                 _ => self.at += 1,

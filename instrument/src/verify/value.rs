@@ -268,9 +268,12 @@ pub(super) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         if let Some(range) = value.range.meet(form.range(root, width), width) {
             value.range = range;
         }
-        // What is another value and nothing else is that value.
+        // What is another value and nothing else is that value, and relates to the round's beginning as that does: names are of one width.
         match form.name() {
-            Some(name) => value.name = name,
+            Some(name) => {
+                value.name = name;
+                value.since = value.since.or_else(|| source.named(name)?.since);
+            }
             None => value.form = Some(form),
         }
     }

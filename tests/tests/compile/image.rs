@@ -2,7 +2,9 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
+use cuinstr::verify::verify_ptx;
 use cuinstr_image::{Content, Form, Image};
+use cuinstr_tests::differential::random::Random;
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::unit::{Unit, call};
 use std::path::Path;
@@ -160,6 +162,43 @@ fn check(tools: &Tools, commands: &str, expected: Expected) -> Result<(), String
     let alone: Vec<String> = image.without_ptx().map(|part| part.place.to_string()).collect();
     if *form != expected.form || ptx != expected.ptx || code != expected.code || alone.len() != expected.alone {
         return Err(format!("{form:?} with PTX for {ptx:?}, code for {code:?}, without PTX: {alone:?}\nwhere {expected:?}"));
+    }
+    changed(&bytes)
+}
+
+/// Changes a file by chance: it is read the same way each time, or is an error, and the proof has an answer to what PTX is left. Never a panic.
+/// `CUINSTR_MUTANTS` asks for more than a test run has time for.
+fn changed(bytes: &[u8]) -> Result<(), String> {
+    let asked = std::env::var("CUINSTR_MUTANTS").ok().and_then(|count| count.parse().ok());
+    for number in 0..asked.unwrap_or(8) {
+        let mut random = Random::new(number);
+        let mut other = bytes.to_vec();
+        for _ in 0..=random.below(4) {
+            let (at, length) = (random.below(other.len().max(1)), random.below(24));
+            let to = (at + length).min(other.len());
+            match random.below(6) {
+                0 => other.truncate(at),
+                1 => other[at.min(to)..to].fill(0),
+                2 => other[at.min(to)..to].fill(0xff),
+                3 => drop(other.drain(at.min(to)..to)),
+                4 => {
+                    let copy = other[at.min(to)..to].to_vec();
+                    let here = random.below(other.len().max(1)).min(other.len());
+                    other.splice(here..here, copy);
+                }
+                _ => other[at.min(to)..to].iter_mut().for_each(|byte| *byte ^= 1 << random.below(8)),
+            }
+        }
+        let first = cuinstr_image::read(&other);
+        if first != cuinstr_image::read(&other) {
+            return Err(format!("change {number}: the same bytes, another result"));
+        }
+        for (_, text) in first.iter().flat_map(Image::ptx) {
+            let report = verify_ptx(text);
+            if report.holds() && report.kernels.is_empty() && text.contains(".entry") {
+                return Err(format!("change {number}: proved without its kernel"));
+            }
+        }
     }
     Ok(())
 }

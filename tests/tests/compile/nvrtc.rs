@@ -1,5 +1,6 @@
-//! NVRTC takes the same text that nvcc takes, plain and inside `extern "C"`.
+//! NVRTC takes the same text that nvcc takes, plain and inside `extern "C"`, and what it makes of it is proved.
 
+use crate::verify::judge;
 use crate::{Checks, Tools, kernels};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr_tests::fixtures::Fixture;
@@ -25,11 +26,15 @@ const PLAIN: &[&str] = &[
 /// host functions, which lambdas without a mark are to it; nor what a launch from device code needs.
 const NOT_IN_EXTERN_C: &[&str] = &["saxpy_stride", "hang/mbarrier_wait", "lambda_generic", "probe/launches_child"];
 
+/// With lines, by which the proof says where a loop is written.
+const LINES: &[&str] = &["--generate-line-info"];
+
 pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
     for name in PLAIN {
         checks.add(format!("nvrtc: {name} compiles"), |tools| {
             let unit = Unit::plain(tools.fixture(name)?)?;
-            compile(tools, name, &unit.rewrite(&Options::default())?, &[])?.expect_clean().map(drop)
+            let compiled = compile(tools, name, &unit.rewrite(&Options::default())?, LINES)?.expect_clean()?;
+            judge(name, &compiled.text()).map(drop)
         });
     }
     for fixture in fixtures {
@@ -90,7 +95,11 @@ fn inside_extern_c(tools: &Tools, name: &str) -> Result<(), String> {
         let accepted = compile(tools, name, &plain.in_extern_c(), &[])?.accepted;
         return if accepted { Err("it compiles inside extern \"C\" as it is: take it off the list".to_owned()) } else { Ok(()) };
     }
-    let compiled = compile(tools, name, &plain.rewrite(&Options::default())?.in_extern_c(), &[])?.expect_clean()?;
+    let text = compile(tools, name, &plain.rewrite(&Options::default())?.in_extern_c(), LINES)?.expect_clean()?.text();
     let entry = format!(".entry {}(", tools.fixture(name)?.header.entry);
-    if compiled.text().contains(&entry) { Ok(()) } else { Err(format!("the PTX has no `{entry}`")) }
+    if !text.contains(&entry) {
+        return Err(format!("the PTX has no `{entry}`"));
+    }
+    // The proof is of kernels: what a probe is for is told in its file.
+    if name.starts_with("probe/") { Ok(()) } else { judge(name, &text).map(drop) }
 }

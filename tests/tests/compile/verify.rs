@@ -3,12 +3,11 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::{Options, Polls};
-use cuinstr::verify::report::{Loop, Verdict};
+use cuinstr::verify::report::Loop;
 use cuinstr::verify::verify_ptx;
 use cuinstr_tests::fixtures::{self, Fixture};
-use cuinstr_tests::ptx::{guards_alone, guards_alone_together, sites_of_guards};
+use cuinstr_tests::removal::take_out;
 use cuinstr_tests::unit::Unit;
-use std::collections::BTreeSet;
 
 /// Kernels of many shapes, for what is too slow to try on all.
 const VARIED: &[&str] = &["gemm_tiled", "collatz", "recursion", "goto_probe", "duff", "monte_carlo", "lambda_generic", "hang/deep_nest"];
@@ -61,7 +60,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
         });
         checks.add(format!("proof: {name} with debug information"), move |tools| rewritten(tools, name, &Options::default(), &["-G"]));
     }
-    // `CUINSTR_SWEEP` asks for all kernels, which takes longer than a test run has.
+    // `CUINSTR_SWEEP` asks for all kernels, which takes longer than a test run has (CONTRIBUTING.md).
     let all = std::env::var_os("CUINSTR_SWEEP").is_some();
     let named = |fixture: &&Fixture| VARIED.contains(&fixture.name.as_str()) || (all && !fixture.name.starts_with("probe/"));
     for name in fixtures.iter().filter(named).map(|fixture| fixture.name.clone()) {
@@ -96,26 +95,28 @@ fn is_known(name: &str, found: &Loop) -> bool {
     KNOWN.iter().any(|(kernel, part, _)| *kernel == name && (found.function.contains(part) || file.ends_with(part)))
 }
 
-fn rewritten(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Result<(), String> {
-    let report = verify_ptx(&ptx(tools, name, Some(options), args)?);
+/// Whether every loop of a text is proved that is not known to be none of those; how many are not.
+pub(crate) fn judge(name: &str, text: &str) -> Result<usize, String> {
+    let report = verify_ptx(text);
     if !report.faults.is_empty() || !report.unknown.is_empty() {
         return Err(format!("{:?} {:?}", report.faults, report.unknown));
     }
     let bad: Vec<&Loop> = report.loops.iter().filter(|found| !found.verdict.holds()).collect();
-    if let Some(found) = bad.iter().find(|found| !is_known(name, found)) {
-        return Err(format!("not proved: {found:#?}"));
+    match bad.iter().find(|found| !is_known(name, found)) {
+        Some(found) => Err(format!("not proved: {found:#?}")),
+        None => Ok(bad.len()),
     }
+}
+
+fn rewritten(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Result<(), String> {
+    let bad = judge(name, &ptx(tools, name, Some(options), args)?)?;
     // What is on the list because of the default form may well be proved with others.
     let is_default = args.is_empty() && *options == Options::default();
-    if is_default && bad.is_empty() && KNOWN.iter().any(|(kernel, ..)| *kernel == name) {
+    if is_default && bad == 0 && KNOWN.iter().any(|(kernel, ..)| *kernel == name) {
         return Err("every loop is proved: take it off the list".to_owned());
     }
     Ok(())
 }
-
-/// Kernels with a loop in which another with a poll stands that runs at least once, as only the values of their counters show: the naive
-/// walk, which does not follow values, finds a way past it.
-const RUNS_AT_LEAST_ONCE: &[&str] = &["bitonic_sort", "nbody"];
 
 /// Hangs that have no cycle: their threads wait at a barrier.
 const NO_LOOP: &[&str] = &["hang/divergent_syncthreads", "hang/named_barrier"];
@@ -146,63 +147,12 @@ fn plain(tools: &Tools, name: &str) -> Result<(), String> {
     Err(format!("line {} of {} is not named: {:#?}", hang.line, hang.file, report.loops))
 }
 
-/// Weakens the flag's load of each poll in turn, which makes it a poll no more, then of all polls of each site, and then of all. The proof
-/// sees a loop change where a naive walk finds a cycle that these polls alone were on, and only there; without any poll nothing is polled.
+/// Takes polls out, one at a time and all of a site's: see [`take_out`].
 fn mutilated(tools: &Tools, name: &str) -> Result<(), String> {
     let each = Options { polls: Polls::Each, ..Options::default() };
-    let text = ptx(tools, name, Some(&each), &[])?;
-    let polled = |text: &str| verify_ptx(text).loops.iter().filter(|found| found.verdict == Verdict::Polled { rounds: 0 }).count();
-    let whole = polled(&text);
-    let loads: Vec<usize> = text.match_indices(STRONG).map(|(at, _)| at).collect();
-    if loads.is_empty() || whole == 0 {
-        return if VARIED.contains(&name) { Err("there is no poll".to_owned()) } else { Ok(()) };
+    let taken = take_out(&ptx(tools, name, Some(&each), &[])?, name)?;
+    if VARIED.contains(&name) && (taken.polls == 0 || taken.sites == 0) {
+        return Err(format!("there is no poll, or no site of one: {taken:?}"));
     }
-    let alone = guards_alone(&text, STRONG);
-    if alone.len() != loads.len() {
-        return Err(format!("{} polls, but the walk found {}", loads.len(), alone.len()));
-    }
-    for (at, alone) in loads.iter().zip(alone) {
-        // Whoever stops waits for a record with a load like a poll's; a clock ends that.
-        let function = text[..*at].rfind(".func").max(text[..*at].rfind(".entry")).map_or("", |head| &text[head..*at]);
-        if function.lines().next().is_some_and(|head| head.contains("__cuinstr_stop")) {
-            continue;
-        }
-        let mut without = text.clone();
-        // The same statement, but weak: it may be served from a cache for ever.
-        without.replace_range(*at..*at + STRONG.len(), "ld.global.u32");
-        let left = polled(&without);
-        let is_known = alone && RUNS_AT_LEAST_ONCE.contains(&name);
-        if left > whole || (left < whole) != alone && !is_known {
-            let line = text[..*at].lines().count();
-            return Err(format!("without the poll in line {line} {left} of {whole} loops are polled; on a cycle of its own: {alone}"));
-        }
-    }
-    let sites = sites_of_guards(&text, STRONG);
-    for site in sites.iter().flatten().collect::<BTreeSet<_>>() {
-        let copies: Vec<usize> = (0..sites.len()).filter(|number| sites[*number] == Some(*site)).collect();
-        let mut without = text.clone();
-        // From the last on, since what is put in their place is shorter.
-        for number in copies.iter().rev() {
-            without.replace_range(loads[*number]..loads[*number] + STRONG.len(), "ld.global.u32");
-        }
-        let alone = guards_alone_together(&text, STRONG, &copies);
-        let left = polled(&without);
-        let is_known = alone && RUNS_AT_LEAST_ONCE.contains(&name);
-        if left > whole || (left < whole) != alone && !is_known {
-            let count = copies.len();
-            return Err(format!(
-                "without the {count} polls of site {site} {left} of {whole} loops are polled; on cycles of their own: {alone}"
-            ));
-        }
-    }
-    if VARIED.contains(&name) && sites.iter().flatten().next().is_none() {
-        return Err("no poll's site is known".to_owned());
-    }
-    match polled(&text.replace(STRONG, "ld.global.u32")) {
-        0 => Ok(()),
-        count => Err(format!("without any poll {count} loops are polled")),
-    }
+    Ok(())
 }
-
-/// How a loop's poll reads the flag.
-const STRONG: &str = "ld.relaxed.sys.u32";

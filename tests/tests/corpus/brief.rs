@@ -13,7 +13,7 @@ fn nests_that_may_be_brief_stand_there_twice() {
         let source = format!("__global__ void k(int *p, int n, unsigned m, short h, float x)\n{{\n{text}\n}}\n");
         let rewrite = rewritten(&source);
         let output = String::from_utf8(rewrite.output.expect("accepted")).expect("text stays text");
-        let twice = output.matches("__cuinstr_pay(__cuinstr_left, __cuinstr_rounds").count();
+        let twice = output.matches("__cuinstr_deduct(__cuinstr_left, __cuinstr_rounds").count();
         if twice != usize::from(*wanted) {
             let _ = writeln!(wrong, "{text}\n  {twice} times: {why}");
         }

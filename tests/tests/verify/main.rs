@@ -4,10 +4,13 @@ mod abi;
 mod attack;
 mod graphs;
 mod input;
+mod mutated;
 mod nested;
 mod paid;
+mod removed;
 mod samples;
 mod stack;
+mod tally;
 mod unrolled;
 
 use cuinstr::verify::report::Verdict;

@@ -162,61 +162,39 @@ fn each_way_into_a_loop_has_its_own_start() {
     }
 }
 
-/// A nest that runs 1024 units for nothing, and pays from then on: both of its loops add to one register and ask whether it is beyond.
-const NEST: &str = "\tmov.u32 %r1, 1024;
-\tmov.u32 %r2, 0;
-$A:
-\tadd.s32 %r2, %r2, 1;
-\tsetp.gt.u32 %p1, %r2, 1024;
-\t@!%p1 bra $B;
-\tsetp.gt.u32 %p2, %r1, 1;
-\t@%p2 bra $M;
-POLL1
-\tmov.u32 %r1, 16385;
-$M:
-\tadd.s32 %r1, %r1, -1;
-$B:
-\tld.global.u32 %r3, [%rd9];
-\tsetp.eq.s32 %p3, %r3, 0;
-\t@%p3 bra $A;
-\tadd.s32 %r4, %r2, 9;
-\tsetp.lt.u32 %p4, %r4, 1025;
-\t@%p4 bra $E;
-\tsetp.gt.u32 %p5, %r1, 10;
-\t@%p5 bra $N;
-POLL2
-\tmov.u32 %r1, 16394;
+/// A counter that is made 64 bits wide for an address, and taken back from there.
+const WIDENED: &str = "\tmov.u32 %r1, %tid.x;
+\tmov.u32 %r2, %ntid.x;
+\tmov.u64 %rd1, 0;
+$L:
+\tcvt.s64.s32 %rd1, %r1;
+\tshl.b64 %rd2, %rd1, 2;
+\tadd.s64 %rd3, %rd9, %rd2;
+\tld.global.u32 %r9, [%rd3];
+\tsetp.eq.s32 %p3, %r9, 0;
+\t@%p3 bra $N;
+\tst.global.u32 [%rd3], %r8;
 $N:
-\tadd.s32 %r1, %r1, -10;
-$E:
-\tadd.s32 %r2, %r2, 10;
-\tbra $B;";
+\tcvt.u32.u64 %r3, %rd1;
+\tadd.s32 %r1, %r3, %r2;
+\tsetp.lt.s32 %p1, %r1, 256;
+\t@%p1 bra $L;
+\tret;";
 
 #[test]
-fn a_nest_that_is_free_at_first_is_counted_as_a_whole() {
-    let text = NEST.replace("POLL1", &poll(1)).replace("POLL2", &poll(2));
-    let held = report(&text);
-    assert!(held.holds(), "{:#?}", held.loops);
-    // Not the product of what both may run.
-    assert!(held.loops.iter().all(|found| matches!(found.verdict, Verdict::Polled { rounds: 1..=1_000_000 })), "{:#?}", held.loops);
-    for (from, to) in [
-        // The register does not go on, or begins again.
-        ("add.s32 %r2, %r2, 10", "mov.u32 %r5, %r2"),
-        ("add.s32 %r2, %r2, 10", "add.s32 %r2, %r2, -10"),
-        ("add.s32 %r2, %r2, 10", "mov.u32 %r2, 10"),
-        ("$A:\n\tadd.s32 %r2, %r2, 1", "$A:\n\tmov.u32 %r2, 1"),
-        ("add.s32 %r2, %r2, 10", "add.s32 %r2, %r2, %r9"),
-        // Some way round does not ask, or is free beyond the bound.
-        ("@%p4 bra $E", "bra $E"),
-        ("setp.lt.u32 %p4, %r4, 1025", "setp.lt.u32 %p4, %r9, 1025"),
-        ("setp.lt.u32 %p4, %r4, 1025", "setp.gt.u32 %p4, %r4, 1025"),
-        // Nothing is paid, or it is given back.
-        ("add.s32 %r1, %r1, -10", "mov.u32 %r5, %r1"),
-        ("\tadd.s32 %r2, %r2, 10", "\tadd.s32 %r1, %r1, 10;\n\tadd.s32 %r2, %r2, 10"),
-        ("@%p5 bra $N", "bra $N"),
+fn the_lower_half_of_a_counter_that_was_widened_is_the_counter() {
+    assert!(report(WIDENED).holds(), "{:#?}", report(WIDENED).loops);
+    for (from, to, why) in [
+        ("$L:\n\tcvt.s64.s32 %rd1, %r1;", "\tcvt.s64.s32 %rd1, %r1;\n$L:", "it begins anew in each round"),
+        ("\tcvt.s64.s32 %rd1, %r1;", "\t@%p4 cvt.s64.s32 %rd1, %r1;", "it may begin anew"),
+        ("cvt.s64.s32 %rd1, %r1", "cvt.s64.s32 %rd1, %r4", "another register's"),
+        ("cvt.u32.u64 %r3, %rd1", "cvt.u32.u64 %r3, %rd2", "four times as much may be zero"),
+        ("cvt.u32.u64 %r3, %rd1", "add.s64 %rd1, %rd1, -1024;\n\tcvt.u32.u64 %r3, %rd1", "it goes back"),
+        ("cvt.u32.u64 %r3, %rd1", "shr.u64 %rd1, %rd1, 32;\n\tcvt.u32.u64 %r3, %rd1", "the upper half"),
+        ("mov.u32 %r2, %ntid.x", "mov.u32 %r2, %ctaid.x", "it may stand still"),
     ] {
-        let other = text.replace(from, to);
-        assert_ne!(other, text, "{from}");
-        assert!(!report(&other).holds(), "{from} -> {to}");
+        let other = WIDENED.replace(from, to);
+        assert_ne!(other, WIDENED, "{from}");
+        assert!(!report(&other).holds(), "{why}: {from} -> {to}");
     }
 }

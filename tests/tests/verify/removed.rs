@@ -1,0 +1,26 @@
+//! Polls taken out of PTX that is there already. What nvcc makes of the kernels goes through the same in `compile`.
+
+use cuinstr_tests::removal::take_out;
+
+/// `CUINSTR_POLLED` names a folder of PTX files, whose kernels have a poll in each iteration, to take all polls out of in turn.
+#[test]
+fn the_proof_and_a_walk_round_cycles_agree_on_each_poll_that_is_taken_out() {
+    let Some(folder) = std::env::var_os("CUINSTR_POLLED") else {
+        let taken = take_out(include_str!("../../data/ptx/clang.ptx"), "clang").expect("they agree");
+        assert_eq!((taken.polls, taken.sites), (1, 0), "one poll, whose site is not told");
+        return;
+    };
+    let files = std::fs::read_dir(&folder).expect("CUINSTR_POLLED is a folder").filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
+    files.sort();
+    let (mut polls, mut sites, mut wrong) = (0, 0, Vec::new());
+    for path in &files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match take_out(&std::fs::read_to_string(path).expect("it can be read"), &name) {
+            Ok(taken) => (polls, sites) = (polls + taken.polls, sites + taken.sites),
+            Err(why) => wrong.push(format!("{name}: {why}")),
+        }
+    }
+    println!("{} files, {polls} polls, {sites} sites", files.len());
+    assert!(wrong.is_empty() && polls > 0, "{wrong:#?}");
+}
