@@ -110,17 +110,6 @@ __cuinstr_device unsigned long long __cuinstr_load(const unsigned long long* wor
 #endif
   return value;
 }
-// Where the flag is. The first cache is told to keep that: the user's loads would have driven it out, and a look would take two ways to memory, one
-// after the other.
-__cuinstr_device const unsigned int* __cuinstr_flag_word() {
-  const unsigned int* word;
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.global.L1::evict_last.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
-#else
-  asm volatile("ld.global.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
-#endif
-  return word;
-}
 __cuinstr_device unsigned long long __cuinstr_now() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
