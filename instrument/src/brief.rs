@@ -123,12 +123,12 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     let types: Vec<String> = asked.variables.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));
     let far: Vec<String> = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near")).collect();
-    let never = (0..asked.weights.len()).map(|nth| format!("__cuinstr_rounds_{nth} == 0u || ")).collect::<String>();
+    let never: Vec<String> = (0..asked.weights.len()).map(|nth| format!("__cuinstr_rounds_{nth} == 0u")).collect();
     let units = format!("__cuinstr_rounds_0 * ({units})");
     Some(Brief {
         index,
         rounds: asked.rounds,
-        question: format!("__cuinstr_long({} || {never}{units} > __cuinstr_nest)", far.join(" || ")),
+        question: format!("__cuinstr_long({} || {} || {units} > __cuinstr_nest)", far.join(" || "), never.join(" || ")),
         pays: format!("__cuinstr_deduct(__cuinstr_left, {units});{}", asked.counts),
         conditions: asked.conditions,
         steps: asked.steps,
@@ -221,7 +221,7 @@ fn may_stand_twice(home: &Home, at: usize) -> bool {
             false
         }
         Kind::Ident if text.starts_with(b"__sync") => false,
-        _ => !ONCE.contains(&text) && !text.contains(&b'\'') && !text.contains(&b'\\'),
+        _ => !ONCE.contains(&text) && text.is_ascii() && !text.contains(&b'\'') && !text.contains(&b'\\'),
     }
 }
 
