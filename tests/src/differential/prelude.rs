@@ -21,6 +21,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_share", "unsigned int power = 0u; while ($1 >> power > 1u) ++power; return ($0 >> power) + 1u;"),
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
+    ("__cuinstr_few", "return $0 < 1u ? 1u : $0 < __cuinstr_near ? $0 : __cuinstr_near;"),
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
 ];
