@@ -97,9 +97,8 @@ const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNE
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
 #[cfg(feature = "launcher")]
-pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, Option<Space>> {
-    let lexed = lex(source, 0..source.len(), false);
-    let macros = Macros::read(source, &lexed, options);
+pub(crate) fn definitions(source: &[u8], lexed: &Lexed, options: &Options) -> BTreeMap<String, Option<Space>> {
+    let macros = Macros::read(source, lexed, options);
     let plain = macros.defined.keys().filter(|name| !macros.with_arguments.contains(*name));
     plain
         .map(|name| {
@@ -118,12 +117,12 @@ pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, 
 /// Macros of these files that surely open no loop and jump nowhere: no definition of theirs in any of the files holds a word for that, makes words out of
 /// parts, or names a macro that may. For those who rewrite several files of one translation unit.
 #[cfg(feature = "launcher")]
-pub(crate) fn plain(files: &[&[u8]]) -> BTreeSet<String> {
+pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
     // By name: the names in its definitions; none if a definition is not plain by itself.
     let mut known: BTreeMap<&[u8], Option<BTreeSet<&[u8]>>> = BTreeMap::new();
-    for source in files {
-        for directive in lex(source, 0..source.len(), false).directives {
-            let Line::Define(define) = directive.line else { continue };
+    for (source, lexed) in files {
+        for directive in &lexed.directives {
+            let Line::Define(define) = &directive.line else { continue };
             let tokens = lex(source, define.body.clone(), true).tokens;
             let pastes = source[define.body.clone()].windows(2).any(|pair| pair == b"##" || pair == b"%:");
             let jumps = |kind| matches!(kind, Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm);
@@ -450,11 +449,12 @@ mod tests {
                            #define TEMPLATE(...) template <__VA_ARGS__>\n#define TAKES(BODY) BODY\n#define TRY if (true)\n#define SILENT _Pragma(TEXT_OF(GCC diagnostic push))\n#define TEXT_OF(x) #x\n#define BLOCK \\\n  { int lower = 0; (void)lower; }\n";
         let other: &[u8] = b"#define VIA EACH(i, 3)\n#define FAR VIA\n#define PASTED(x) fo##r (;x;)\n#define TWICE while (1)\n#define BACK goto again\n\
                              #define UNKNOWN SOMEWHERE_ELSE(3)\n#define CALLS for_each_of(3)\n#define LOOKS helper(3)\n#define TEXT asm(\"bra L;\")\n#define ROUND ROUND\n";
-        let found = plain(&[one, other]);
+        let read = |source: &'static [u8]| (source, lex(source, 0..source.len(), false));
+        let found = plain(&[read(one), read(other)]);
         assert_eq!(
             found.iter().map(String::as_str).collect::<Vec<_>>(),
             ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
         );
-        assert!(!plain(&[other]).contains("FAR"), "EACH is another file's");
+        assert!(!plain(&[read(other)]).contains("FAR"), "EACH is another file's");
     }
 }

@@ -9,10 +9,10 @@ use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
-use crate::token::is_name_byte;
+use crate::token::{is_name_byte, lex};
 use crate::{Rewrite, macros, prelude, rewrite};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -48,24 +48,25 @@ pub(super) struct Maker<'a> {
     /// Macros of the translation unit's files that mark device functions in others of them.
     shared_macros: Vec<DeviceMacro>,
     /// Macros of its files that open no loop.
-    plain_macros: BTreeSet<String>,
+    plain_macros: HashSet<Vec<u8>>,
 }
 
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: BTreeSet::new() }
+        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new() }
     }
 
     /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
     pub(super) fn learn(&mut self, files: &[&[u8]]) {
-        self.plain_macros = macros::plain(files);
+        let files: Vec<_> = files.iter().map(|bytes| (*bytes, lex(bytes, 0..bytes.len(), false))).collect();
+        self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
             let options = Options { device_macros: self.shared_macros.clone(), ..self.settings.options() };
-            for bytes in files {
-                for (name, space) in macros::definitions(bytes, &options) {
+            for (bytes, lexed) in &files {
+                for (name, space) in macros::definitions(bytes, lexed, &options) {
                     // Where another file gives the name another meaning, what it marks may run on the host as well.
                     known.entry(name).and_modify(|other| *other = both(*other, space)).or_insert(space);
                 }
@@ -103,8 +104,9 @@ impl<'a> Maker<'a> {
         let shared_macros: Vec<_> =
             shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
         options.device_macros.extend(shared_macros);
-        let names: BTreeSet<&[u8]> = bytes.split(|byte| !is_name_byte(*byte)).filter(|name| !name.is_empty()).collect();
-        options.plain_macros = self.plain_macros.iter().filter(|name| names.contains(name.as_bytes())).cloned().collect();
+        let words = bytes.split(|byte| !is_name_byte(*byte));
+        let plain: BTreeSet<&[u8]> = words.filter(|word| !word.is_empty() && self.plain_macros.contains(*word)).collect();
+        options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }
