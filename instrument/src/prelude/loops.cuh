@@ -39,7 +39,7 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
 __cuinstr_device const unsigned int* __cuinstr_flag() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
   const unsigned int* word;
-  asm volatile("ld.L1::evict_last.u64 %0, [%1];" : "=l"(word) : "l"(&cuinstr_control_v1.flag));
+  asm volatile("ld.L1::evict_last.u64 %0, [%1+16];" : "=l"(word) : "l"(&cuinstr_control_v1));
   return word;
 #else
   return cuinstr_control_v1.flag;
