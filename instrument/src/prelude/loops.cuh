@@ -1,13 +1,13 @@
 // What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
-// do not pay for it: four times the logarithm of the allowance in the low six bits, above them the time of the last look in units of 1024 ns, or
-// zero before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
+// do not pay for it: the logarithm of the allowance in the low five bits, above them the time of the last look in units of 1024 ns, or zero
+// before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
 // compiler is made to believe that somebody else has its address.
 __cuinstr_device void __cuinstr_lend(unsigned int* word) { asm volatile("" : : "l"(word) : "memory"); }
 // Where an activation begins: what it may run at first. What is left of that, and the counts of strips and chunks, are plain variables each:
 // compilers that do not optimise keep the members of a class in memory, where any store through a pointer of the user's may mean them.
 __cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int phase = 0u) {
   const unsigned int left = __cuinstr_chunk - phase * (__cuinstr_chunk >> 5);
-  pace = 4u * __cuinstr_first_pace;
+  pace = __cuinstr_first_pace;
   __cuinstr_lend(&pace);
   return left;
 }
@@ -35,16 +35,6 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
-// Where the flag is. The user's loads would have driven it out of the first cache, and two ways to memory would follow one another.
-__cuinstr_device const unsigned int* __cuinstr_flag() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
-  const unsigned int* word;
-  asm volatile("ld.global.L1::evict_last.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
-  return word;
-#else
-  return cuinstr_control_v1.flag;
-#endif
-}
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all.
@@ -53,25 +43,23 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-  const unsigned int flag = __cuinstr_load(__cuinstr_flag());
+  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
 #endif
   const unsigned int time = (unsigned int)(now >> 10) | 1u;
-  const unsigned int before = kept >> 6;
-  unsigned int took = (time - before) & 0x3ffffffu;
+  const unsigned int before = kept >> 5;
+  unsigned int took = (time - before) & 0x7ffffffu;
   if (took > 64u * __cuinstr_gap) took = 64u * __cuinstr_gap;
-  // By how many quarters of powers of two it was shorter than the gap, which is 2^20 here: none from seven eighths of a gap to one.
-  took = took * (0x100000u / __cuinstr_gap) + 4u;
-  const unsigned int whole = __cuinstr_power(took + 1u) - 1u;
-  int more = 79 - (int)(4u * whole + (took >> (whole - 2u) & 3u));
-  if (more > 8) more = 8;
-  int pace = (int)(kept & 63u) + (before != 0u ? more : 0);
+  // By how many powers of two it was shorter than the gap: none from half a gap to one.
+  int more = 20 - (int)__cuinstr_power(took * (0x100000u / __cuinstr_gap) + 1u);
+  if (more > 2) more = 2;
+  int pace = (int)(kept & 31u) + (before != 0u ? more : 0);
   if (pace < 0) pace = 0;
-  if (pace > 4 * (int)__cuinstr_most_pace) pace = 4 * (int)__cuinstr_most_pace;
-  kept = time << 6 | (unsigned int)pace;
-  unsigned int units = ((4u + ((unsigned int)pace & 3u)) << (pace >> 2)) >> 2;
+  if (pace > (int)__cuinstr_most_pace) pace = (int)__cuinstr_most_pace;
+  kept = time << 5 | (unsigned int)pace;
+  unsigned int units = 1u << pace;
 #ifdef __CUDA_ARCH__
   // Said again, since a proof need not follow how a shift is bounded.
   asm("" : "+r"(units));
