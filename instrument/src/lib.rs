@@ -4,7 +4,7 @@
 //!
 //! text → `token` (lexer) → `fragment` (brackets, `#if` arms) → `macros`, `function` (what is device code) → `statement` (loops, jumps,
 //! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `place`, `cost`, `bound`,
-//! `read_only`, `declaration`, `calls`, `hardware`, `exit`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
+//! `read_only`, `declaration`, `calls`, `hardware`, `exit`, `release`, `brief`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
 
 #![forbid(unsafe_code)]
 

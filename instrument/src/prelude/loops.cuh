@@ -35,6 +35,16 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
+// Where the flag is. The user's loads would have driven it out of the first cache, and two ways to memory would follow one another.
+__cuinstr_device const unsigned int* __cuinstr_flag() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+  const unsigned int* word;
+  asm volatile("ld.L1::evict_last.u64 %0, [%1];" : "=l"(word) : "l"(&cuinstr_control_v1.flag));
+  return word;
+#else
+  return cuinstr_control_v1.flag;
+#endif
+}
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all.
@@ -43,7 +53,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
+  const unsigned int flag = __cuinstr_load(__cuinstr_flag());
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
