@@ -57,6 +57,8 @@ pub(crate) struct Macros<'a> {
     with_arguments: BTreeSet<&'a [u8]>,
     looping: BTreeMap<&'a [u8], Looping>,
     loop_openers: BTreeSet<&'a [u8]>,
+    /// Macros of other files that open none.
+    plain: BTreeSet<&'a [u8]>,
     /// Labels that a macro's body jumps to, or that of a macro which it uses.
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Names defined in this file.
@@ -95,9 +97,8 @@ const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNE
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
 #[cfg(feature = "launcher")]
-pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, Option<Space>> {
-    let lexed = lex(source, 0..source.len(), false);
-    let macros = Macros::read(source, &lexed, options);
+pub(crate) fn definitions(source: &[u8], lexed: &Lexed, options: &Options) -> BTreeMap<String, Option<Space>> {
+    let macros = Macros::read(source, lexed, options);
     let plain = macros.defined.keys().filter(|name| !macros.with_arguments.contains(*name));
     plain
         .map(|name| {
@@ -111,6 +112,56 @@ pub(crate) fn definitions(source: &[u8], options: &Options) -> BTreeMap<String, 
             (String::from_utf8_lossy(name).into_owned(), space)
         })
         .collect()
+}
+
+/// Macros of these files that surely open no loop and jump nowhere: no definition of theirs in any of the files holds a word for that, makes words out of
+/// parts, or names a macro that may. For those who rewrite several files of one translation unit.
+#[cfg(feature = "launcher")]
+pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
+    // By name: the names in its definitions; none if a definition is not plain by itself.
+    let mut known: BTreeMap<&[u8], Option<BTreeSet<&[u8]>>> = BTreeMap::new();
+    for (source, lexed) in files {
+        for directive in &lexed.directives {
+            let Line::Define(define) = &directive.line else { continue };
+            let tokens = lex(source, define.body.clone(), true).tokens;
+            let pastes = source[define.body.clone()].windows(2).any(|pair| pair == b"##" || pair == b"%:");
+            let jumps = |kind| matches!(kind, Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm);
+            let own = known.entry(&source[define.name.clone()]).or_insert_with(|| Some(BTreeSet::new()));
+            if pastes || tokens.iter().any(|token| jumps(token.kind)) {
+                *own = None;
+            } else if let Some(names) = own {
+                let parameters = &source[define.name.end..define.body.start];
+                let is_parameter =
+                    |name: &[u8]| define.function_like && parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == name);
+                let all = tokens.iter().filter(|token| token.kind == Kind::Ident).map(|token| &source[token.range()]);
+                names.extend(all.filter(|name| !is_parameter(name)));
+            }
+        }
+    }
+    loop {
+        let is_loop = |name: &[u8]| match known.get(name) {
+            Some(names) => names.is_none(),
+            // The compiler's own, in pragmas as well, or what is no macro if it is named as such things are.
+            None => !name.starts_with(b"__") && name != b"GCC" && (!name.iter().any(u8::is_ascii_lowercase) || sounds_like_a_loop(name)),
+        };
+        let found: Vec<&[u8]> = known
+            .iter()
+            .filter(|(_, names)| names.as_ref().is_some_and(|names| names.iter().any(|name| is_loop(name))))
+            .map(|(name, _)| *name)
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+        for name in found {
+            known.insert(name, None);
+        }
+    }
+    known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// Whether the name says that it may be a loop.
+pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
+    ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
 
 impl<'a> Macros<'a> {
@@ -130,6 +181,7 @@ impl<'a> Macros<'a> {
             macros.aliases.insert(device_macro.name.as_bytes(), spaces);
         }
         macros.loop_openers.extend(options.loop_macros.iter().map(String::as_bytes));
+        macros.plain.extend(options.plain_macros.iter().map(String::as_bytes));
         macros.read_definitions(source, lexed);
         macros.read_constants(source, lexed);
         macros
@@ -324,6 +376,11 @@ impl<'a> Macros<'a> {
         self.loop_openers.contains(name)
     }
 
+    /// Whether the name is known to open no loop, from elsewhere.
+    pub(crate) fn is_plain(&self, name: &[u8]) -> bool {
+        self.plain.contains(name) && !self.loop_openers.contains(name)
+    }
+
     /// Bodies of the macro of that name in this file.
     pub(crate) fn bodies_of(&self, name: &[u8]) -> impl Iterator<Item = &Fragment> {
         self.defined.get(name).into_iter().flatten().map(|index| &self.bodies[*index])
@@ -380,4 +437,24 @@ pub(crate) fn integer(text: &[u8]) -> Option<Integer> {
     }
     let value = std::str::from_utf8(digits).ok()?.parse().ok().filter(|value| *value <= 1 << 29)?;
     Some(Integer { value, unsigned: suffix.iter().any(|byte| matches!(byte, b'u' | b'U')) })
+}
+
+#[cfg(all(test, feature = "launcher"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_are_plain_if_no_definition_in_any_file_may_hold_a_loop() {
+        let one: &[u8] = b"#define WHEN if (__builtin_constant_p(1))\n#define ALSO WHEN\n#define EACH(i, n) for (int i = 0; i < n; ++i)\n#define TWICE if (1)\n\
+                           #define TEMPLATE(...) template <__VA_ARGS__>\n#define TAKES(BODY) BODY\n#define TRY if (true)\n#define SILENT _Pragma(TEXT_OF(GCC diagnostic push))\n#define TEXT_OF(x) #x\n#define BLOCK \\\n  { int lower = 0; (void)lower; }\n";
+        let other: &[u8] = b"#define VIA EACH(i, 3)\n#define FAR VIA\n#define PASTED(x) fo##r (;x;)\n#define TWICE while (1)\n#define BACK goto again\n\
+                             #define UNKNOWN SOMEWHERE_ELSE(3)\n#define CALLS for_each_of(3)\n#define LOOKS helper(3)\n#define TEXT asm(\"bra L;\")\n#define ROUND ROUND\n";
+        let read = |source: &'static [u8]| (source, lex(source, 0..source.len(), false));
+        let found = plain(&[read(one), read(other)]);
+        assert_eq!(
+            found.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
+        );
+        assert!(!plain(&[read(other)]).contains("FAR"), "EACH is another file's");
+    }
 }

@@ -132,6 +132,8 @@ pub struct Options {
     pub device_macros: Vec<DeviceMacro>,
     /// Macros that open a loop, beside those the file defines and the known families.
     pub loop_macros: Vec<String>,
+    /// Macros of other files that are known to open no loop and to jump nowhere, so that what stands behind one is no loop's body.
+    pub plain_macros: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.

@@ -259,8 +259,8 @@ impl Planner<'_> {
             .collect();
         let decisions = form::of_loops(self.input.options, &context, &homes);
         let function = owners[0].function.map(|index| known.functions[index]);
-        let brief = brief::nests(&homes, &decisions);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
+        let brief = if is_kernel { brief::nests(&homes, &decisions) } else { Vec::new() };
         let release = if is_kernel { release::of_kernel(&homes[0], &known.functions) } else { release::Release::default() };
         let exit = function.and_then(|function| exit::place(&context, self.input.options, function, body));
         if fragment.of_macro.is_none() {
@@ -554,7 +554,7 @@ impl Planner<'_> {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
-        if owner.untouched.is_some() || macros.is_defined(name) || census::is_target_macro(name) {
+        if owner.untouched.is_some() || macros.is_defined(name) || macros.is_plain(name) || census::is_target_macro(name) {
             return;
         }
         let opener = macros.is_loop_opener(name);
@@ -565,7 +565,7 @@ impl Planner<'_> {
         let next = fragment.skip_arms(behind + 1);
         let before_keyword = !matches!(fragment.kind(next), Some(Kind::Ident | Kind::Punct(b'{')));
         let suspicious = if use_.block.is_some() {
-            capital || like(&["loop", "for", "while", "repeat"])
+            capital || crate::macros::sounds_like_a_loop(name)
         } else if before_keyword || (capital && !place::is_declarator(fragment, next)) {
             !like(&["unroll", "pragma", "likely", "assert", "check"])
         } else {

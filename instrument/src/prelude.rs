@@ -13,6 +13,10 @@ pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 /// barriers, and a kernel's two ends.
 const TEMPLATE: &str = concat!(include_str!("prelude/control.cuh"), include_str!("prelude/loops.cuh"), include_str!("prelude/kernel.cuh"));
 
+/// What the host's side of a compilation needs, where it reads the user's own text.
+#[cfg(feature = "launcher")]
+const HOST: &str = include_str!("prelude/host.cuh");
+
 /// Bytes of the record in one string literal.
 const PIECE: usize = 1000;
 
@@ -63,6 +67,12 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
     }
     text.push_str(rest);
     text
+}
+
+/// What stands in front of the user's own text where nvcc compiles it for the host.
+#[cfg(feature = "launcher")]
+pub(crate) fn host_side() -> String {
+    HOST.replace("@WORDS@", &(size_of::<control::ControlBlock>() / size_of::<u64>()).to_string())
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.

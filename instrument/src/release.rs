@@ -324,11 +324,12 @@ impl Harm<'_> {
         while fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) {
             last += 2;
         }
-        let is_read =
-            !matches!(fragment.kind(last + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step | Kind::Arrow | Kind::Punct(b'(')))
-                && !(fragment.is(last + 1, b'>') && fragment.text(context.source, last + 2) == b">=")
-                && !matches!(fragment.kind(base - 1), Some(Kind::Step));
-        is_read && self.addresses.is_settled_pointer(name) && self.addresses.is_sure(base)
+        let behind = fragment.kind(last + 1);
+        let is_shift = fragment.is(last + 1, b'>') && fragment.text(context.source, last + 2) == b">=";
+        let is_stored =
+            is_shift || matches!(behind, Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || fragment.kind(base - 1) == Some(Kind::Step);
+        let is_followed = matches!(behind, Some(Kind::Arrow | Kind::Punct(b'(')));
+        !is_stored && !is_followed && self.addresses.is_settled_pointer(name) && self.addresses.is_sure(base)
     }
 
     /// Whether the name is the counter of a `for` inside the tokens, each of that name.

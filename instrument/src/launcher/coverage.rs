@@ -1,8 +1,8 @@
 //! `--cuinstr-coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
 
-use super::view::Plan;
+use super::plan::Plan;
 use super::{Error, absolute};
-use cuinstr_abi::sites::hash;
+use cuinstr_abi::sites::{SiteMap, hash};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -78,7 +78,7 @@ struct UnitFiles {
 struct CoveredFile {
     path: PathBuf,
     rewritten: bool,
-    sites: Option<serde_json::Value>,
+    sites: Option<SiteMap>,
     said: String,
 }
 
@@ -86,8 +86,7 @@ struct CoveredFile {
 fn units(session: &Path) -> Vec<UnitFiles> {
     let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
     for entry in fs::read_dir(session).into_iter().flatten().flatten() {
-        let Ok(bytes) = fs::read(entry.path().join("plan.json")) else { continue };
-        let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { continue };
+        let Some(plan) = Plan::read_all(&entry.path()) else { continue };
         let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
         let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
             path: path.into(),

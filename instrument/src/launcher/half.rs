@@ -67,19 +67,25 @@ fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The sites of a file for the half's reports, as a variable of the host's side in a section of its own.
-pub(super) fn rows(sites: &SiteMap, limits: &Limits) -> String {
+/// The sites of a unit's files for the half's reports, as a variable of the host's side in a section of its own.
+pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, limits: &Limits) -> String {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
-    let mut rows = format!(":{}\t", one_line(&sites.file));
-    rows.extend(limits.fuel.map(|_| 'f'));
-    rows.push('\n');
-    for site in &sites.sites {
-        let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
-        let id = site.id.trim_start_matches("0x");
-        let _ = writeln!(rows, "{id}\t{}\t{}\t{kind}\t{}", site.line, site.column, one_line(&site.function));
+    let mut rows = String::new();
+    for sites in maps {
+        let _ = write!(rows, ":{}\t", one_line(&sites.file));
+        rows.extend(limits.fuel.map(|_| 'f'));
+        rows.push('\n');
+        for site in &sites.sites {
+            let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+            let id = site.id.trim_start_matches("0x");
+            let _ = writeln!(rows, "{id}\t{}\t{}\t{kind}\t{}", site.line, site.column, one_line(&site.function));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
     }
     let mut text = String::from("#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)\n");
-    let _ = write!(text, "static const char __cuinstr_rows_{}[] __attribute__((section(\"cuinstr_rows\"), used)) =", sites.hash);
+    text.push_str("static const char __cuinstr_rows[] __attribute__((section(\"cuinstr_rows\"), used)) =");
     for line in rows.split_inclusive('\n') {
         text.push_str("\n    \"");
         for byte in line.bytes() {

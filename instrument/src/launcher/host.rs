@@ -14,6 +14,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Bytes of preprocessed text that are looked at together.
+const PIECE: usize = 1 << 17;
+
 /// How often a pass is repeated because it read a file that no directive names. Each time at least one more is known.
 const ROUNDS: usize = 8;
 
@@ -166,10 +169,54 @@ struct Pass {
     names: BTreeSet<(Vec<u8>, bool)>,
 }
 
-/// Copies preprocessed text with the user's paths in it, and takes note of the files that it names.
+/// Copies preprocessed text with the user's paths in it, and takes note of the files that it names. Whole lines at a time: no path goes beyond one, and
+/// memory for all of the text at once would cost the system more than the copy.
 fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator) -> io::Result<BTreeSet<(Vec<u8>, bool)>> {
-    let mut text = Vec::with_capacity(1 << 21);
-    from.read_to_end(&mut text)?;
-    translator.preprocessed(&text, to)?;
-    Ok(Translator::line_markers(&text))
+    let mut names = BTreeSet::new();
+    let mut text = vec![0; PIECE];
+    let mut filled = 0;
+    loop {
+        if filled == text.len() {
+            text.resize(2 * filled, 0);
+        }
+        let count = match from.read(&mut text[filled..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        filled += count;
+        let whole = match memchr::memrchr(b'\n', &text[..filled]) {
+            _ if count == 0 => filled,
+            Some(last) if filled == text.len() => last + 1,
+            // A pipe gives little at a time, and a piece of few lines is hardly worth its search.
+            _ => continue,
+        };
+        translator.preprocessed(&text[..whole], to)?;
+        names.extend(Translator::line_markers(&text[..whole]));
+        text.copy_within(whole..filled, 0);
+        filled -= whole;
+        if count == 0 {
+            return Ok(names);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_translated_wherever_a_piece_of_the_text_ends() {
+        let translator = Translator::new(b"/v", vec![b"own/".to_vec()]);
+        let mut text = Vec::new();
+        while text.len() < 3 * PIECE {
+            text.extend_from_slice(format!("# {} \"/v/r0/a{}.h\" 1\nint x{0};\n", text.len(), text.len() % 7).as_bytes());
+        }
+        // A line that is longer than a piece, and one without an end.
+        text.extend(std::iter::repeat_n(b'x', 2 * PIECE));
+        text.extend_from_slice(b" \"/v/r0/b.h\"\n# 9 \"/v/r0/last.h\"");
+        let mut out = Vec::new();
+        let names = copy(&text[..], &mut out, &translator).expect("a vector takes it");
+        assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&text).replace("/v/r0/", "own/"));
+        assert_eq!(names.len(), 8, "{names:?}");
+    }
 }

@@ -8,9 +8,10 @@
 //!
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
-//! → `include` (which files a source names) → `view` (the folders that the preprocessor sees) → `unit` (one rewritten file) with `store` (shared
-//! by parallel calls) → `translate` (the user's paths again). `proof` looks at
-//! what nvcc made.
+//! → `include` (which files a source names) → `view` (the folders that the preprocessor sees; `plan` is what is known of one) → `unit` (one rewritten
+//! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again). `proof` looks at what nvcc made.
+//!
+//! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
 
 mod arguments;
 mod compiler;
@@ -18,8 +19,10 @@ mod coverage;
 mod half;
 mod host;
 mod include;
+mod plan;
 mod preprocess;
 mod proof;
+mod record;
 mod session;
 mod settings;
 mod signal;

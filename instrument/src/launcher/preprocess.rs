@@ -77,6 +77,8 @@ pub(super) struct Cuda {
     pub(super) system: Vec<OsString>,
     /// Files that are included before the source.
     pub(super) forced: Vec<OsString>,
+    /// Whether the text goes to the host's side of a compilation, which runs none of the device's code.
+    pub(super) for_host: bool,
     from_environment: usize,
 }
 
@@ -158,6 +160,9 @@ impl Call {
         let Some(main) = main else { return Ok(Self::Other(words)) };
         call.main_word = main;
         call.main.clone_from(&words[main]);
+        // nvcc's own name for what `cudafe++` reads. By any other name it may be a text for somebody to look at, or to compile for both sides.
+        call.for_host = call.output.as_ref().is_some_and(|path| path.as_bytes().ends_with(b".cpp4.ii"))
+            && !words.iter().any(|word| word.as_bytes().starts_with(b"-D__CUDA_ARCH__="));
         call.words = words;
         if let Some(path) = std::env::var_os("CPATH").filter(|path| !path.is_empty()) {
             // An empty entry is the current folder.
@@ -176,10 +181,11 @@ impl Cuda {
         &self.words
     }
 
-    /// The words of a call that reads the view.
+    /// The words of a call that reads the view; on the host's side, of one that reads the user's own files.
     pub(super) fn arguments(&self, view: &View) -> Vec<OsString> {
         let mut words = Vec::with_capacity(self.words.len() + 4);
         let mut prelude = view.prelude();
+        let own = self.for_host;
         for (index, word) in self.words.iter().enumerate() {
             if self.output_words.contains(&index) {
                 continue;
@@ -187,11 +193,11 @@ impl Cuda {
             if index == self.main_word {
                 // Without a forced include of nvcc's, the source itself comes first.
                 words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
-                words.push(view.main().into());
+                words.push(if own { word.clone() } else { view.main().into() });
                 continue;
             }
             let path = self.paths.iter().find(|path| path.word == index);
-            let replacement = path.and_then(|path| match path.what {
+            let replacement = path.filter(|_| !own).and_then(|path| match path.what {
                 What::Quote(index) => view.quote(index),
                 What::Include(index) => view.include(index),
                 What::System(index) => view.system(index),
@@ -213,7 +219,7 @@ impl Cuda {
         let first = self.include.len() - self.from_environment;
         for index in first..self.include.len() {
             words.push("-I".into());
-            words.push(view.include(index).map_or_else(|| self.include[index].clone(), Into::into));
+            words.push(view.include(index).filter(|_| !own).map_or_else(|| self.include[index].clone(), Into::into));
         }
         words
     }

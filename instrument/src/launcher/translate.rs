@@ -7,6 +7,9 @@ use memchr::memmem::Finder;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+/// What stands in front of sources, on either side.
+const PRELUDES: [&[u8]; 2] = [b"prelude.cuh", b"host.cuh"];
+
 /// Path that stands for the prelude: in angle brackets, as the preprocessor's own, which nvcc leaves out of dependencies.
 const PRELUDE: &[u8] = b"<cuinstr>";
 
@@ -107,8 +110,8 @@ fn translate<E>(
             continue;
         }
         let rest = &text[found + folder.needle().len()..];
-        let (replacement, length) = if rest.starts_with(b"prelude.cuh") {
-            (PRELUDE.to_vec(), b"prelude.cuh".len())
+        let (replacement, length) = if let Some(name) = PRELUDES.iter().find(|name| rest.starts_with(name)) {
+            (PRELUDE.to_vec(), name.len())
         } else if rest.starts_with(b"tree/") {
             (b"/".to_vec(), b"tree/".len())
         } else {

@@ -2,15 +2,17 @@
 
 use super::settings::Settings;
 use super::store::Store;
-use super::{Error, absolute, half};
+use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Space};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
+use crate::site::SiteMap;
+use crate::token::{is_name_byte, lex};
 use crate::{Rewrite, macros, prelude, rewrite};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +28,8 @@ pub(super) struct Unit {
 /// What is known of a file beside its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Facts {
-    /// The site map as a record, if there are sites.
-    pub(super) record: Option<String>,
-    /// The same for the host half, which has no device memory to read it from.
-    pub(super) rows: Option<String>,
-    /// The site map itself, if there are sites.
-    pub(super) sites: Option<serde_json::Value>,
+    /// The site map, if there are sites.
+    pub(super) sites: Option<SiteMap>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
     /// Gaps and refusals, one line each.
@@ -49,22 +47,26 @@ pub(super) struct Maker<'a> {
     configs: BTreeMap<PathBuf, Config>,
     /// Macros of the translation unit's files that mark device functions in others of them.
     shared_macros: Vec<DeviceMacro>,
+    /// Macros of its files that open no loop.
+    plain_macros: HashSet<Vec<u8>>,
 }
 
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new() }
+        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new() }
     }
 
-    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file.
+    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
     pub(super) fn learn(&mut self, files: &[&[u8]]) {
+        let files: Vec<_> = files.iter().map(|bytes| (*bytes, lex(bytes, 0..bytes.len(), false))).collect();
+        self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
             let options = Options { device_macros: self.shared_macros.clone(), ..self.settings.options() };
-            for bytes in files {
-                for (name, space) in macros::definitions(bytes, &options) {
+            for (bytes, lexed) in &files {
+                for (name, space) in macros::definitions(bytes, lexed, &options) {
                     // Where another file gives the name another meaning, what it marks may run on the host as well.
                     known.entry(name).and_modify(|other| *other = both(*other, space)).or_insert(space);
                 }
@@ -102,6 +104,9 @@ impl<'a> Maker<'a> {
         let shared_macros: Vec<_> =
             shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
         options.device_macros.extend(shared_macros);
+        let words = bytes.split(|byte| !is_name_byte(*byte));
+        let plain: BTreeSet<&[u8]> = words.filter(|word| !word.is_empty() && self.plain_macros.contains(*word)).collect();
+        options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }
@@ -167,10 +172,8 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
         *range = range.start - first.len()..range.end - first.len();
     }
     let facts = Facts {
-        record: (!sites.sites.is_empty()).then(|| prelude::record(&sites)),
-        rows: (!sites.sites.is_empty()).then(|| half::rows(&sites, &options.limits)),
-        sites: serde_json::to_value(&sites).ok().filter(|_| !sites.sites.is_empty()),
         barriers: prelude::has_barriers(&sites),
+        sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,
         rewritten: !inserted.is_empty(),

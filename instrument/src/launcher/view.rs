@@ -5,6 +5,7 @@
 //! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them its files, rewritten or copied, and links to all others |
 //! | `v-*/rN` | a link to the N-th folder that a path of the command line names, in `tree` |
 //! | `v-*/prelude.cuh` | the device side of the ABI and all site maps |
+//! | `v-*/host.cuh` | what the host's side of the compilation must know of that |
 //!
 //! A file can only be reached through the tree, whatever path leads there, so `#pragma once`, include guards and `#include_next` work as in the
 //! user's own folders. What is in the tree is decided by the names in the sources (`include`), not by the preprocessor's own list: `-M` first would double
@@ -12,15 +13,18 @@
 //! names a file that no source names by its text (a macro made the name, or a system's header asked for it), the pass is done again with that one known.
 
 use super::Error;
+use super::half;
 use super::include::{self, Reference};
+use super::plan::Plan;
 use super::preprocess::{Cuda, is_runtime_header};
+use super::record;
 use super::session::Knowledge;
 use super::settings::Settings;
 use super::store::Store;
 use super::translate::Translator;
 use super::unit::{Facts, Maker};
 use crate::prelude;
-use cuinstr_abi::sites::hash;
+use cuinstr_abi::sites::{SiteMap, hash};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +44,10 @@ const LIBRARIES: [&str; 6] = ["cooperative_groups.h", "cooperative_groups", "ccc
 /// What files of a view are called that hold what was said.
 const SAID: &str = "said-";
 
+/// The file that stands in front of the source, on the device's side and on the host's.
+const PRELUDE: &str = "prelude.cuh";
+const HOST_PRELUDE: &str = "host.cuh";
+
 /// A file that only the preprocessor's output shows: the folder that a path of the command line names, as spelled, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Missed {
@@ -55,6 +63,8 @@ pub(super) struct View {
     /// Places in the plan's files, by path.
     places: BTreeMap<OsString, usize>,
     links: Links,
+    /// Whether the pass that opened it is the host's, which reads the user's own files.
+    for_host: bool,
 }
 
 /// Paths without links. Most of the hundreds of headers that a pass reads lie in few folders, and to follow links costs a call of the system for each
@@ -76,36 +86,6 @@ impl Links {
     }
 }
 
-/// What all processes that read the view must know.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Plan {
-    /// Roots by number: as the user spelled them, and without links.
-    pub(super) roots: Vec<(OsString, OsString)>,
-    pub(super) main: (usize, OsString),
-    quote: Vec<Option<usize>>,
-    include: Vec<Option<usize>>,
-    systems: Vec<Option<usize>>,
-    forced: Vec<Option<(usize, OsString)>>,
-    /// Folders whose headers are the toolkit's or the system's.
-    system: Vec<OsString>,
-    /// What of it is rewritten all the same: the toolkit's libraries of device code.
-    libraries: Vec<OsString>,
-    /// Files of the tree, without links, and what is known of them.
-    pub(super) files: Vec<(OsString, Facts)>,
-    has_prelude: bool,
-    /// What the view was made by, and the words of the call.
-    pub(super) key: String,
-    pub(super) words: Vec<OsString>,
-}
-
-impl Plan {
-    /// Whether the file, by its path without links, is left as it is.
-    fn is_system(&self, file: &Path) -> bool {
-        let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
-        is_in(&self.system) && !is_in(&self.libraries)
-    }
-}
-
 impl View {
     /// The view for one source and its folders. The first pass that asks makes it; the others wait.
     ///
@@ -117,10 +97,8 @@ impl View {
         let failed = |error: io::Error| Error::io("can't write", &folder, &error);
         let lock = File::create(folder.with_extension("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let plan_path = folder.join("plan.json");
-        if let Ok(bytes) = fs::read(&plan_path) {
-            let plan = serde_json::from_slice(&bytes).map_err(|error| Error::io("can't read", &plan_path, &error.into()))?;
-            return Ok(Self::new(folder, plan));
+        if let Some(plan) = Plan::read(&folder) {
+            return Ok(Self::new(folder, plan, call.for_host));
         }
         // What an attempt that failed left would be in the way.
         let _ = fs::remove_dir_all(&folder);
@@ -132,13 +110,13 @@ impl View {
         let defined: Vec<_> = defined.collect();
         plan.key = format!("{:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced, defined));
         plan.words = call.words().to_vec();
-        fs::write(&plan_path, serde_json::to_vec(&plan).map_err(|error| failed(error.into()))?).map_err(failed)?;
-        Ok(Self::new(folder, plan))
+        plan.write(&folder).map_err(failed)?;
+        Ok(Self::new(folder, plan, call.for_host))
     }
 
-    fn new(folder: PathBuf, plan: Plan) -> Self {
+    fn new(folder: PathBuf, plan: Plan, for_host: bool) -> Self {
         let places = plan.files.iter().enumerate().map(|(place, (path, _))| (path.clone(), place)).collect();
-        Self { folder, plan, places, links: Links::default() }
+        Self { folder, plan, places, links: Links::default(), for_host }
     }
 
     fn root(&self, number: usize) -> PathBuf {
@@ -170,9 +148,9 @@ impl View {
         self.plan.forced[index].as_ref().map(|(root, rest)| self.root(*root).join(rest))
     }
 
-    /// The prelude, unless nothing is rewritten.
+    /// What stands in front of the source, unless nothing is rewritten.
     pub(super) fn prelude(&self) -> Option<PathBuf> {
-        self.plan.has_prelude.then(|| self.folder.join("prelude.cuh"))
+        self.plan.has_prelude.then(|| self.folder.join(if self.for_host { HOST_PRELUDE } else { PRELUDE }))
     }
 
     /// Where a pass for standard output is kept until it is known to be the last.
@@ -205,8 +183,17 @@ impl View {
     }
 
     fn facts(&self, root: usize, rest: &Path) -> Option<&Facts> {
-        let file = self.links.real(&Path::new(&self.plan.roots[root].1).join(rest))?;
+        self.facts_of(&Path::new(&self.plan.roots[root].1).join(rest))
+    }
+
+    fn facts_of(&self, file: &Path) -> Option<&Facts> {
+        let file = self.links.real(file)?;
         self.places.get(file.as_os_str()).map(|place| &self.plan.files[*place].1)
+    }
+
+    /// The same by the user's own path, where that is what the pass reads.
+    fn own_facts(&self, name: &[u8]) -> Option<&Facts> {
+        self.for_host.then(|| self.facts_of(Path::new(OsStr::from_bytes(name)))).flatten()
     }
 
     /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through a view.
@@ -218,10 +205,11 @@ impl View {
                 if self.facts(root, &rest).is_none() && file.is_file() && !self.is_system(file.as_os_str().as_bytes()) {
                     missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
                 }
-            } else if !self.is_system(name) {
+            } else if self.own_facts(name).is_none() && !self.is_system(name) {
                 // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
                 let name = Path::new(OsStr::from_bytes(name));
-                let folders = call.quote.iter().chain(&call.include).chain(&call.system);
+                let beside = self.for_host.then(|| &self.plan.roots[self.plan.main.0].0);
+                let folders = call.quote.iter().chain(&call.include).chain(&call.system).chain(beside);
                 // The preprocessor may have followed links, so folders are tried as they are spelled and without links.
                 let found = folders
                     .filter_map(|folder| {
@@ -254,6 +242,9 @@ impl View {
                 let Some(facts) = self.facts(root, &rest) else { continue };
                 refused |= facts.refused;
                 said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
+            } else if let Some(facts) = self.own_facts(name) {
+                refused |= facts.refused;
+                said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
             } else if !is_system && !self.is_system(name) {
                 let path = Path::new(OsStr::from_bytes(name));
                 let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
@@ -262,7 +253,7 @@ impl View {
                 if unit.facts.refused {
                     said.insert(unit.facts.said);
                     refused = true;
-                } else if unit.facts.rewritten {
+                } else if unit.facts.rewritten && !self.for_host {
                     refused |= settings.strict;
                     let what = if settings.strict { "error" } else { "warning" };
                     said.insert(format!(
@@ -342,7 +333,6 @@ struct Builder<'a> {
     queue: Vec<Place>,
     found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
-    prelude_parts: BTreeSet<String>,
     has_barriers: bool,
     /// Whether a source may name files that are not known from its text.
     has_others: bool,
@@ -365,7 +355,6 @@ impl<'a> Builder<'a> {
             queue: Vec::new(),
             found: Vec::new(),
             angled: BTreeMap::new(),
-            prelude_parts: BTreeSet::new(),
             has_barriers: false,
             has_others: false,
         };
@@ -515,8 +504,6 @@ impl<'a> Builder<'a> {
         }
         self.has_barriers |= unit.facts.barriers;
         self.plan.has_prelude |= unit.facts.rewritten;
-        self.prelude_parts.extend(unit.facts.record.clone());
-        self.prelude_parts.extend(unit.facts.rows.clone());
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
         self.texts.insert(target, unit.text.unwrap_or(bytes));
         Ok(())
@@ -665,9 +652,14 @@ impl<'a> Builder<'a> {
         let (quote, include): (Vec<_>, Vec<_>) = (self.quote.iter().map(replaced).collect(), self.include.iter().map(replaced).collect());
         let systems = self.systems.iter().map(replaced).collect();
         if self.plan.has_prelude {
-            let mut text = prelude::device_side(&self.knowledge.settings.options(), self.has_barriers);
-            text.extend(self.prelude_parts.iter().map(String::as_str));
-            fs::write(self.folder.join("prelude.cuh"), text)?;
+            let options = self.knowledge.settings.options();
+            // The same file by two paths is one map.
+            let maps: BTreeMap<&str, &SiteMap> =
+                self.plan.files.iter().filter_map(|(_, facts)| facts.sites.as_ref()).map(|map| (&*map.hash, map)).collect();
+            let rows = half::rows(maps.values().copied(), &options.limits);
+            let device = prelude::device_side(&options, self.has_barriers) + &record::packed(maps.values().copied()) + &rows;
+            fs::write(self.folder.join(PRELUDE), device)?;
+            fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side() + &rows)?;
         }
         (self.plan.quote, self.plan.include, self.plan.systems) = (quote, include, systems);
         Ok(self.plan)

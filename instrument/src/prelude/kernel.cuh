@@ -1,12 +1,15 @@
 // The same with a fixed pace, for functions that the host or the compiler may run, too.
-__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
-  __cuinstr_burn(site);
+__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int weight, unsigned long long site) {
   if (__cuinstr_chunk > 1u && left > weight) {
     left -= weight;
   } else {
     left = __cuinstr_chunk;
     __cuinstr_look(site);
   }
+}
+__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_pay(left, weight, site);
 }
 #if __cuinstr_barriers
 // Counts a warp's threads that leave behind a barrier; those that released them have told why. Known to assembly by its name.
@@ -93,8 +96,9 @@ __cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, unsigned int& pa
 __cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int& left, __cuinstr_no_word, unsigned int weight, unsigned long long site) {
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) {
+    __cuinstr_burn(site);
     run += weight;
-    if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(left, weight, site);
+    if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_pay(left, weight, site);
   }
 #else
   (void)run, (void)left, (void)weight, (void)site;
@@ -144,9 +148,15 @@ __cuinstr_device void __cuinstr_begin() {
 #endif
 }
 // When the launch begins: one thread of the grid's first blocks can tell, and one of the grid where blocks are short. Should others run
-// before them, the first to look at the clock will have told.
+// before them, the first to look at the clock will have told. All other blocks pass by one branch, which nothing is read ahead of: compilers would
+// else ask each thread's index and the timeout where every block begins, and wait for them.
 __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
-  if ((threadIdx.x | threadIdx.y | threadIdx.z | others) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+  if (blockIdx.x != 0u) return;
+  unsigned int thread = threadIdx.x | threadIdx.y | threadIdx.z | others;
+#ifdef __CUDA_ARCH__
+  asm("" : "+r"(thread));
+#endif
+  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
@@ -197,13 +207,13 @@ __cuinstr_device void __cuinstr_entry(unsigned long long site) {
   // Read first and looked at last: what else there is to read is then waited for at the same time.
   const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
   __cuinstr_begin();
-  __cuinstr_begin_clock(blockIdx.x);
+  __cuinstr_begin_clock(0u);
   if (__cuinstr_any(flag == cuinstr_control_v1.launch)) __cuinstr_end_thread(site & ~1ull, 1u);
 }
 // The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
 __cuinstr_device void __cuinstr_short_entry() {
   __cuinstr_begin();
-  __cuinstr_begin_clock(blockIdx.x | blockIdx.y | blockIdx.z);
+  __cuinstr_begin_clock(blockIdx.y | blockIdx.z);
 }
 // Asks on every way out of the kernel from where it is declared.
 struct __cuinstr_exit {

@@ -75,13 +75,16 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
 // A poll whenever the activation's allowance is used up. The allowance only falls between two looks, and each look refills it: at most
 // __cuinstr_most iterations of all the loops of one activation run without one. Debug builds, which keep the count in memory where no proof
 // could follow it, look each time.
-__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
-  __cuinstr_burn(site);
+__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
   if (__cuinstr_most > 1u && left > weight) {
     left -= weight;
   } else {
     __cuinstr_renew(left, pace, site);
   }
+}
+__cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_pay(left, pace, weight, site);
 }
 // One iteration of a chunk or strip. A debug build keeps the count in memory, where no proof could follow it, so it looks here.
 __cuinstr_device void __cuinstr_debugged(unsigned long long site) {
@@ -119,9 +122,13 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& turns) {
 }
 // In a nest of loops whose trips the compiler may know. `run` starts from zero where the nest is entered and rises by constants, so that the
 // compiler knows the most that it can be, and with it that the poll is dead; beyond a nest's length each iteration is paid for as any other.
-__cuinstr_device void __cuinstr_tick_nest(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
+__cuinstr_device void __cuinstr_pay_nest(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
   run += weight;
-  if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_tick(left, pace, weight, site);
+  if (__cuinstr_nest == 0u || run > __cuinstr_nest) __cuinstr_pay(left, pace, weight, site);
+}
+__cuinstr_device void __cuinstr_tick_nest(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_pay_nest(run, left, pace, weight, site);
 }
 // In a loop from a thread's index, or zero, up to `bound` in steps of `step` or of a dimension of the block: where both are constants it runs
 // at most `most` times, and the compiler drops the poll.
@@ -199,8 +206,23 @@ template <class __cuinstr_t, class... __cuinstr_more>
 struct __cuinstr_values<const volatile __cuinstr_t, __cuinstr_more...> {
   static constexpr bool all = false;
 };
-// How often a loop runs from `start` to `bound`, for the weight of the loop around it: at most as often as a nest runs for nothing, which
-// also stands for what is no number.
+template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+struct __cuinstr_counts {
+  static constexpr bool value =
+      __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
+};
+__cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long one, unsigned long long other) { return one < other ? one : other; }
+// How often a loop runs from `first` to `last`; the largest number where nobody can tell. A loop that goes on until its counter meets the bound may
+// pass it by, or lead away from it; and numbers so large may be others than the loop compares.
+__cuinstr_everywhere unsigned long long __cuinstr_counted(long long first, long long last, long long step, bool meets, long long least, long long most) {
+  return step == 0 || first < least || last < least || first > most || last > most ? ~0ull
+         : (last - first) / step < 0 || (meets && (last - first) % step != 0)      ? (meets ? ~0ull : 0ull)
+                                                                                   : (unsigned long long)((last - first) / step + 1);
+}
+// As types without a sign compare, nothing lies below zero.
+template <class __cuinstr_t>
+__cuinstr_everywhere long long __cuinstr_lowest(long long most) { return ~(__cuinstr_t)0 < (__cuinstr_t)1 ? -most : 0ll; }
+// For the weight of the loop around it: at most as often as a nest runs for nothing, which also stands for what is no number.
 template <bool, class __cuinstr_t>
 struct __cuinstr_if {};
 template <class __cuinstr_t>
@@ -208,42 +230,25 @@ struct __cuinstr_if<true, __cuinstr_t> {
   typedef __cuinstr_t type;
 };
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
-struct __cuinstr_counts {
-  static constexpr bool value =
-      __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
-};
-__cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long one, unsigned long long other) { return one < other ? one : other; }
-// A loop that goes on until its counter meets the bound may pass it by, or lead away from it; and numbers so large may be others than the loop compares.
-__cuinstr_everywhere unsigned long long __cuinstr_counted(long long first, long long last, long long step, bool meets, long long least) {
-  return step == 0 || first < least || last < least || first > 1ll << 61 || last > 1ll << 61 ? (unsigned long long)__cuinstr_nest
-         : (last - first) / step < 0 || (meets && (last - first) % step != 0)                 ? (meets ? (unsigned long long)__cuinstr_nest : 0ull)
-                                                                                              : __cuinstr_least((unsigned long long)((last - first) / step + 1), __cuinstr_nest);
-}
-template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step, bool meets) {
-  return __cuinstr_counted((long long)start, (long long)bound, (long long)step, meets, ~(decltype(start + bound))0 < (decltype(start + bound))1 ? -(1ll << 61) : 0ll);
+  return __cuinstr_least(__cuinstr_counted((long long)start, (long long)bound, (long long)step, meets, __cuinstr_lowest<decltype(start + bound)>(1ll << 61), 1ll << 61), __cuinstr_nest);
 }
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&, bool) {
   return (unsigned long long)__cuinstr_nest;
 }
-// The units that a loop runs in all where its header tells: a counter goes up by a constant from one value to another, all of which the front
-// end takes for constants and its type surely holds. Else more than any.
+// For the loop's own poll, where its header tells: a counter goes up by a constant from one value to another, all of which the front end takes
+// for constants and its type surely holds.
 template <bool __cuinstr_plain>
 struct __cuinstr_header {
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long units(const __cuinstr_s&, const __cuinstr_n&, int, unsigned int) { return ~0ull; }
+  static __device__ __forceinline__ unsigned long long trips(const __cuinstr_s&, const __cuinstr_n&, int) { return ~0ull; }
 };
 template <>
 struct __cuinstr_header<true> {
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long units(__cuinstr_s start, __cuinstr_n bound, int amount, unsigned int weight) {
-    typedef decltype(__cuinstr_i() + __cuinstr_n()) common;
-    const long long first = (long long)start, last = (long long)bound, most = 1ll << 30;
-    // As types without a sign compare, nothing lies below zero.
-    const long long least = ~(common)0 < (common)1 ? -most : 0ll;
-    if (first < least || last < least || first > most || last > most) return ~0ull;
-    return last < first ? 0ull : (unsigned long long)((last - first) / amount + 1) * weight;
+  static __device__ __forceinline__ unsigned long long trips(__cuinstr_s start, __cuinstr_n bound, int amount) {
+    return __cuinstr_counted((long long)start, (long long)bound, amount, false, __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(1ll << 30), 1ll << 30);
   }
 };
 template <bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
@@ -258,13 +263,15 @@ struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
 // pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
 template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
 __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
-  const unsigned long long units =
-      __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template units<__cuinstr_i>(start, bound, amount, weight);
+  const unsigned long long trips =
+      __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount);
+  const unsigned long long units = trips == ~0ull ? trips : trips * weight;
+  __cuinstr_burn(site);
   if (__cuinstr_nest == 0u || units > __cuinstr_unrolled) {
-    __cuinstr_tick_nest(run, left, pace, weight, site);
+    __cuinstr_pay_nest(run, left, pace, weight, site);
   } else if (!__cuinstr_alone || units > __cuinstr_nest) {
     run += weight;
-    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_tick(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
+    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
 template <bool>
@@ -291,7 +298,7 @@ struct __cuinstr_span {
   template <class __cuinstr_i, class __cuinstr_v, class __cuinstr_o>
   static __device__ __forceinline__ unsigned int place(const __cuinstr_v&, const __cuinstr_o&) { return ~0u; }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned int rounds(const __cuinstr_s&, const __cuinstr_n&, unsigned int) { return 0u; }
+  static __device__ __forceinline__ unsigned int rounds(const __cuinstr_s&, const __cuinstr_n&, int, unsigned int) { return 0u; }
 };
 template <>
 struct __cuinstr_span<true> {
@@ -303,8 +310,8 @@ struct __cuinstr_span<true> {
     return (own)(common)value + (~(common)0 < (common)1 ? __cuinstr_near / 2u : 0u);
   }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, unsigned int amount) {
-    const int first = (int)(__cuinstr_i)start, last = (int)bound;
+  static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, int less, unsigned int amount) {
+    const int first = (int)(__cuinstr_i)start, last = (int)bound - less;
     return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
   }
 };
@@ -318,12 +325,23 @@ __cuinstr_device auto __cuinstr_ends(const __cuinstr_s& start, const __cuinstr_n
     -> decltype(__cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start)) {
   return __cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start);
 }
+// How often such a loop runs, if it is near; its last value is the bound or one less.
 template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const __cuinstr_n& bound, unsigned int amount) {
-  return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, amount);
+__cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const __cuinstr_n& bound, int less, unsigned int amount) {
+  return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, less, amount);
 }
+// The same once more where the optimiser can't mix it with the rest, as of strips: anew each time that the loop around it comes round, since a
+// proof knows of a round what is told in it. It is counted down beside the user's counter, and what the user asks comes to the same.
+__cuinstr_device unsigned int __cuinstr_few(unsigned int rounds) {
+  asm volatile("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(rounds) : "n"(__cuinstr_near));
+#ifdef __CUDA_ARCH__
+  __builtin_assume(rounds != 0u);
+#endif
+  return rounds;
+}
+__cuinstr_device bool __cuinstr_under_way(bool under_way, bool) { return under_way; }
 // Pays for all of such a nest.
-__cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
+__cuinstr_device void __cuinstr_deduct(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
 // not fold the power.
 __cuinstr_everywhere unsigned int __cuinstr_weigh(unsigned long long weight) { return (unsigned int)__cuinstr_least(weight, __cuinstr_nest); }

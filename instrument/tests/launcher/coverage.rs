@@ -42,3 +42,50 @@ fn each_unit_leaves_a_file_that_says_what_became_of_its_files() {
     let output = expect(project.launch(&["-c", "a.cu", "--cuinstr-coverage"]).env("SHIM_SOURCES", "a.cu"), 2);
     assert!(text(&output.stderr).contains("--cuinstr-coverage names no folder"));
 }
+
+/// A result of `scripts/coverage` for a project of that name.
+fn result(name: &str, loops: &serde_json::Value, more: &serde_json::Value) -> String {
+    let mut all = serde_json::json!({ "name": name, "files": 2, "loops": loops });
+    for part in [more, &serde_json::json!({ "said": [] })] {
+        all.as_object_mut().expect("an object").extend(part.as_object().expect("an object").clone());
+    }
+    all.to_string()
+}
+
+#[test]
+fn rows_take_from_each_result_what_its_machine_found_out() {
+    use serde_json::json;
+    let columns = "| project | files | loops | polled | bounded | not covered | of libraries | builds | same output | time | compile time | size |\n\
+                   | --- | ---: | ---: | ---: | ---: | --- | ---: | --- | --- | ---: | ---: | ---: |\n";
+    let before = "| b | 1 | 4 | 4 | 0 | 0 | 0 | yes | **no** | 1.50 | 1.10 | 1.05 |\n| **all** | 1 | 4 | 4 | 0 | 0 | 0 | 1 of 1 | 0 of 1 |  |  |  |\n";
+    let counted =
+        json!({ "counted": true, "own": 5, "polled": 3, "bounded": 1, "library": 7, "causes": { "CI010": 1 }, "errors": ["a.cu: odd"] });
+    // Without libclang.
+    let blind =
+        json!({ "counted": false, "own": 0, "polled": 0, "bounded": 0, "library": 0, "causes": {}, "errors": ["a.cu: no libclang"] });
+    let built = |processor: f64| json!({ "plain": { "status": 0, "processor": 2.0, "bytes": 100 }, "ours": { "status": 0, "processor": processor, "bytes": 150 } });
+    let mut ran = built(3.0);
+    ran["run"] = json!({ "same": true });
+    ran["kernels"] = json!({ "plain": 100, "ours": 125 });
+    let project = Project::new(&[
+        ("here.json", &result("A", &counted, &built(2.5))),
+        ("there.json", &result("A", &blind, &ran)),
+        ("again.json", &result("b", &blind, &built(2.5))),
+    ]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/coverage");
+    let mut tables = Vec::new();
+    for order in [["here.json", "there.json", "again.json"], ["again.json", "there.json", "here.json"]] {
+        project.write("table.md", &format!("words\n\n{columns}{before}\nmore words\n"));
+        expect(project.command("python3").arg(&script).args(["--table", "table.md"]).args(order), 0);
+        tables.push(fs::read_to_string(project.path().join("table.md")).expect("readable"));
+    }
+    // What was compiled last counts for what compiling takes.
+    for (table, compile) in tables.iter().zip(["1.50", "1.25"]) {
+        let rows = format!(
+            "| A | 2 | 5 | 3 | 1 | 1 CI010 | 7 | yes | yes | 1.25 | {compile} | 1.50 |\n\
+             | b | 1 | 4 | 4 | 0 | 0 | 0 | yes | **no** | 1.50 | 1.25 | 1.50 |\n\
+             | **all** | 3 | 9 | 7 | 1 | 1 | 7 | 2 of 2 | 1 of 2 |  |  |  |\n"
+        );
+        assert_eq!(*table, format!("words\n\n{columns}{rows}\nmore words\n"));
+    }
+}

@@ -125,9 +125,13 @@ fn source_that_bears_our_names_is_an_error() {
         ([("a.cu", "#define NAME \"b.h\"\n#include NAME\n"), ("b.h", "int __cuinstr_x;\n")], "b.h:1:5: error[CI004]"),
     ] {
         let project = Project::new(&files);
-        let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 1);
-        assert!(text(&output.stderr).contains(named), "{}", text(&output.stderr));
-        assert!(!project.path().join("toolkit/bin/a.cu.ii").exists());
+        // On the device's side, and on the host's, which reads the user's own files.
+        for ending in [".ii", ".cpp4.ii"] {
+            let mut command = project.launch(&["-c", "a.cu"]);
+            let output = expect(command.env("SHIM_SOURCES", "a.cu").env("SHIM_ENDING", ending), 1);
+            assert!(text(&output.stderr).contains(named), "{ending}: {}", text(&output.stderr));
+            assert!(!project.path().join(format!("toolkit/bin/a.cu{ending}")).exists());
+        }
     }
     // What is named and never read is nobody's business.
     let project = Project::new(&[("a.cu", "#if 0\n#include \"b.h\"\n#endif\n"), ("b.h", "int __cuinstr_x;\n")]);
@@ -189,7 +193,8 @@ fn an_output_that_can_not_be_written_is_an_error() {
     let project = Project::new(&[("a.cu", SPIN)]);
     // Every write fails there, as on a full disk.
     symlink("/dev/full", project.path().join("full")).expect("a link");
-    let shim = fs::read_to_string(project.shim()).expect("readable").replace("-o \"$here/$(basename \"$source\").ii\"", "-o full");
+    let shim =
+        fs::read_to_string(project.shim()).expect("readable").replace("-o \"$here/$(basename \"$source\")${SHIM_ENDING:-.ii}\"", "-o full");
     fs::write(project.shim(), shim).expect("writable");
     let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 3);
     assert!(text(&output.stderr).contains("can't write `full`"), "{}", text(&output.stderr));

@@ -128,6 +128,26 @@ fn a_read_only_source_tree_is_enough() {
 }
 
 #[test]
+fn the_hosts_side_reads_the_users_own_text() {
+    let macro_named = "#define NAME \"c.cuh\"\n#include NAME\n#include <b.cuh>\n";
+    let project = Project::new(&[("src/a.cu", macro_named), ("include/b.cuh", &header("b", "")), ("src/c.cuh", &header("c", ""))]);
+    let mut command = project.launch(&["-c", "a.cu"]);
+    expect(command.env("SHIM_SOURCES", "src/a.cu").env("SHIM_ENDING", ".cpp4.ii").env("SHIM_OPTIONS", "-Iinclude"), 0);
+    let found = project.preprocessed_as("a.cu", ".cpp4.ii");
+    assert!(found.contains("# 1 \"<cuinstr>\"") && !found.contains("cuinstr-"), "{found}");
+    // What the CUDA runtime is told of by name, where a stop is reported, and nothing of the device's side.
+    for name in ["cuinstr_flag_v1", "cuinstr_control_v1", "__cuinstr_sites_unit", "include/b.cuh", "src/c.cuh"] {
+        assert!(found.contains(name), "{name}: {found}");
+    }
+    assert!(!found.contains("__cuinstr_poll") && !found.contains("__cuinstr_tick"), "{found}");
+    let plain = expect(project.command("gcc").args(["-E", "-x", "c++", "-D__CUDACC__", "-Iinclude", "src/a.cu"]), 0);
+    let plain = text(&plain.stdout);
+    let (_, own) = plain.split_once("# 1 \"src/c.cuh\"").expect("it is included");
+    assert!(found.ends_with(own), "{found}\n{own}");
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_header_that_changes_between_two_passes_stays_what_it_was_at_the_first() {
     let project = Project::new(&[("a.cu", "#include \"b.cuh\"\n"), ("b.cuh", &header("before", "#pragma once"))]);
     project.write("after.cuh", &header("after", "#pragma once"));
@@ -219,4 +239,20 @@ fn a_macro_of_one_header_marks_functions_in_another() {
     assert!(line("int count(").contains("__cuinstr_tick_hd"), "{}", line("int count("));
     assert!(line("int wait(").contains("__cuinstr_") && !line("int wait(").contains("_hd("), "{}", line("int wait("));
     assert!(!line("static int host(").contains("__cuinstr_"), "{}", line("static int host("));
+}
+
+#[test]
+fn a_macro_of_one_header_is_known_to_open_no_loop_in_another() {
+    let user = "__global__ void k(int* p) {\n    WHEN { p[0] = 1; }\n    EACH(i, p[1]) { p[i] = 2; }\n    ELSEWHERE { p[2] = 3; }\n}\n";
+    let project = Project::new(&[
+        ("a.cu", "#include \"macros.h\"\n#include \"b.cuh\"\n"),
+        ("macros.h", "#define INNER if (true)\n#define WHEN INNER\n#define EACH(i, n) for (int i = 0; i < n; ++i)\n"),
+        ("b.cuh", user),
+    ]);
+    let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", "-DELSEWHERE=if(true)"), 0);
+    let said = text(&output.stderr);
+    let names: Vec<&str> = said.lines().filter_map(|line| line.split('`').nth(1)).collect();
+    assert_eq!(names, ["EACH", "ELSEWHERE"], "{said}");
+    let preprocessed = project.preprocessed("a.cu");
+    assert!(preprocessed.contains("if (true) { p[0] = 1; }"), "{preprocessed}");
 }

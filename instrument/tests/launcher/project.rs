@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_cuinstr");
 
-/// Stands in for nvcc: writes down its words, has each source that `SHIM_SOURCES` names preprocessed as nvcc would, does what `SHIM_THEN` says.
+/// Stands in for nvcc: writes down its words, has each source that `SHIM_SOURCES` names preprocessed as nvcc would, into a file with the ending
+/// `SHIM_ENDING`, does what `SHIM_THEN` says.
 const SHIM: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 { echo "session=${CUINSTR_SESSION:+yes}"; for word in "$@"; do echo "word=$word"; done; } > "$here/record"
@@ -16,7 +17,7 @@ for variable in NVCC_PREPEND_FLAGS NVCC_APPEND_FLAGS NVCC_CCBIN; do eval "value=
 case " $* " in *" --version "*) echo "shim release 13.0"; exit 0 ;; esac
 if [ -n "$CUINSTR_SESSION" ]; then
     for source in ${SHIM_SOURCES:-none.cu}; do
-        ${SHIM_HOST:-gcc} -E -x c++ -D__CUDACC__ $SHIM_OPTIONS "$source" -o "$here/$(basename "$source").ii" || exit
+        ${SHIM_HOST:-gcc} -E -x c++ -D__CUDACC__ $SHIM_OPTIONS "$source" -o "$here/$(basename "$source")${SHIM_ENDING:-.ii}" || exit
     done
 fi
 eval "$SHIM_THEN"
@@ -105,7 +106,12 @@ impl Project {
 
     /// A source as the shim had it preprocessed.
     pub(crate) fn preprocessed(&self, source: &str) -> String {
-        fs::read_to_string(self.path().join(format!("toolkit/bin/{source}.ii"))).expect("it was preprocessed")
+        self.preprocessed_as(source, ".ii")
+    }
+
+    /// The same where the file has that ending.
+    pub(crate) fn preprocessed_as(&self, source: &str, ending: &str) -> String {
+        fs::read_to_string(self.path().join(format!("toolkit/bin/{source}{ending}"))).expect("it was preprocessed")
     }
 
     /// Whatever is left among temporary files.

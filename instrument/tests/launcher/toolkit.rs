@@ -1,7 +1,7 @@
 //! With nvcc itself: each form of its output, names, messages and dependencies are those of a plain compilation.
 
 use crate::project::{BINARY, Project, expect, text};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -135,6 +135,9 @@ fn a_program_of_several_units_links_and_says_what_the_plain_one_says() {
     assert_eq!(says(&twins.ours), says(&twins.plain));
     assert_eq!(says(&twins.ours), "src/a.cu:9 include/work.cuh\n");
     let program = fs::read(twins.ours.path().join("program")).expect("readable");
+    let maps = cuinstr_image::read(&program).expect("it has parts").site_maps;
+    let files: BTreeSet<&str> = maps.iter().map(|map| &*map.file).collect();
+    assert_eq!(files, BTreeSet::from(["b.txt", "include/work.cuh", "src/a.cu"]));
     assert!(program.windows(15).any(|part| part == b"cuinstr_flag_v1"), "the program can be stopped");
 }
 

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// What a site map's record in a module begins with, followed by the length of its JSON text in eight hexadecimal digits and a space.
 pub const MAGIC: &str = "CUINSTR-SITES/1 ";
 
+/// What several site maps begin with that are packed together, followed by a length as above and so many bytes: four that say how long the text is, the lowest first, and
+/// an LZ4 block. The text is a map's JSON in each line.
+pub const PACKED_MAGIC: &str = "CUINSTR-SITES/2 ";
+
 /// What kind of place it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

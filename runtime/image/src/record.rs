@@ -1,10 +1,13 @@
 //! Site map records, wherever they lie: as they are in a cubin's data, as a list of numbers in PTX.
 
-use cuinstr_abi::sites::SiteMap;
+use cuinstr_abi::sites::{PACKED_MAGIC, SiteMap};
 use memchr::memmem;
 use std::collections::BTreeSet;
 
 pub use cuinstr_abi::sites::MAGIC;
+
+/// What records of either form begin with.
+const BEGIN: &[u8] = b"CUINSTR-SITES/";
 
 /// Part of the name of each variable that holds a record.
 const VARIABLE: &[u8] = b"__cuinstr_sites_";
@@ -22,12 +25,11 @@ impl Records {
     /// Records do not lie in one another, so each byte is parsed at most once.
     pub(crate) fn take_raw(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut starts = memmem::find_iter(bytes, MAGIC.as_bytes()).peekable();
+        let mut starts = memmem::find_iter(bytes, BEGIN).peekable();
         while let Some(at) = starts.next() {
-            let rest = &bytes[at + MAGIC.len()..];
             // The magic alone stands in every program that looks for it.
-            let Some((length, rest)) = header(rest) else { continue };
-            let Some(json) = rest.get(..length) else {
+            let Some((form, length, rest)) = header(&bytes[at..]) else { continue };
+            let Some(body) = rest.get(..length) else {
                 faults.push(format!("the site map record at byte {at} is cut off"));
                 continue;
             };
@@ -36,7 +38,7 @@ impl Records {
                 faults.push(format!("in the site map record at byte {at} another begins"));
                 continue;
             }
-            if let Err(why) = self.take(json) {
+            if let Err(why) = self.take(form, body) {
                 faults.push(format!("the site map record at byte {at} {why}"));
             }
         }
@@ -60,12 +62,11 @@ impl Records {
                 continue;
             };
             rest = after;
-            let record = bytes.strip_prefix(MAGIC.as_bytes()).and_then(header);
-            match record.map(|(length, rest)| rest.get(..length)) {
+            match header(&bytes).map(|(form, length, rest)| (form, rest.get(..length))) {
                 None => faults.push(format!("{shown} holds no site map record")),
-                Some(None) => faults.push(format!("the site map record in {shown} is cut off")),
-                Some(Some(json)) => {
-                    if let Err(why) = self.take(json) {
+                Some((_, None)) => faults.push(format!("the site map record in {shown} is cut off")),
+                Some((form, Some(body))) => {
+                    if let Err(why) = self.take(form, body) {
                         faults.push(format!("the site map record in {shown} {why}"));
                     }
                 }
@@ -74,7 +75,14 @@ impl Records {
         faults
     }
 
-    fn take(&mut self, json: &[u8]) -> Result<(), String> {
+    fn take(&mut self, form: Form, body: &[u8]) -> Result<(), String> {
+        match form {
+            Form::One => self.take_map(body),
+            Form::Packed => unpacked(body)?.split(|byte| *byte == b'\n').try_for_each(|line| self.take_map(line)),
+        }
+    }
+
+    fn take_map(&mut self, json: &[u8]) -> Result<(), String> {
         let map: SiteMap = serde_json::from_slice(json).map_err(|error| format!("is damaged: {error}"))?;
         if map.version != SiteMap::VERSION {
             return Err(format!("is of version {}, and this reads {}", map.version, SiteMap::VERSION));
@@ -86,13 +94,34 @@ impl Records {
     }
 }
 
-/// The length that stands behind the magic, and what follows: eight hexadecimal digits, a space, and an object.
-fn header(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let (digits, rest) = bytes.split_at_checked(8)?;
+/// How a record holds its maps.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// One, as JSON.
+    One,
+    /// Several, packed.
+    Packed,
+}
+
+/// What stands behind the magic of either form: the length, in eight hexadecimal digits, a space, and the record.
+fn header(bytes: &[u8]) -> Option<(Form, usize, &[u8])> {
+    let one = bytes.strip_prefix(MAGIC.as_bytes()).map(|rest| (Form::One, rest));
+    let (form, rest) = one.or_else(|| Some((Form::Packed, bytes.strip_prefix(PACKED_MAGIC.as_bytes())?)))?;
+    let (digits, rest) = rest.split_at_checked(8)?;
     let is_number = digits.iter().all(u8::is_ascii_hexdigit);
     let length = is_number.then(|| usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()).flatten()?;
     let rest = rest.strip_prefix(b" ")?;
-    rest.starts_with(b"{").then_some((length, rest))
+    (matches!(form, Form::Packed) || rest.starts_with(b"{")).then_some((form, length, rest))
+}
+
+/// The text of packed maps.
+fn unpacked(body: &[u8]) -> Result<Vec<u8>, String> {
+    let (size, block) = body.split_first_chunk::<4>().ok_or("is damaged: it has no length")?;
+    // No byte of a block stands for more than 255 of its text.
+    let size = usize::try_from(u32::from_le_bytes(*size)).ok().filter(|size| *size <= 255 * block.len());
+    let size = size.ok_or("is damaged: its length is wrong")?;
+    let text = lz4_flex::block::decompress(block, size).map_err(|error| format!("is damaged: {error}"))?;
+    if text.len() == size { Ok(text) } else { Err("is damaged: its length is wrong".to_owned()) }
 }
 
 /// What stands behind `[LENGTH] = {`.
@@ -125,8 +154,18 @@ pub(crate) mod made {
         format!("{MAGIC}{:08x} {json}", json.len())
     }
 
+    pub(crate) fn packed(maps: &[SiteMap]) -> Vec<u8> {
+        let lines: Vec<String> = maps.iter().map(SiteMap::to_json).collect();
+        let block = lz4_flex::block::compress_prepend_size(lines.join("\n").as_bytes());
+        [format!("{PACKED_MAGIC}{:08x} ", block.len()).as_bytes(), &block].concat()
+    }
+
     pub(crate) fn ptx(map: &SiteMap) -> String {
-        let numbers: Vec<String> = record(map).bytes().chain([0]).map(|byte| byte.to_string()).collect();
+        ptx_of(record(map).as_bytes())
+    }
+
+    pub(crate) fn ptx_of(record: &[u8]) -> String {
+        let numbers: Vec<String> = record.iter().chain(&[0]).map(u8::to_string).collect();
         let list = numbers.join(", ");
         format!(
             ".version 9.0\n.target sm_80\n.global .align 1 .b8 __cuinstr_sites_0[{}] = {{{list}}};\n.visible .entry k() {{ ret; }}\n",
@@ -148,6 +187,24 @@ mod tests {
         assert_eq!(records.take_raw(bytes.as_bytes()), Vec::<String>::new());
         assert_eq!(records.take_ptx(&made::ptx(&b)), Vec::<String>::new());
         assert_eq!(records.maps, [a, b]);
+    }
+
+    #[test]
+    fn maps_that_are_packed_together_are_found_among_others() {
+        let (a, b) = (map("a.cu"), map("b.cu"));
+        let bytes = made::packed(&[a.clone(), b.clone()]);
+        let mut records = Records::default();
+        assert_eq!(records.take_raw(&[b"\0", &bytes[..], b"\0", record(&a).as_bytes()].concat()), Vec::<String>::new());
+        assert_eq!(records.take_ptx(&made::ptx_of(&made::packed(&[map("c.cu")]))), Vec::<String>::new());
+        assert_eq!(records.maps, [a, b, map("c.cu")]);
+        let start = PACKED_MAGIC.len() + 9;
+        for (at, why) in [(start, "its length is wrong"), (start + 3, "its length is wrong"), (start + 4, "is damaged")] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            let faults = Records::default().take_raw(&damaged);
+            assert!(faults.len() == 1 && faults[0].contains(why), "{at}: {faults:?}");
+        }
+        assert_eq!(Records::default().take_raw(&bytes[..bytes.len() - 1]), ["the site map record at byte 0 is cut off"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// What a loop should get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+pub(super) enum Wanted {
     /// No poll: it provably ends soon.
     LeftAlone,
     /// Strips of its own counter's trips.
@@ -39,9 +39,9 @@ impl Wanted {
 }
 
 /// What stands in front of the kernel, its body, and what the loop behind `@` gets.
-type Rule = (&'static str, &'static str, Wanted);
+pub(super) type Rule = (&'static str, &'static str, Wanted);
 
-fn check(rules: &[Rule]) {
+pub(super) fn check(rules: &[Rule]) {
     let mut wrong = String::new();
     for (front, text, wanted) in rules {
         let head = "__global__ void k(int *p, int n, unsigned m, size_t z, int s, float x, int *end, volatile int *v)";
@@ -69,18 +69,18 @@ fn check(rules: &[Rule]) {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-const STRIP: Wanted = Wanted::Strip;
-const CHUNK: Wanted = Wanted::Chunk;
+pub(super) const STRIP: Wanted = Wanted::Strip;
+pub(super) const CHUNK: Wanted = Wanted::Chunk;
 
-const fn no_strip(why: &'static str) -> Wanted {
+pub(super) const fn no_strip(why: &'static str) -> Wanted {
     Wanted::NoStrip(why)
 }
 
-const fn foldable(why: &'static str) -> Wanted {
+pub(super) const fn foldable(why: &'static str) -> Wanted {
     Wanted::Foldable(why)
 }
 
-const fn counts_down(why: &'static str) -> Wanted {
+pub(super) const fn counts_down(why: &'static str) -> Wanted {
     Wanted::CountDown(why)
 }
 
@@ -265,6 +265,21 @@ const MAY_BE_KNOWN: &[Rule] = &[
         foldable("a type is no parameter"),
     ),
     ("typedef long word;", "const word N = s * sizeof(word); @for (int i = 0; i < N; ++i) p[i] = 0;", STRIP),
+];
+
+/// Several names declared at once.
+const SEVERAL: &[Rule] = &[
+    ("", "int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", STRIP),
+    ("", "int i = 1, j = 2, k; @for (k = j; k > i; --k) p[k] = 0;", STRIP),
+    ("", "float *q, w; int i, j = 0; @while (j < n) { p[j] = 0; ++j; }", STRIP),
+    ("", "unsigned int i, j; for (i = 0; i < n; ++i) @for (j = 0; j < i; ++j) p[j] = 0;", STRIP),
+    ("__device__ int j;", "int i; @for (i = 0, j = 0; j < n; ++j) p[j] = 0;", no_strip("it is no variable of the thread's")),
+    ("__device__ int j;", "struct own { int i, j; }; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("a class declares a member")),
+    ("__device__ int j;", "struct own { int j; }; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("the same for the first")),
+    ("", "__shared__ int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("the block shares it")),
+    ("", "volatile int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("others may change it")),
+    ("", "int i, j; int *q = &j; @for (j = 0; j < n; ++j) *q = 0;", no_strip("its address is known")),
+    ("", "int i, j; { int k, j; @for (j = 0; j < n; ++j) p[j] = 0; }", no_strip("there are two of its name")),
 ];
 
 /// Strips would be sound, but nobody proves it yet.
@@ -525,6 +540,7 @@ fn loops_over_what_a_block_shares() {
 #[test]
 fn loops_whose_trips_the_compiler_may_know() {
     check(MAY_BE_KNOWN);
+    check(SEVERAL);
 }
 
 #[test]

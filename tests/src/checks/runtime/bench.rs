@@ -143,6 +143,14 @@ impl Bench {
         Ok(())
     }
 
+    /// Has `refill` write other bytes, as many, into the buffer of this index.
+    pub(super) fn fill_with(&mut self, index: usize, bytes: &[u8]) -> Result<(), String> {
+        let mut buffers = self.values.iter_mut().filter_map(|value| if let Value::Slice(_, bytes) = value { Some(bytes) } else { None });
+        let buffer = buffers.nth(index).filter(|buffer| buffer.len() == bytes.len()).ok_or("there is no such buffer")?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+
     /// What the buffers hold.
     pub(super) fn contents(&self, stream: &Arc<CudaStream>) -> Result<Vec<Vec<u8>>, String> {
         let slices = self.values.iter().filter_map(|value| match value {

@@ -10,6 +10,7 @@ use std::time::Duration;
 pub(super) const PROMISES: &[Promise] = &[
     Promise::new("words like ours that others left in shared memory release nobody from a barrier", foreign),
     Promise::new("threads that are released from a barrier by others that left write nothing", released),
+    Promise::new("in a kernel that was not rewritten a barrier of ours obeys words of its own launch and no others", outside),
 ];
 
 const LONG: Duration = Duration::from_secs(10);
@@ -22,6 +23,9 @@ const HANG: &str = "hang/barrier_and_loop";
 /// Threads of a block that have returned, and all of them.
 const DONE: usize = 32;
 const ALL: usize = 96;
+
+/// A kernel that was not rewritten, of one function with barriers, between which a warp of each block hangs unless it is told to go.
+const OUTSIDE: &str = "probe/calls_from_outside";
 
 /// Leaves the mark all over shared memory.
 fn fill(filler: &Bench) -> Result<(), String> {
@@ -97,6 +101,53 @@ fn released(session: &Session) -> Checked {
     }
     session.next_launch_is_right()?;
     if begun == 0 { Err("no block began before its deadline".into()) } else { Ok(Report::of(json!({ "rounds_begun": begun }))) }
+}
+
+/// What the kernel that was not rewritten comes to, when its warps may go or not: no word that others left is cleared for it.
+fn called(bench: &mut Bench, go: bool, timeout: Duration) -> Result<(Outcome, Vec<u32>), String> {
+    let stream = bench.context.default_stream();
+    bench.fill_with(0, &u32::from(go).to_le_bytes())?;
+    bench.refill(&stream)?;
+    let outcome = bench.start(&stream, |launch| _ = launch.timeout(timeout)).map_err(told)?.wait().map_err(told)?;
+    let contents = bench.contents(&stream)?;
+    Ok((outcome, words(contents.get(1).ok_or("it has no second buffer")?).collect()))
+}
+
+fn outside(session: &Session) -> Checked {
+    let filler = Bench::new(session, "probe/fills_shared")?;
+    let mut bench = Bench::new(session, OUTSIDE)?;
+    // Each thread writes its block's first thread's number, and one.
+    let right = |written: &[u32]| written.iter().enumerate().all(|(index, word)| *word as usize == index / ALL * ALL + 1);
+    let mut all_left = 0;
+    for round in 0..20 {
+        fill(&filler)?;
+        let (outcome, written) = called(&mut bench, true, LONG)?;
+        completed(&outcome).map_err(|why| format!("round {round}, after another kernel's words: {why}"))?;
+        if !right(&written) {
+            return Err(format!("round {round}: another kernel's words released threads from a barrier"));
+        }
+        let (outcome, written) = called(&mut bench, false, Duration::from_millis(5 + round % 4))?;
+        let Outcome::Stopped { why: Cause::Deadline, report, .. } = outcome else {
+            return Err(format!("round {round}: it should have been stopped at its deadline: {outcome:?}"));
+        };
+        if let Some(index) = written.iter().position(|word| *word != 0) {
+            return Err(format!("round {round}: thread {} of block {} wrote {}", index % ALL, index / ALL, written[index]));
+        }
+        all_left += usize::from(report.threads == written.len() as u64);
+        // What it left is of an earlier launch of the same module.
+        let (outcome, written) = called(&mut bench, true, LONG)?;
+        completed(&outcome).map_err(|why| format!("round {round}, after a stopped launch: {why}"))?;
+        if !right(&written) {
+            return Err(format!("round {round}: a stopped launch's words released threads from a barrier"));
+        }
+    }
+    session.next_launch_is_right()?;
+    // Those at the barrier are counted where they were released.
+    if all_left == 20 {
+        Ok(Report::of(json!({ "rounds": 20 })))
+    } else {
+        Err(format!("all threads were counted in {all_left} of 20 rounds"))
+    }
 }
 
 #[cfg(test)]

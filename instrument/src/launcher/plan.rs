@@ -1,0 +1,68 @@
+//! What is known of a view, for all processes that read it.
+
+use super::unit::Facts;
+use cuinstr_abi::sites::SiteMap;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The plan, and the site maps of its files in the same order.
+const PLAN: &str = "plan.json";
+const MAPS: &str = "maps.json";
+
+/// What all processes that read the view must know.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Plan {
+    /// Roots by number: as the user spelled them, and without links.
+    pub(super) roots: Vec<(OsString, OsString)>,
+    pub(super) main: (usize, OsString),
+    pub(super) quote: Vec<Option<usize>>,
+    pub(super) include: Vec<Option<usize>>,
+    pub(super) systems: Vec<Option<usize>>,
+    pub(super) forced: Vec<Option<(usize, OsString)>>,
+    /// Folders whose headers are the toolkit's or the system's.
+    pub(super) system: Vec<OsString>,
+    /// What of it is rewritten all the same: the toolkit's libraries of device code.
+    pub(super) libraries: Vec<OsString>,
+    /// Files of the tree, without links, and what is known of them.
+    pub(super) files: Vec<(OsString, Facts)>,
+    pub(super) has_prelude: bool,
+    /// What the view was made by, and the words of the call.
+    pub(super) key: String,
+    pub(super) words: Vec<OsString>,
+}
+
+impl Plan {
+    /// Whether the file, by its path without links, is left as it is.
+    pub(super) fn is_system(&self, file: &Path) -> bool {
+        let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
+        is_in(&self.system) && !is_in(&self.libraries)
+    }
+
+    /// The plan that lies in the folder of a view, if that is finished; without the site maps, which no pass reads.
+    pub(super) fn read(view: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(view.join(PLAN)).ok()?).ok()
+    }
+
+    /// The same with the site maps.
+    pub(super) fn read_all(view: &Path) -> Option<Self> {
+        let mut plan = Self::read(view)?;
+        let maps: Vec<Option<SiteMap>> = serde_json::from_slice(&fs::read(view.join(MAPS)).ok()?).ok()?;
+        for ((_, facts), map) in plan.files.iter_mut().zip(maps) {
+            facts.sites = map;
+        }
+        Some(plan)
+    }
+
+    /// Writes it, which finishes the view. The site maps are taken out of it.
+    ///
+    /// # Errors
+    /// If the folder can't be written.
+    pub(super) fn write(&mut self, view: &Path) -> io::Result<()> {
+        let maps: Vec<Option<SiteMap>> = self.files.iter_mut().map(|(_, facts)| facts.sites.take()).collect();
+        fs::write(view.join(MAPS), serde_json::to_vec(&maps)?)?;
+        fs::write(view.join(PLAN), serde_json::to_vec(self)?)
+    }
+}

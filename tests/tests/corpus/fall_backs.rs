@@ -1,0 +1,122 @@
+//! The rules that `forms.rs` has no row for: where a loop stands, what was asked for, and where its header leads.
+
+use super::forms::{CHUNK, Rule, STRIP, check, counts_down, foldable, no_strip};
+use crate::rewritten_as;
+use cuinstr::options::{Limits, Options, Polls};
+use cuinstr::site::{Form, Kind};
+
+/// Rules of where the loop stands, beside what it is.
+const PLACES: &[Rule] = &[
+    (
+        "__host__ __device__ void f(int *p, int n) { @for (int i = 0; i < n; ++i) p[i] = 0; }",
+        "f(p, n);",
+        counts_down("the host runs it too"),
+    ),
+    ("__host__ __device__ void f(int *p) { @while (p[0]) --p[0]; }", "f(p);", counts_down("the host runs it too")),
+    (
+        "constexpr int N = 80; __host__ __device__ void f(int *p) { @for (int i = 0; i < N; ++i) p[i * p[1]] = 0; }",
+        "f(p);",
+        foldable("the host runs it too, which has no poll"),
+    ),
+    ("__device__ int f(int *p) { @while (true) { if (p[0]) return 1; } }", "f(p);", counts_down("the function's end is out of reach")),
+    ("__device__ int f(int *p) { @for (;;) { if (p[0]) return 1; } }", "f(p);", counts_down("the function's end is out of reach")),
+    ("__device__ int f(int *p) { @for (;;) { if (p[0]) break; } return 1; }", "f(p);", CHUNK),
+    ("__device__ void f(int *p) { @for (;;) { if (p[0]) return; } }", "f(p);", CHUNK),
+    (
+        "",
+        "@while (p[0]) { for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0; }",
+        counts_down("the loop inside is long where a block has few threads"),
+    ),
+    ("", "if (s) @for (auto &each : range(p, n)) each = 0;", counts_down("nothing can stand in front of it")),
+    ("", "\n#pragma unroll_completely\n@for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("another compiler's pragma")),
+    ("", "\n#pragma GCC unroll 4\n@for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("another compiler's pragma")),
+    ("", "\n#pragma nounroll\n@for (int i = 0; i < n; ++i) p[i] = 0;", STRIP),
+];
+
+/// The step leads away, nowhere, or past the bound, as far as the text tells.
+const STRAY_STEPS: &[Rule] = &[
+    ("", "@for (int i = 0; i < n; --i) p[0] = i;", no_strip("it leads away")),
+    ("", "@for (int i = n; i >= s; ++i) p[0] = i;", no_strip("it leads away")),
+    ("", "@for (int i = 0; i < n; i += -1) p[0] = i;", no_strip("it leads away")),
+    ("", "@for (int i = 0; i < n; i -= -1) p[0] = i;", no_strip("nobody reckons with two signs")),
+    ("", "@for (int i = 0; i < n; i += 0) p[0] = i;", no_strip("it leads nowhere")),
+    ("", "@for (int i = 0; i != n; i += s) p[0] = i;", no_strip("it may skip the bound, by how much nobody knows")),
+    ("", "@for (int i = 0; i != n; i += 100000000) p[0] = i;", no_strip("it may skip the bound by more than a strip")),
+    ("", "@for (int i = 0; i < n; i += 100000000) p[0] = i;", STRIP),
+];
+
+/// The trips seem to be known, and are not.
+const NOT_KNOWN: &[Rule] = &[
+    ("", "int i; if (s) i = n; @for (; i < 40; ++i) p[i * s] = 0;", STRIP),
+    ("", "@for (int i = f(); i < 40; ++i) p[i * s] = 0;", STRIP),
+    ("", "@for (int i = 0; i < 40 + n; ++i) p[i * s] = 0;", STRIP),
+    ("", "@for (int i = s; i < n + 1; ++i) p[i] = 0;", STRIP),
+    ("", "@for (int i = 0; i < 40; i += n) p[i] = 0;", STRIP),
+];
+
+#[test]
+fn loops_by_where_they_stand() {
+    check(PLACES);
+}
+
+#[test]
+fn a_step_that_leads_elsewhere_is_not_strip_mined() {
+    check(STRAY_STEPS);
+}
+
+#[test]
+fn trips_that_only_seem_to_be_known_are_not_folded() {
+    check(NOT_KNOWN);
+}
+
+/// The forms of a text's loops, in its order.
+fn forms(text: &str, options: &Options) -> Vec<Form> {
+    let rewrite = rewritten_as(text, options);
+    rewrite.sites.sites.iter().filter(|site| site.kind == Kind::For).map(|site| site.form).collect()
+}
+
+/// Fuel is paid for by each iteration, and a count-down is what was asked for: then no form runs iterations that were paid for together. Where
+/// the compiler may know the trips, the look is dropped under fuel all the same, and what burns stays.
+#[test]
+fn what_is_asked_for_decides_before_what_a_loop_is() {
+    let text = "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = 0;\n    for (int i = 0; i < 400; ++i) p[i * n] = 0;\n    \
+                for (int i = 0; i < 1000; ++i) { p[i * n] = p[i] + p[n]; p[n] = p[i] - n; p[i] = p[n] * p[i + n]; }\n}\n";
+    let fuel = |polls| Options { polls, limits: Limits { fuel: Some(1000), ..Limits::default() }, ..Options::default() };
+    let plain = |polls| Options { polls, ..Options::default() };
+    assert_eq!(forms(text, &plain(Polls::Amortised)), [Form::Strip, Form::Foldable, Form::Strip]);
+    assert_eq!(forms(text, &plain(Polls::CountDown)), [Form::CountDown; 3]);
+    assert_eq!(forms(text, &fuel(Polls::Amortised)), [Form::CountDown, Form::Foldable, Form::Foldable]);
+    assert_eq!(forms(text, &fuel(Polls::CountDown)), [Form::CountDown; 3]);
+    assert_eq!(forms(text, &fuel(Polls::Each)), [Form::Each; 3]);
+}
+
+/// Beyond so many loops in a function nobody compares each with each.
+#[test]
+fn a_function_with_too_many_loops_counts_down() {
+    let text =
+        |loops: usize| format!("__global__ void k(int *p, int n) {{\n{}}}\n", "for (int i = 0; i < n; ++i) p[i] = 0;\n".repeat(loops));
+    let is = |form: Form| move |found: &Form| *found == form;
+    assert!(forms(&text(100), &Options::default()).iter().all(is(Form::Strip)));
+    assert!(forms(&text(1025), &Options::default()).iter().all(is(Form::CountDown)));
+}
+
+/// What the text of a foldable loop tells the compiler: all of its header, where that is the whole truth, or a count alone.
+#[test]
+fn a_header_is_told_where_it_says_how_often_the_loop_runs() {
+    let rows = [
+        ("for (int i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<true"),
+        ("for (int i = 0; i <= 400; i += 2) p[i * n] = 0;", "__cuinstr_tick_known<true"),
+        ("for (int i = 0; i < 400; ++i) { p[i * n] = 0; if (p[n]) ++i; }", "__cuinstr_tick_known<false"),
+        ("int i; for (i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<false"),
+        ("for (int i = 400; i > 0; --i) p[i * n] = 0;", "__cuinstr_tick_nest"),
+        ("for (int i = 0; i != 400; ++i) p[i * n] = 0;", "__cuinstr_tick_nest"),
+        ("int i = 0; while (i < 400) { p[i * n] = 0; ++i; }", "__cuinstr_tick_nest"),
+    ];
+    for (loop_, poll) in rows {
+        let source = format!("__global__ void k(int *p, int n) {{\n    {loop_}\n}}\n");
+        let output = rewritten_as(&source, &Options::default()).output.expect("it is rewritten");
+        let output = String::from_utf8(output).expect("it is text");
+        let text = output.rsplit("#line 1").next().unwrap_or_default();
+        assert!(text.contains(poll), "{loop_} has no {poll}:\n{text}");
+    }
+}
