@@ -4,10 +4,11 @@
 //! counter between a kernel's parameters to be, and what follows from it lives in registers of each thread. In a nest whose inner strips are
 //! short that is what all its time goes to. So its text stands there twice: `if (it is not brief) { in strips } else` the user's own.
 //!
-//! Where the user's own runs, all starts and bounds lie near zero, so that its trips are few whatever the counters' types, by rules that a proof
-//! follows as well; all of its units are paid for before it begins; and there are no more than a nest may run for nothing. Both follow from
-//! values that the nest keeps, asked of in front of it, so the user's own text is left as it is. The second text is the one in strips: what
-//! runs hot mostly keeps its lines.
+//! Where the user's own runs, all starts and bounds lie near zero, so that its trips are few and known exactly whatever the counters' types; all of
+//! its units are paid for before it begins; and there are no more than a nest may run for nothing. That follows from values that the nest keeps, asked
+//! of in front of it. Each loop is counted down besides, by which a proof knows that it ends: of a comparison of the user's it would have
+//! to keep in mind what was asked in front of the nest, and compilers ask that in many ways. The second text is the one in strips, so what runs hot
+//! mostly keeps its lines.
 
 use crate::apply::Edit;
 use crate::form::{Decision, Shape};
@@ -36,13 +37,19 @@ const ONCE: &[&[u8]] =
 pub(crate) struct Brief {
     /// Its outer loop.
     index: usize,
+    /// What says how often its loops run, as text.
+    rounds: String,
     /// Whether it is not brief, as text.
     question: String,
-    /// The units that it runs, as text.
-    units: String,
+    /// What pays for it and declares what its loops are counted down in, as text.
+    pays: String,
+    /// Where the loops' conditions begin and end, as offsets, and what is asked in front of them.
+    conditions: Vec<(usize, usize, String)>,
+    /// Where their steps begin, and what is done there.
+    steps: Vec<(usize, String)>,
 }
 
-/// Finds them among a body's loops.
+/// Finds them among a kernel's loops.
 pub(crate) fn nests(homes: &[Home], decisions: &[Decision]) -> Vec<Brief> {
     let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
     let loops = body.loops.iter().enumerate();
@@ -51,7 +58,7 @@ pub(crate) fn nests(homes: &[Home], decisions: &[Decision]) -> Vec<Brief> {
 
 /// Writes them twice: the edits of their loops, from the one at `first` on, go into the second text.
 pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Brief], edits: &mut Vec<Edit>, first: usize) {
-    for Brief { index, question, units } in nests {
+    for Brief { index, rounds, question, pays, conditions, steps } in nests {
         let loop_ = &body.loops[*index];
         let Some(end) = loop_.end else { continue };
         let (from, to) = (fragment.tokens[loop_.keyword].start as usize, fragment.tokens[end].end as usize);
@@ -61,8 +68,13 @@ pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Br
             continue;
         }
         let strips = rewritten(source, fragment, loop_.keyword..=end, inside);
-        let text = format!("{{ if ({question}) {{ {strips} }} else {{ __cuinstr_deduct(__cuinstr_left, {units}); ");
+        let text = format!("{{ {rounds} if ({question}) {{ {strips} }} else {{ {pays} ");
         edits.push(Edit { at: from, closes: false, text });
+        for (begin, end, asked) in conditions {
+            edits.push(Edit { at: *begin, closes: false, text: format!(" __cuinstr_under_way({asked},") });
+            edits.push(Edit { at: *end, closes: true, text: ")".to_owned() });
+        }
+        edits.extend(steps.iter().map(|(at, text)| Edit { at: *at, closes: false, text: text.clone() }));
         edits.push(Edit { at: to, closes: true, text: " } }".to_owned() });
     }
 }
@@ -72,8 +84,10 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     let (body, context) = (home.body, home.context);
     let loop_ = &body.loops[index];
     let end = loop_.end?;
+    // In a loop around it the question would be asked each time.
+    let is_first = loop_.outer.is_none() && loop_.scope == 0;
     let is_short = end - loop_.keyword <= MOST_TOKENS && context.fragment.of_macro.is_none();
-    if !is_short || !(loop_.keyword..=end).all(|at| may_stand_twice(home, at)) {
+    if !is_first || !is_short || !(loop_.keyword..=end).all(|at| may_stand_twice(home, at)) {
         return None;
     }
     let span = loop_.keyword..=end;
@@ -97,24 +111,28 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
         .map(|at| induction::read(context, &body.loops[*at]).map(|induction| induction.counter))
         .collect::<Option<_>>()?;
     let mut asked = Asked::default();
-    let outer = asked.add(home, loop_, &decisions[index], loop_, &counters)?;
-    let mut units = format!("{}u", outer.weight);
+    asked.add(home, loop_, &decisions[index], loop_, &counters)?;
+    let mut units = format!("{}u", asked.weights[0]);
     for at in inner {
-        let Trips { text, weight } = asked.add(home, &body.loops[at], &decisions[at], loop_, &counters)?;
-        let _ = write!(units, " + {text} * {weight}u");
+        asked.add(home, &body.loops[at], &decisions[at], loop_, &counters)?;
+        let _ = write!(units, " + __cuinstr_rounds_{} * {}u", asked.weights.len() - 1, asked.weights.last()?);
+    }
+    if let Some((_, _, condition)) = asked.conditions.first_mut() {
+        *condition = format!("({} {condition})", asked.inner.trim_start());
     }
     let types: Vec<String> = asked.variables.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));
     let far: Vec<String> = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near")).collect();
-    let units = format!("{} * ({units})", outer.text);
-    let question = format!("__cuinstr_long({} || {units} > __cuinstr_nest)", far.join(" || "));
-    Some(Brief { index, question, units })
-}
-
-/// How often a loop runs, as text, and what each time weighs.
-struct Trips {
-    text: String,
-    weight: u32,
+    let never: Vec<String> = (0..asked.weights.len()).map(|nth| format!("__cuinstr_rounds_{nth} == 0u")).collect();
+    let units = format!("__cuinstr_rounds_0 * ({units})");
+    Some(Brief {
+        index,
+        rounds: asked.rounds,
+        question: format!("__cuinstr_long({} || {} || {units} > __cuinstr_nest)", far.join(" || "), never.join(" || ")),
+        pays: format!("__cuinstr_deduct(__cuinstr_left, {units});{}", asked.counts),
+        conditions: asked.conditions,
+        steps: asked.steps,
+    })
 }
 
 /// What is asked of the starts and bounds of a nest.
@@ -124,15 +142,25 @@ struct Asked {
     ends: Vec<(&'static str, String)>,
     /// Variables whose types the compiler has to look at.
     variables: Vec<String>,
+    /// What each time round weighs.
+    weights: Vec<u32>,
+    /// Declarations of how often the loops run, and of what counts that down.
+    rounds: String,
+    counts: String,
+    /// What says it of the loops inside each time that the outer one comes round.
+    inner: String,
+    conditions: Vec<(usize, usize, String)>,
+    steps: Vec<(usize, String)>,
 }
 
 impl Asked {
     /// Adds a loop of the nest: a strip that goes up by a constant from one value to another, which the whole nest keeps.
-    fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<Trips> {
+    fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<()> {
         let context = home.context;
         let (fragment, source) = (context.fragment, context.source);
         let Shape::Strip(strip, Unroll::Unasked) = &decision.shape else { return None };
-        let induction = induction::read(context, loop_).filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty())?;
+        let induction = induction::read(context, loop_)
+            .filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty() && strip.rest.is_none())?;
         let amount = match &induction.step {
             Step::Up => 1,
             Step::Plus(amount) => bound::literal(context, amount)?.value,
@@ -159,8 +187,26 @@ impl Asked {
             induction.type_.clone().map(|at| std::str::from_utf8(fragment.text(source, at))).collect::<Result<_, _>>().ok()?;
         let (type_, start, bound) = (words.join(" "), &texts[0], &texts[1]);
         self.ends.extend(["starts", "ends"].map(|end| (end, format!("{type_}>(({start}), ({bound}))"))));
-        let weight = decision.weight.strip_suffix('u')?.parse().ok()?;
-        Some(Trips { text: format!("__cuinstr_rounds<{type_}>(({start}), ({bound}), {amount}u)"), weight })
+        let nth = self.weights.len();
+        let less = i32::from(induction.relation == Relation::Below);
+        let _ = write!(
+            self.rounds,
+            " const unsigned int __cuinstr_rounds_{nth} = __cuinstr_rounds<{type_}>(({start}), ({bound}), {less}, {amount}u);"
+        );
+        let few = format!("__cuinstr_few(__cuinstr_rounds_{nth})");
+        if nth == 0 {
+            let _ = write!(self.counts, " unsigned int __cuinstr_few_0 = {few};");
+        } else {
+            let _ = write!(self.counts, " unsigned int __cuinstr_few_{nth};");
+            let _ = write!(self.inner, " __cuinstr_few_{nth} = {few},");
+        }
+        let (open, close) = loop_.header?;
+        let (first, second) = induction::semicolons(fragment, open, close)?;
+        let offset = |token: usize| fragment.tokens[token].range();
+        self.conditions.push((offset(first).end, offset(second).start, format!("__cuinstr_few_{nth} != 0u")));
+        self.steps.push((offset(second).end, format!(" --__cuinstr_few_{nth},")));
+        self.weights.push(decision.weight.strip_suffix('u')?.parse().ok()?);
+        Some(())
     }
 }
 
@@ -175,7 +221,7 @@ fn may_stand_twice(home: &Home, at: usize) -> bool {
             false
         }
         Kind::Ident if text.starts_with(b"__sync") => false,
-        _ => !ONCE.contains(&text) && !text.contains(&b'\'') && !text.contains(&b'\\'),
+        _ => !ONCE.contains(&text) && text.is_ascii() && !text.contains(&b'\'') && !text.contains(&b'\\'),
     }
 }
 

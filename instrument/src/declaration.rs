@@ -153,6 +153,33 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
     }
 }
 
+/// Whether the name at `at` is a further one of a statement that declares numbers: `j` and `k` in `int i, j = 0, k;`, and in `float *p, k;`, by
+/// the words that name types of numbers.
+pub(crate) fn is_further_number(source: &[u8], fragment: &Fragment, at: usize, is_number: impl Fn(&[u8]) -> bool) -> bool {
+    let is_name = at > 1 && fragment.is(at - 1, b',') && matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::Punct(b';' | b',')));
+    if !is_name {
+        return false;
+    }
+    let mut start = at - 1;
+    while let Some(before) = start.checked_sub(1).filter(|before| at - before < MOST_LISTED) {
+        match fragment.tokens[before].kind {
+            Kind::Punct(b')' | b']') => match fragment.mate(before).filter(|open| *open < before) {
+                Some(open) => start = open,
+                None => return false,
+            },
+            // Between parentheses it may be an argument; and what an arm of `#if` begins with nobody knows.
+            Kind::Punct(b'(' | b'[') | Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd => return false,
+            Kind::Punct(b';' | b'{' | b'}' | b':') => break,
+            _ => start = before,
+        }
+    }
+    let is_word = |word: &usize| is_number(fragment.text(source, *word)) || fragment.text(source, *word) == b"const";
+    let words = (start..at).take_while(is_word).count();
+    let first = (start + words..at).find(|word| !fragment.is(*word, b'*')).unwrap_or(at);
+    let has_type = (start..start + words).any(|word| is_number(fragment.text(source, word)));
+    has_type && first < at && fragment.kind(first) == Some(Kind::Ident)
+}
+
 /// Whether the `>` at `close` may end the arguments of a template: a `<` behind a name belongs to it, and nothing between the two compares.
 fn ends_arguments(source: &[u8], fragment: &Fragment, close: usize) -> bool {
     let (mut at, mut open) = (close, 1);

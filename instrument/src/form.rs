@@ -144,13 +144,19 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
-        let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        // Each iteration costs fuel, so that nothing of it would fold but the look.
+        // What it would not unroll in any case is better off in strips: between two looks nothing of ours then keeps a sum of the user's in memory.
+        // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the look.
         let burns = options.limits.fuel.is_some();
-        let unrolled = !burns
-            && !home.host_too
-            && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked
-            && nest::is_unrolled(home, loop_, cost);
+        let is_plain = !burns && !home.host_too && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked;
+        if is_plain
+            && nest::stays_rolled(home, loop_, cost)
+            && let Ok(strip) = strip::of_loop(home, loop_)
+            && !jumps(home, loop_)
+        {
+            return Ok(Shape::Strip(strip, Unroll::Unasked));
+        }
+        let nest = known.nest.ok_or("nothing can stand in front of it")?;
+        let unrolled = is_plain && nest::is_unrolled(home, loop_, cost);
         return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
     }
     if options.limits.fuel.is_some() {

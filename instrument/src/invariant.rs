@@ -4,7 +4,8 @@
 //! What the text can't tell, that a type named here is no reference, the compiler is asked (`decltype`), by the names given back.
 
 use crate::bound;
-use crate::declaration::is_declared;
+use crate::class;
+use crate::declaration::{is_declared, is_further_number};
 use crate::induction;
 use crate::macros::Integer;
 use crate::read_only::{self, Context};
@@ -174,11 +175,24 @@ impl Home<'_> {
             if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
                 continue;
             }
-            if is_declared(source, fragment, at) {
+            let is_further = || is_further_number(source, fragment, at, |word| read_only::is_number_type(context.declarations, word));
+            let is_first = is_declared(source, fragment, at);
+            // A class of the function's own declares members.
+            if (is_first || is_further()) && class::opener(fragment, at).is_some_and(|open| class::is_class(source, fragment, open)) {
+                continue;
+            }
+            if is_first {
                 declared += 1;
                 // What the body declares is not in sight of the condition.
                 let in_body = (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).contains(&at);
                 if in_body || !self.is_by_value(at) {
+                    return false;
+                }
+                continue;
+            }
+            if is_further() {
+                declared += 1;
+                if (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).contains(&at) {
                     return false;
                 }
                 continue;

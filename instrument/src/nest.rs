@@ -29,6 +29,9 @@ const MOST_TOKENS: usize = 12;
 const UNROLLED_TRIPS: u64 = 64;
 const UNROLLED_WORDS: u64 = 768;
 
+/// Tokens of all trips beyond which no compiler unrolls all of a loop unasked.
+const ROLLED_WORDS: u64 = 4096;
+
 /// Most characters of a weight.
 const MOST_TEXT: usize = 400;
 
@@ -129,17 +132,26 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
 
 /// Whether the compiler would probably unroll all of the loop if it were left as it is. Ours looks larger to it than what is left of it then.
 pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
+    likely_trips(home, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips * cost.words() <= UNROLLED_WORDS)
+}
+
+/// Whether the compiler would surely not unroll all of the loop, for it is too long by far.
+pub(crate) fn stays_rolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
+    likely_trips(home, loop_).is_some_and(|trips| trips > UNROLLED_TRIPS && trips * cost.words() > ROLLED_WORDS)
+}
+
+/// How often a loop probably runs, where numbers say so.
+fn likely_trips(home: &Home, loop_: &Loop) -> Option<u64> {
     let context = home.context;
     let likely = |range: &Range<usize>| bound::likely(context, range);
-    let Some(induction) = induction::read(context, loop_) else { return false };
+    let induction = induction::read(context, loop_)?;
     let step = match &induction.step {
         Step::Up | Step::Down => Some(1),
         Step::Plus(amount) | Step::Minus(amount) => likely(amount),
         _ => None,
     };
-    let (Some(first), Some(last), Some(step)) = (likely(&induction.start), likely(&induction.bound), step) else { return false };
-    let trips = last.abs_diff(first) / step.unsigned_abs().max(1);
-    (2..=UNROLLED_TRIPS).contains(&trips) && trips * cost.words() <= UNROLLED_WORDS
+    let (first, last, step) = (likely(&induction.start)?, likely(&induction.bound)?, step?);
+    Some(last.abs_diff(first) / step.unsigned_abs().max(1))
 }
 
 /// A loop that pays nothing itself where the compiler knows enough of it.

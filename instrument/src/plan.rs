@@ -259,8 +259,8 @@ impl Planner<'_> {
             .collect();
         let decisions = form::of_loops(self.input.options, &context, &homes);
         let function = owners[0].function.map(|index| known.functions[index]);
-        let brief = brief::nests(&homes, &decisions);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
+        let brief = if is_kernel { brief::nests(&homes, &decisions) } else { Vec::new() };
         let release = if is_kernel { release::of_kernel(&homes[0], &known.functions) } else { release::Release::default() };
         let exit = function.and_then(|function| exit::place(&context, self.input.options, function, body));
         if fragment.of_macro.is_none() {

@@ -1,7 +1,7 @@
 //! What is surely not known before the kernel runs. A loop whose trips the compiler may know stays the user's own loop, so that it can be
 //! unrolled as a whole and arrays that it indexes can live in registers.
 
-use crate::declaration::is_declared;
+use crate::declaration::{is_declared, is_further_number};
 use crate::induction::{self, Induction};
 use crate::invariant::Home;
 use crate::read_only;
@@ -140,7 +140,8 @@ impl Home<'_> {
             }
             // `const Type *name` declares the name; the type is none of the function's variables.
             let is_type = matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Punct(b'*' | b'&')));
-            if is_declared(source, fragment, at) && !is_type {
+            let is_further = || is_further_number(source, fragment, at, |word| read_only::is_number_type(self.context.declarations, word));
+            if (is_declared(source, fragment, at) && !is_type) || is_further() {
                 declared = declared.or(Some(at));
             } else if matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
                 return declared.is_some();

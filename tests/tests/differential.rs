@@ -28,7 +28,7 @@ fn told(failures: &[Failure]) -> String {
 #[test]
 fn random_programs_do_the_same_when_rewritten() {
     let Some(_) = workshop() else { return };
-    let plan = Plan { seeds: 0..PROGRAMS, sets: 3, rare: false };
+    let plan = Plan { seeds: 0..PROGRAMS, sets: 3, rare: false, until: None };
     let report = check::check(&plan, |_| ()).expect("there is a compiler");
     assert!(report.failures.is_empty(), "scripts/differential --first SEED --programs 1 makes one smaller:\n{}", told(&report.failures));
     assert_eq!(report.programs as u64, PROGRAMS);

@@ -76,7 +76,18 @@ fn check_rules(source: &[u8], options: &Options) -> Rewrite {
             // Words of the language, members of what is ours, and what the header of the loop that the text stands in names itself.
             let is_ours = name.starts_with("__cuinstr_")
                 || matches!(name.as_str(), "unsigned" | "int" | "long" | "true" | "false" | "for" | "void" | "bool" | "auto" | "decltype")
-                || matches!(name.as_str(), "all" | "step" | "goes_on" | "unroll" | "__builtin_constant_p" | "__attribute__" | "__unused__");
+                || matches!(
+                    name.as_str(),
+                    "if" | "else"
+                        | "const"
+                        | "all"
+                        | "step"
+                        | "goes_on"
+                        | "unroll"
+                        | "__builtin_constant_p"
+                        | "__attribute__"
+                        | "__unused__"
+                );
             let is_theirs =
                 || text.windows(10).any(|word| word == b"__cuinstr_") && source.windows(name.len()).any(|word| word == name.as_bytes());
             assert!(is_ours || is_theirs(), "inserted text names {name}");

@@ -152,8 +152,11 @@ __cuinstr_device void __cuinstr_begin() {
 // else ask each thread's index and the timeout where every block begins, and wait for them.
 __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
   if (blockIdx.x != 0u) return;
-  asm volatile("");
-  if ((threadIdx.x | threadIdx.y | threadIdx.z | others) == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+  unsigned int thread = threadIdx.x | threadIdx.y | threadIdx.z | others;
+#ifdef __CUDA_ARCH__
+  asm("" : "+r"(thread));
+#endif
+  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.

@@ -35,6 +35,16 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
+// Where the flag is. The user's loads would have driven it out of the first cache, and two ways to memory would follow one another.
+__cuinstr_device const unsigned int* __cuinstr_flag() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+  const unsigned int* word;
+  asm volatile("ld.global.L1::evict_last.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
+  return word;
+#else
+  return cuinstr_control_v1.flag;
+#endif
+}
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all.
@@ -43,14 +53,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
-  // The user's loads would have driven where it is out of the first cache, and two ways to memory would follow one another.
-  const unsigned int* word;
-  asm volatile("ld.global.L1::evict_last.u64 %0, [cuinstr_control_v1+16];" : "=l"(word));
-#else
-  const unsigned int* word = cuinstr_control_v1.flag;
-#endif
-  const unsigned int flag = __cuinstr_load(word);
+  const unsigned int flag = __cuinstr_load(__cuinstr_flag());
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
@@ -307,7 +310,7 @@ struct __cuinstr_span {
   template <class __cuinstr_i, class __cuinstr_v, class __cuinstr_o>
   static __device__ __forceinline__ unsigned int place(const __cuinstr_v&, const __cuinstr_o&) { return ~0u; }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned int rounds(const __cuinstr_s&, const __cuinstr_n&, unsigned int) { return 0u; }
+  static __device__ __forceinline__ unsigned int rounds(const __cuinstr_s&, const __cuinstr_n&, int, unsigned int) { return 0u; }
 };
 template <>
 struct __cuinstr_span<true> {
@@ -319,8 +322,8 @@ struct __cuinstr_span<true> {
     return (own)(common)value + (~(common)0 < (common)1 ? __cuinstr_near / 2u : 0u);
   }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, unsigned int amount) {
-    const int first = (int)(__cuinstr_i)start, last = (int)bound;
+  static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, int less, unsigned int amount) {
+    const int first = (int)(__cuinstr_i)start, last = (int)bound - less;
     return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
   }
 };
@@ -334,10 +337,21 @@ __cuinstr_device auto __cuinstr_ends(const __cuinstr_s& start, const __cuinstr_n
     -> decltype(__cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start)) {
   return __cuinstr_span<__cuinstr_plain<__cuinstr_all, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template place<__cuinstr_i>(bound, (__cuinstr_i)start);
 }
+// How often such a loop runs, if it is near; its last value is the bound or one less.
 template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const __cuinstr_n& bound, unsigned int amount) {
-  return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, amount);
+__cuinstr_device unsigned int __cuinstr_rounds(const __cuinstr_s& start, const __cuinstr_n& bound, int less, unsigned int amount) {
+  return __cuinstr_span<__cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template rounds<__cuinstr_i>(start, bound, less, amount);
 }
+// The same once more where the optimiser can't mix it with the rest, as of strips: anew each time that the loop around it comes round, since a
+// proof knows of a round what is told in it. It is counted down beside the user's counter, and what the user asks comes to the same.
+__cuinstr_device unsigned int __cuinstr_few(unsigned int rounds) {
+  asm volatile("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(rounds) : "n"(__cuinstr_near));
+#ifdef __CUDA_ARCH__
+  __builtin_assume(rounds != 0u);
+#endif
+  return rounds;
+}
+__cuinstr_device bool __cuinstr_under_way(bool under_way, bool) { return under_way; }
 // Pays for all of such a nest.
 __cuinstr_device void __cuinstr_deduct(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do

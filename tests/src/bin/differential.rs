@@ -5,10 +5,12 @@ use cuinstr_tests::differential::batch::{self, Workshop};
 use cuinstr_tests::differential::check::{self, Failure, Plan, Report};
 use cuinstr_tests::differential::program::Mode;
 use cuinstr_tests::differential::{generate, gpu, lane, reduce};
+use serde_json::json;
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Compiles random loop programs with the host's compiler, as they are and rewritten in every poll form, and compares what they do. Exits
 /// with 0 if nothing differs, 1 if something does.
@@ -26,6 +28,12 @@ struct Arguments {
     /// Batches at a time [default: as many as there are cores].
     #[arg(long)]
     jobs: Option<usize>,
+    /// Seconds after which no further programs are begun; those that were checked are the first.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Write the result to this file, too, as JSON: which seeds were checked, and what failed.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// Print the program of this seed and end.
     #[arg(long, value_name = "SEED")]
     show: Option<u64>,
@@ -67,7 +75,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         println!("{} programs in {}; {} are left out since they recurse", written.programs, folder.display(), written.recursive);
         return Ok(ExitCode::SUCCESS);
     }
-    let plan = Plan { seeds: arguments.first..arguments.first + arguments.programs, sets: arguments.sets, rare: true };
+    let until = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let plan = Plan { seeds: arguments.first..arguments.first + arguments.programs, sets: arguments.sets, rare: true, until };
     let (since, done) = (Instant::now(), AtomicUsize::new(0));
     let report = check::check(&plan, |report| {
         let number = done.fetch_add(report.programs, Ordering::Relaxed) + report.programs;
@@ -76,6 +85,14 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         }
         eprintln!("{number} of {} programs after {:.0} s", arguments.programs, since.elapsed().as_secs_f64());
     })?;
+    let next = arguments.first + report.programs as u64;
+    if let Some(path) = &arguments.json {
+        let result = json!({ "first": arguments.first, "next": next, "seconds": since.elapsed().as_secs_f64(), "report": report });
+        fs::write(path, format!("{result:#}\n")).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    if report.programs as u64 != arguments.programs {
+        println!("the time is up: --first {next} goes on");
+    }
     for failure in report.failures.iter().take(arguments.reduce) {
         reduce(failure, arguments.sets)?;
     }

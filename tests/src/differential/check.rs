@@ -6,8 +6,11 @@ use super::lane::{self, Lane};
 use super::program::Program;
 use cuinstr::options::Polls;
 use rayon::prelude::*;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Most iterations, of loops that poll, between two looks of an activation: the promise of the default form.
 pub const MOST: u64 = 1 << 16;
@@ -27,10 +30,12 @@ pub struct Plan {
     pub sets: u32,
     /// Whether the first batch is among those that are compiled in the rare ways.
     pub rare: bool,
+    /// When no further batch is begun.
+    pub until: Option<Instant>,
 }
 
 /// A difference, or something else that must not be.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Failure {
     /// The program's seed, if one program is to blame.
     pub seed: Option<u64>,
@@ -41,7 +46,7 @@ pub struct Failure {
 }
 
 /// What a check came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Programs that were compared.
     pub programs: usize,
@@ -80,27 +85,29 @@ impl Report {
     }
 }
 
-/// Checks programs in batches, on as many cores as there are; `progress` hears of each batch.
+/// Checks programs in batches, on as many cores as there are; `progress` hears of each batch. Batches begin in the order of their seeds, so what was
+/// checked by a limit of time are the first of them.
 ///
 /// # Errors
 /// If there is no C++ compiler.
 pub fn check(plan: &Plan, progress: impl Fn(&Report) + Sync) -> Result<Report, String> {
     let workshop = Workshop::new()?;
     let starts: Vec<u64> = plan.seeds.clone().step_by(BATCH).collect();
-    let report = starts
-        .into_par_iter()
-        .map(|start| {
-            let programs: Vec<Program> = (start..(start + BATCH as u64).min(plan.seeds.end)).map(generate::program).collect();
-            let mut lanes = lane::rewritten_lanes();
-            if plan.rare && (start / BATCH as u64).is_multiple_of(RARE) {
-                lanes.append(&mut lane::rare_lanes());
-            }
-            let report = compare(&workshop, &programs.iter().collect::<Vec<_>>(), &lanes, plan.sets);
-            progress(&report);
-            report
-        })
-        .reduce(Report::default, Report::add);
-    Ok(report)
+    let next = AtomicUsize::new(0);
+    let batch = || {
+        let in_time = plan.until.is_none_or(|until| Instant::now() < until);
+        let start = *starts.get(if in_time { next.fetch_add(1, Ordering::Relaxed) } else { usize::MAX })?;
+        let programs: Vec<Program> = (start..(start + BATCH as u64).min(plan.seeds.end)).map(generate::program).collect();
+        let mut lanes = lane::rewritten_lanes();
+        if plan.rare && (start / BATCH as u64).is_multiple_of(RARE) {
+            lanes.append(&mut lane::rare_lanes());
+        }
+        let report = compare(&workshop, &programs.iter().collect::<Vec<_>>(), &lanes, plan.sets);
+        progress(&report);
+        Some(report)
+    };
+    let worker = |_| std::iter::from_fn(batch).fold(Report::default(), Report::add);
+    Ok((0..rayon::current_num_threads()).into_par_iter().map(worker).reduce(Report::default, Report::add))
 }
 
 /// Checks these programs.

@@ -5,6 +5,7 @@
 const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_load", "return host_word($0);"),
     ("__cuinstr_load_near", "return host_word($0);"),
+    ("__cuinstr_flag", "return cuinstr_control_v1.flag;"),
     ("__cuinstr_now", "return host_now();"),
     ("__cuinstr_cycles", "return host_now();"),
     ("__cuinstr_tag", "return 0x6375696e73747231ull;"),
@@ -13,12 +14,14 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_forget_left", ""),
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
+    ("__cuinstr_released", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
     ("__cuinstr_lend", "(void)$0;"),
     ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
     ("__cuinstr_share", "unsigned int power = 0u; while ($1 >> power > 1u) ++power; return ($0 >> power) + 1u;"),
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
+    ("__cuinstr_few", "return $0 < 1u ? 1u : $0 < __cuinstr_near ? $0 : __cuinstr_near;"),
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
 ];
@@ -104,8 +107,9 @@ pub fn on_host(prelude: &str) -> Result<String, String> {
     }
     for (index, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
-        // Empty assembly, which hides a value from the optimiser, does the same on any machine.
-        if (code.contains("asm(") && !code.contains("asm(\"\" :")) || code.contains("asm volatile") {
+        // Empty assembly, which hides a value from the optimiser or keeps it from moving things, does the same on any machine.
+        let is_empty = ["asm(\"\" :", "asm volatile(\"\")"].iter().any(|empty| code.contains(empty));
+        if (code.contains("asm(") || code.contains("asm volatile")) && !is_empty {
             return Err(format!("line {} of the prelude holds assembly that nothing replaces on the host: {line}", index + 1));
         }
     }

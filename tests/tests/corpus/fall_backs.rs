@@ -79,14 +79,15 @@ fn forms(text: &str, options: &Options) -> Vec<Form> {
 /// the compiler may know the trips, the look is dropped under fuel all the same, and what burns stays.
 #[test]
 fn what_is_asked_for_decides_before_what_a_loop_is() {
-    let text = "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = 0;\n    for (int i = 0; i < 400; ++i) p[i * n] = 0;\n}\n";
+    let text = "__global__ void k(int *p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = 0;\n    for (int i = 0; i < 400; ++i) p[i * n] = 0;\n    \
+                for (int i = 0; i < 1000; ++i) { p[i * n] = p[i] + p[n]; p[n] = p[i] - n; p[i] = p[n] * p[i + n]; }\n}\n";
     let fuel = |polls| Options { polls, limits: Limits { fuel: Some(1000), ..Limits::default() }, ..Options::default() };
     let plain = |polls| Options { polls, ..Options::default() };
-    assert_eq!(forms(text, &plain(Polls::Amortised)), [Form::Strip, Form::Foldable]);
-    assert_eq!(forms(text, &plain(Polls::CountDown)), [Form::CountDown; 2]);
-    assert_eq!(forms(text, &fuel(Polls::Amortised)), [Form::CountDown, Form::Foldable]);
-    assert_eq!(forms(text, &fuel(Polls::CountDown)), [Form::CountDown; 2]);
-    assert_eq!(forms(text, &fuel(Polls::Each)), [Form::Each; 2]);
+    assert_eq!(forms(text, &plain(Polls::Amortised)), [Form::Strip, Form::Foldable, Form::Strip]);
+    assert_eq!(forms(text, &plain(Polls::CountDown)), [Form::CountDown; 3]);
+    assert_eq!(forms(text, &fuel(Polls::Amortised)), [Form::CountDown, Form::Foldable, Form::Foldable]);
+    assert_eq!(forms(text, &fuel(Polls::CountDown)), [Form::CountDown; 3]);
+    assert_eq!(forms(text, &fuel(Polls::Each)), [Form::Each; 3]);
 }
 
 /// Beyond so many loops in a function nobody compares each with each.

@@ -267,6 +267,21 @@ const MAY_BE_KNOWN: &[Rule] = &[
     ("typedef long word;", "const word N = s * sizeof(word); @for (int i = 0; i < N; ++i) p[i] = 0;", STRIP),
 ];
 
+/// Several names declared at once.
+const SEVERAL: &[Rule] = &[
+    ("", "int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", STRIP),
+    ("", "int i = 1, j = 2, k; @for (k = j; k > i; --k) p[k] = 0;", STRIP),
+    ("", "float *q, w; int i, j = 0; @while (j < n) { p[j] = 0; ++j; }", STRIP),
+    ("", "unsigned int i, j; for (i = 0; i < n; ++i) @for (j = 0; j < i; ++j) p[j] = 0;", STRIP),
+    ("__device__ int j;", "int i; @for (i = 0, j = 0; j < n; ++j) p[j] = 0;", no_strip("it is no variable of the thread's")),
+    ("__device__ int j;", "struct own { int i, j; }; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("a class declares a member")),
+    ("__device__ int j;", "struct own { int j; }; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("the same for the first")),
+    ("", "__shared__ int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("the block shares it")),
+    ("", "volatile int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("others may change it")),
+    ("", "int i, j; int *q = &j; @for (j = 0; j < n; ++j) *q = 0;", no_strip("its address is known")),
+    ("", "int i, j; { int k, j; @for (j = 0; j < n; ++j) p[j] = 0; }", no_strip("there are two of its name")),
+];
+
 /// Strips would be sound, but nobody proves it yet.
 const NOT_SEEN: &[Rule] = &[
     ("", "@for (const int *q = p, *last = p + n; q < last; q += 2) s += *q;", CHUNK),
@@ -525,6 +540,7 @@ fn loops_over_what_a_block_shares() {
 #[test]
 fn loops_whose_trips_the_compiler_may_know() {
     check(MAY_BE_KNOWN);
+    check(SEVERAL);
 }
 
 #[test]
