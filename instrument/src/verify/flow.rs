@@ -16,6 +16,10 @@ const PATIENCE: u32 = 2;
 /// How often an end of a set comes to rest at a mark before it is given up.
 const LIMIT: u8 = 8;
 
+/// How often a block's values may change before nothing is taken to be known there. What is named anew at each passage need not come to rest by
+/// itself; hardly any block of a compiler's needs a tenth of this.
+const MOST_CHANGES: u32 = 1000;
+
 /// Most ways to a block that are kept apart.
 const MOST_WAYS: usize = 8;
 
@@ -79,6 +83,8 @@ pub(super) struct Found {
 #[derive(Debug, Clone, Default)]
 struct Visits {
     count: u32,
+    /// How often its values changed.
+    changes: u32,
     moved: BTreeMap<u32, (u8, u8)>,
 }
 
@@ -219,7 +225,17 @@ impl Pass<'_, '_> {
                             (joined != *known).then_some(joined)
                         }
                     };
-                    if let Some(next) = next {
+                    if let Some(mut next) = next {
+                        let times = &mut visits[target].changes;
+                        *times += 1;
+                        if *times > MOST_CHANGES {
+                            // Nor of any way to it, or what is known of one would be looked at once and never again.
+                            found.incoming.retain(|(block, _), _| *block != to);
+                            if found.states[target].as_ref() == Some(&State::default()) {
+                                continue;
+                            }
+                            next = State::default();
+                        }
                         found.states[target] = Some(next);
                         dirty[target] = true;
                         changed |= target <= at;

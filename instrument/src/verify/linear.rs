@@ -35,22 +35,23 @@ impl Linear {
 
     /// The sum with `factor` times another.
     pub(super) fn plus(self, other: Self, factor: i64) -> Option<Self> {
-        let mut sums: Vec<(Name, i64)> = self.parts().map(|(name, times)| (name, i64::from(times))).collect();
-        for (name, times) in other.parts() {
-            let times = i64::from(times).checked_mul(factor)?;
-            match sums.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += times,
-                None => sums.push((name, times)),
-            }
-        }
-        sums.retain(|(_, times)| *times != 0);
-        sums.sort_unstable();
-        if sums.len() > MOST {
-            return None;
-        }
+        // Both are sorted by name.
+        let (mut ours, mut others) = (self.parts().peekable(), other.parts().peekable());
         let mut terms = [(NOBODY, 0); MOST];
-        for (at, (name, times)) in sums.into_iter().enumerate() {
-            terms[at] = (name, i32::try_from(times).ok()?);
+        let mut count = 0;
+        loop {
+            let name = match (ours.peek(), others.peek()) {
+                (Some((one, _)), Some((two, _))) => *one.min(two),
+                (Some((name, _)), None) | (None, Some((name, _))) => *name,
+                (None, None) => break,
+            };
+            let own = ours.next_if(|(of, _)| *of == name).map_or(0, |(_, times)| i64::from(times));
+            let more = others.next_if(|(of, _)| *of == name).map_or(Some(0), |(_, times)| i64::from(times).checked_mul(factor))?;
+            let times = own.checked_add(more)?;
+            if times != 0 {
+                *terms.get_mut(count)? = (name, i32::try_from(times).ok()?);
+                count += 1;
+            }
         }
         let (a, b) = (other.lo.checked_mul(factor)?, other.hi.checked_mul(factor)?);
         Self { terms, lo: self.lo.checked_add(a.min(b))?, hi: self.hi.checked_add(a.max(b))? }.near()

@@ -245,14 +245,16 @@ impl<'a> Slice<'a> {
                 body.graph.sources(*block).iter().filter_map(|source| blocks.binary_search(source).ok()).map(|at| at as u32).collect()
             })
             .collect();
-        let mut live: Vec<(u32, u32)> = Vec::new();
+        // By block; slot after slot, so that each list is sorted.
+        let mut live: Vec<Vec<u32>> = vec![Vec::new(); blocks.len()];
+        let mut values = 0;
         // For which slot each block was last seen, and last seen to write it.
         let mut seen = vec![u32::MAX; blocks.len()];
         let mut writes_it = vec![u32::MAX; blocks.len()];
         let mut work: Vec<u32> = Vec::new();
         let mut writes = writes.into_iter().peekable();
         let mut at = 0;
-        while at < reads.len() && live.len() < MOST_VALUES {
+        while at < reads.len() && values < MOST_VALUES {
             let slot = reads[at].0;
             while let Some((_, block)) = reads.get(at).filter(|(of, _)| *of == slot) {
                 work.push(*block);
@@ -265,14 +267,12 @@ impl<'a> Slice<'a> {
                 if std::mem::replace(&mut seen[block as usize], slot) == slot {
                     continue;
                 }
-                live.push((block, slot));
+                live[block as usize].push(slot);
+                values += 1;
                 work.extend(sources[block as usize].iter().filter(|source| writes_it[**source as usize] != slot));
             }
         }
-        live.sort_unstable();
-        for (at, slot) in live {
-            self.live.entry(blocks[at as usize]).or_default().push(slot);
-        }
+        self.live = blocks.iter().copied().zip(live).filter(|(_, slots)| !slots.is_empty()).collect();
     }
 
     /// The slot of a register that is followed.

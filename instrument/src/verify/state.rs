@@ -73,13 +73,15 @@ impl State {
             while rest.next_if(|next| **next < slot).is_some() {}
             rest.peek().is_some_and(|next| **next == slot)
         };
+        let mut rest = live.iter().peekable();
+        if self.0.iter().all(|(slot, _)| is_live(*slot, &mut rest)) {
+            return self;
+        }
         let mut named: Vec<Name> = Vec::new();
         let mut has_parts = false;
         let mut rest = live.iter().peekable();
-        let mut dead = 0;
         for (slot, value) in &self.0 {
             let is_live = is_live(*slot, &mut rest);
-            dead += usize::from(!is_live);
             has_parts |= !is_live && matches!(value.kind, Kind::Low { .. });
             if is_live && let Some(form) = &value.form {
                 named.extend(form.parts().map(|(name, _)| name));
@@ -87,9 +89,6 @@ impl State {
             if is_live && let Kind::Wide(form) = &value.kind {
                 named.extend(form.parts().map(|(name, _)| name));
             }
-        }
-        if dead == 0 {
-            return self;
         }
         let mut rest = live.iter().peekable();
         if named.is_empty() && !has_parts {

@@ -193,7 +193,8 @@ fn an_output_that_can_not_be_written_is_an_error() {
     let project = Project::new(&[("a.cu", SPIN)]);
     // Every write fails there, as on a full disk.
     symlink("/dev/full", project.path().join("full")).expect("a link");
-    let shim = fs::read_to_string(project.shim()).expect("readable").replace("-o \"$here/$(basename \"$source\")${SHIM_ENDING:-.ii}\"", "-o full");
+    let shim =
+        fs::read_to_string(project.shim()).expect("readable").replace("-o \"$here/$(basename \"$source\")${SHIM_ENDING:-.ii}\"", "-o full");
     fs::write(project.shim(), shim).expect("writable");
     let output = expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 3);
     assert!(text(&output.stderr).contains("can't write `full`"), "{}", text(&output.stderr));
