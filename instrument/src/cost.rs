@@ -37,15 +37,28 @@ const OWN: u64 = 3;
 /// Tokens that a call costs whose function may run for long.
 const CALL: u64 = 1024;
 
-/// What a call of each function of the fragment costs its caller, by name: its tokens, if nothing in it repeats.
-pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> BTreeMap<&'a [u8], u64> {
+/// What a call of a function costs its caller.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Call {
+    /// Its tokens, if nothing in it repeats.
+    tokens: u64,
+    /// Whether it has a loop in whose condition no number stands.
+    loops: bool,
+}
+
+/// What a call of each function of the fragment costs its caller, by name.
+pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> BTreeMap<&'a [u8], Call> {
     let names: BTreeSet<&[u8]> = functions.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
-    let mut costs: BTreeMap<&[u8], u64> = BTreeMap::new();
+    let mut costs: BTreeMap<&[u8], Call> = BTreeMap::new();
     for function in functions {
         let Some(name) = function.name else { continue };
         let mut cost = 0;
+        let mut loops = false;
         for at in function.open..function.close {
             let text = fragment.text(source, at);
+            if matches!(fragment.kind(at), Some(Kind::For | Kind::While)) {
+                loops |= !asks_for_a_number(fragment, at);
+            }
             cost += match fragment.tokens[at].kind {
                 Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm => CALL,
                 Kind::Punct(b'[') => CALL / 8,
@@ -54,9 +67,18 @@ pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&
             };
         }
         let known = costs.entry(fragment.text(source, name)).or_default();
-        *known = (*known).max(cost).min(CALL);
+        known.tokens = known.tokens.max(cost).min(CALL);
+        known.loops |= loops;
     }
     costs
+}
+
+/// Whether a number stands in the condition of the loop at the keyword: it is probably one that ends soon.
+fn asks_for_a_number(fragment: &Fragment, keyword: usize) -> bool {
+    let Some(close) = fragment.mate(keyword + 1) else { return false };
+    let ends: Vec<usize> = (keyword + 2..close).filter(|at| fragment.is(*at, b';')).collect();
+    let condition = if let [first, second] = ends[..] { first..second } else { keyword + 2..close };
+    condition.into_iter().any(|at| fragment.kind(at) == Some(Kind::Number))
 }
 
 /// What an iteration of a loop costs, and whether it is left alone.
@@ -70,6 +92,8 @@ pub(crate) struct Cost {
     pub(crate) left_alone: Option<u64>,
     /// Whether it shares something small among the threads of a block, as far as the text tells.
     pub(crate) shares: bool,
+    /// Whether it calls a function that loops for as long as values of run time say.
+    pub(crate) calls: bool,
 }
 
 impl Cost {
@@ -94,7 +118,7 @@ impl Cost {
 pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
-    let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false }; body.loops.len()];
+    let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
     let memory = Memory::of(context, body);
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
@@ -130,7 +154,9 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
                 Kind::Ident
                     if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
                 {
-                    context.call_costs.get(fragment.text(source, at)).copied().unwrap_or(CALL)
+                    let call = context.call_costs.get(fragment.text(source, at)).copied();
+                    costs[index].calls |= call.is_none_or(|call| call.loops);
+                    call.map_or(CALL, |call| call.tokens)
                 }
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
                 Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,

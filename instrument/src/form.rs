@@ -165,6 +165,11 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     if home.host_too {
         return Err("the host runs it too");
     }
+    // The function has an allowance of its own for each call, and a strip may be as many calls as an allowance has units: one would run for
+    // as long as the two multiplied. Its body outweighs a poll in any case.
+    if cost.calls {
+        return Err("what it calls may loop for long");
+    }
     let unroll = unroll::of_loop(context, home.body, loop_);
     if unroll == Unroll::Unknown {
         return Err("what stands in front of it may be meant for the user's own loop");

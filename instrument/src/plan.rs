@@ -80,7 +80,7 @@ struct Known<'a> {
     /// Names of functions: a call costs the caller's allowance.
     names: BTreeSet<&'a [u8]>,
     /// What a call of each costs, in tokens.
-    call_costs: BTreeMap<&'a [u8], u64>,
+    call_costs: BTreeMap<&'a [u8], cost::Call>,
     /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
     by_open: BTreeMap<usize, usize>,
     by_close: BTreeMap<usize, Vec<usize>>,

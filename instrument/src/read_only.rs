@@ -20,7 +20,7 @@ pub(crate) struct Context<'a> {
     /// Device functions of the fragment.
     pub(crate) functions: &'a BTreeSet<&'a [u8]>,
     /// What a call of each costs, in tokens.
-    pub(crate) call_costs: &'a BTreeMap<&'a [u8], u64>,
+    pub(crate) call_costs: &'a BTreeMap<&'a [u8], crate::cost::Call>,
 }
 
 /// Functions of CUDA's own, and of C's, that take all numbers by value and return one.

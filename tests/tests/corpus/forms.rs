@@ -229,7 +229,17 @@ const SHARED: &[Rule] = &[
     ("", "@for (int i = threadIdx.x; i < 256 && p[i]; i += blockDim.x) p[i] = 0;", STRIP),
     ("#define blockDim (*(dim3 *)0)", "@for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", no_strip("no block's dimension")),
     ("", "uint3 threadIdx = {}; @for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0;", STRIP),
-    ("__device__ int f(int *p) { while (*p); return 0; }", "@for (int i = threadIdx.x; i < 2000; i += blockDim.x) f(p);", STRIP),
+    (
+        "__device__ int f(int *p) { while (*p); return 0; }",
+        "@for (int i = threadIdx.x; i < 2000; i += blockDim.x) f(p);",
+        counts_down("what it calls may loop"),
+    ),
+    ("__device__ int f(int *p) { for (int j = 0; j < 8; ++j) p[j] = 0; return 0; }", "@for (int i = 0; i < n; ++i) f(p);", STRIP),
+    (
+        "__device__ int f(int *p, int m) { for (int j = 0; j < m; ++j) p[j] = 0; return 0; }",
+        "@for (int i = 0; i < n; ++i) f(p, n);",
+        counts_down("the same"),
+    ),
     ("", "@for (int i = threadIdx.x; i < 64; i += blockDim.x) { for (int j = threadIdx.x; j < 64; j += blockDim.x) p[i * j] = 0; }", STRIP),
 ];
 
