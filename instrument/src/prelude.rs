@@ -21,8 +21,8 @@ const HOST: &str = include_str!("prelude/host.cuh");
 const PIECE: usize = 1000;
 
 /// The whole prelude.
-pub(crate) fn prelude(options: &Options, sites: &SiteMap) -> String {
-    let mut text = device_side(options, has_barriers(sites));
+pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> String {
+    let mut text = device_side(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) });
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
     text
@@ -33,8 +33,26 @@ pub(crate) fn has_barriers(sites: &SiteMap) -> bool {
     sites.sites.iter().any(|site| site.kind == Kind::Barrier)
 }
 
+/// Whether a file declares shared memory whose size the launch says: `extern __shared__ float tile[];`.
+pub(crate) fn has_dynamic_memory(source: &[u8]) -> bool {
+    const WORD: &[u8] = b"__shared__";
+    let found = source.windows(WORD.len()).enumerate().filter(|(_, part)| *part == WORD);
+    found
+        .map(|(at, _)| at)
+        .any(|at| source[..at].trim_ascii_end().ends_with(b"extern") || source[at + WORD.len()..].trim_ascii_start().starts_with(b"extern"))
+}
+
+/// What a translation unit does with shared memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SharedMemory {
+    /// Threads check at barriers.
+    pub(crate) barriers: bool,
+    /// The launch says how much there is of some of it.
+    pub(crate) dynamic: bool,
+}
+
 /// The device side of the ABI, the same for all files of a translation unit.
-pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
+pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
     let pace = poll::Pace::of(options.poll_gap);
@@ -44,7 +62,8 @@ pub(crate) fn device_side(options: &Options, has_barriers: bool) -> String {
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),
         ("FUEL", limit(options.limits.fuel)),
         ("GATE", gate.to_owned()),
-        ("BARRIERS", if has_barriers { "1" } else { "0" }.to_owned()),
+        ("BARRIERS", u8::from(shared.barriers).to_string()),
+        ("DYNAMIC", u8::from(shared.dynamic).to_string()),
         ("FIRST_PACE", pace.first.to_string()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),
         ("NEST", poll::NEST.to_string()),

@@ -122,7 +122,7 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
     }
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites) });
+    edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source) });
     let (output, inserted) = apply::apply(source, edits);
     Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary }
 }

@@ -44,7 +44,7 @@ impl Settings {
         let config = self.config.as_ref().and_then(|path| std::fs::read(path).ok());
         let found = std::env::current_dir().ok().and_then(|folder| crate::project::config::find(&folder));
         let config = config.or_else(|| std::fs::read(found?).ok()).unwrap_or_default();
-        let device_side = prelude::device_side(&options, true);
+        let device_side = prelude::device_side(&options, prelude::SharedMemory { barriers: true, dynamic: true });
         let parts: [&[u8]; 6] = [
             super::half::identity().as_bytes(),
             env!("CARGO_PKG_VERSION").as_bytes(),

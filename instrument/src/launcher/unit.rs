@@ -32,6 +32,8 @@ pub(super) struct Facts {
     pub(super) sites: Option<SiteMap>,
     /// Whether it has barriers after which threads check.
     pub(super) barriers: bool,
+    /// Whether it declares shared memory whose size the launch says.
+    pub(super) dynamic: bool,
     /// Gaps and refusals, one line each.
     pub(super) said: String,
     /// Whether a compilation that reads it must fail.
@@ -162,7 +164,8 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let Rewrite { output, mut inserted, sites, mut diagnostics, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
         let refused = !left_as_it_is(bytes, &mut diagnostics);
-        let facts = Facts { said: said(name, bytes, &diagnostics), refused, ..Facts::default() };
+        let dynamic = prelude::has_dynamic_memory(bytes);
+        let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, ..Facts::default() };
         return Unit { text: edited(bytes, &[], edits), facts };
     };
     // All files of a translation unit share one prelude, which stands in front of the first.
@@ -173,6 +176,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     }
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
+        dynamic: prelude::has_dynamic_memory(bytes),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,

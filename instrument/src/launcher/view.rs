@@ -23,7 +23,7 @@ use super::settings::Settings;
 use super::store::Store;
 use super::translate::Translator;
 use super::unit::{Facts, Maker};
-use crate::prelude;
+use crate::prelude::{self, SharedMemory};
 use cuinstr_abi::sites::{SiteMap, hash};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -333,7 +333,7 @@ struct Builder<'a> {
     queue: Vec<Place>,
     found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
-    has_barriers: bool,
+    shared: SharedMemory,
     /// Whether a source may name files that are not known from its text.
     has_others: bool,
 }
@@ -355,7 +355,7 @@ impl<'a> Builder<'a> {
             queue: Vec::new(),
             found: Vec::new(),
             angled: BTreeMap::new(),
-            has_barriers: false,
+            shared: SharedMemory::default(),
             has_others: false,
         };
         let system = builder.system(call);
@@ -502,7 +502,8 @@ impl<'a> Builder<'a> {
             unit.facts.said.clear();
             unit.facts.refused = false;
         }
-        self.has_barriers |= unit.facts.barriers;
+        self.shared.barriers |= unit.facts.barriers;
+        self.shared.dynamic |= unit.facts.dynamic;
         self.plan.has_prelude |= unit.facts.rewritten;
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
         self.texts.insert(target, unit.text.unwrap_or(bytes));
@@ -657,7 +658,7 @@ impl<'a> Builder<'a> {
             let maps: BTreeMap<&str, &SiteMap> =
                 self.plan.files.iter().filter_map(|(_, facts)| facts.sites.as_ref()).map(|map| (&*map.hash, map)).collect();
             let rows = half::rows(maps.values().copied(), &options.limits);
-            let device = prelude::device_side(&options, self.has_barriers) + &record::packed(maps.values().copied()) + &rows;
+            let device = prelude::device_side(&options, self.shared) + &record::packed(maps.values().copied()) + &rows;
             fs::write(self.folder.join(PRELUDE), device)?;
             fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side() + &rows)?;
         }

@@ -141,7 +141,16 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 // What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
 // from ours by its value.
 #if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
-struct __attribute__((aligned(16))) __cuinstr_block {
+// Memory whose size the launch says begins behind it, and kernels take for granted that this is where the block's memory begins: copies by hardware
+// ask for 128 bytes, products of matrices for 1024. So it takes as much as leaves that as it was.
+#if !@DYNAMIC@
+#define __cuinstr_apart 16
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define __cuinstr_apart 128
+#else
+#define __cuinstr_apart 1024
+#endif
+struct __attribute__((aligned(__cuinstr_apart))) __cuinstr_block {
 #if __cuinstr_barriers
   // One word of 64 bits: of whom, in the low half, and that somebody has left, in the high half.
   unsigned int of_whom;

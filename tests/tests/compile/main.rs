@@ -10,6 +10,7 @@ mod lines;
 mod link;
 mod nvrtc;
 mod shapes;
+mod shared;
 mod standards;
 mod twins;
 mod unrolled;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         standards::add,
         twins::add,
         cycles::add,
+        shared::add,
         unrolled::add,
         verify::add,
         libraries::add,
