@@ -6,7 +6,7 @@
 //! alike must be settled.
 
 use crate::bound;
-use crate::declaration::{is_builtin, is_declared, is_integer, others};
+use crate::declaration::{self, is_builtin, is_declared, is_integer, others};
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::read_only::{self, Context};
@@ -379,10 +379,7 @@ pub(crate) fn is_number(context: &Context, word: &[u8]) -> bool {
 
 /// Vectors and small floats of CUDA's own.
 fn is_vector(name: &[u8]) -> bool {
-    const OF: &[&[u8]] =
-        &[b"char", b"uchar", b"short", b"ushort", b"int", b"uint", b"long", b"ulong", b"longlong", b"ulonglong", b"float", b"double"];
-    let of = |name: &[u8]| matches!(name, b"half" | b"__half" | b"half2" | b"__half2" | b"__nv_bfloat16" | b"__nv_bfloat162");
-    of(name) || matches!(name.split_last(), Some((b'1'..=b'4', base)) if OF.contains(&base))
+    declaration::is_vector(name) || matches!(name, b"half" | b"__half" | b"half2" | b"__half2" | b"__nv_bfloat16" | b"__nv_bfloat162")
 }
 
 /// The heads of all conditional statements, with what they decide of.

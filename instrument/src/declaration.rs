@@ -105,6 +105,14 @@ pub(crate) fn is_integer(text: &[u8]) -> bool {
     is_builtin(text) || INTEGERS.split_ascii_whitespace().any(|word| word.as_bytes() == text)
 }
 
+/// Whether the word names one of CUDA's vector types: aggregates of up to four components `x`, `y`, `z` and `w`, without a constructor, so that no number
+/// becomes one. (`dim3` and `half2` have constructors.)
+pub(crate) fn is_vector(text: &[u8]) -> bool {
+    const OF: &[&[u8]] =
+        &[b"char", b"uchar", b"short", b"ushort", b"int", b"uint", b"long", b"ulong", b"longlong", b"ulonglong", b"float", b"double"];
+    matches!(text.split_last(), Some((b'1'..=b'4', of)) if OF.contains(&of))
+}
+
 /// Whether the word names one of the language's own types of numbers.
 pub(crate) fn is_builtin(text: &[u8]) -> bool {
     matches!(text, b"bool" | b"char" | b"short" | b"int" | b"long" | b"unsigned" | b"signed" | b"float" | b"double" | b"void" | b"wchar_t")

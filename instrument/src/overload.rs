@@ -3,16 +3,12 @@
 //! Headers of vector functions (`float3 clamp(float3 v, float a, float b) { return make_float3(clamp(v.x, a, b), …); }`) call the overload for numbers,
 //! component by component. By names alone each calls itself, and would ask at each call.
 
+use crate::declaration;
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
 use crate::token::Kind;
 use std::collections::BTreeSet;
-
-/// What CUDA's vector types count: aggregates of up to four components `x`, `y`, `z` and `w`, without a constructor, so that no number becomes one.
-/// (`dim3` and `half2` have constructors.)
-const VECTORS: &[&[u8]] =
-    &[b"char", b"uchar", b"short", b"ushort", b"int", b"uint", b"long", b"ulong", b"longlong", b"ulonglong", b"float", b"double"];
 
 /// Words that make a number's type.
 const NUMBERS: &[&[u8]] = &[b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"unsigned", b"signed"];
@@ -127,9 +123,7 @@ pub(crate) struct Vectors<'a>(BTreeSet<&'a [u8]>);
 
 impl<'a> Vectors<'a> {
     pub(crate) fn new(source: &'a [u8], fragment: &Fragment, macros: &Macros) -> Self {
-        let is_vector = |name: &[u8]| {
-            name.split_last().is_some_and(|(count, of)| matches!(count, b'1'..=b'4') && VECTORS.contains(&of)) && !macros.is_defined(name)
-        };
+        let is_vector = |name: &[u8]| declaration::is_vector(name) && !macros.is_defined(name);
         let (mut used, mut declared) = (BTreeSet::new(), BTreeSet::new());
         for at in (1..fragment.len()).filter(|at| fragment.kind(*at) == Some(Kind::Ident) && is_vector(fragment.text(source, *at))) {
             let name = fragment.text(source, at);
