@@ -93,6 +93,47 @@ fn a_makefile_is_built_with_one_variable() {
 }
 
 #[test]
+fn ptx_is_built_for_hosts_that_load_it_themselves() {
+    let (Some(nvcc), Some(make)) = (nvcc(), tool("make", "make")) else { return };
+    let project = project(&[
+        ("kernel.cu", "#include \"work.cuh\"\nextern \"C\" __global__ void kernel(int* p) { while (*p != 1) *p = work(*p); }\n"),
+        (
+            "Makefile",
+            "NVCC = nvcc\nall: kernel.ptx kernel.cubin\nkernel.ptx: kernel.cu\n\t$(NVCC) -Iinclude -arch=compute_90 -lineinfo -MMD -ptx $< -o $@\n\
+             kernel.cubin: kernel.ptx\n\t$(NVCC) -arch=sm_90 -cubin $< -o $@\n-include kernel.d\n",
+        ),
+    ]);
+    let build = |launcher: &str| {
+        let compiler = format!("NVCC={launcher} {}", nvcc.display());
+        text(&expect(project.command(&make).args(["-j2", &compiler]), 0).stdout)
+    };
+    build(BINARY);
+    let read = |name: &str| std::fs::read(project.path().join(name)).expect("it is built");
+    let ptx = text(&read("kernel.ptx"));
+    // What a host looks for by name is there, and lines are the user's own.
+    for name in
+        [".visible .entry kernel(", "cuinstr_control_v1", "cuinstr_flag_v1", "__cuinstr_sites_unit", "include/work.cuh\"", "kernel.cu\""]
+    {
+        assert!(ptx.contains(name), "{name}");
+    }
+    assert!(!ptx.contains("cuinstr-"), "a path of ours");
+    let proof = text(&expect(project.command(BINARY).args(["verify", "--list", "kernel.ptx"]), 0).stdout);
+    assert!(proof.contains("kernel.cu:2") && proof.contains("include/work.cuh:5"), "{proof}");
+    // nvcc's own step from there on has nothing to rewrite, and what it makes can be stopped all the same.
+    let cubin = read("kernel.cubin");
+    assert!(cubin.windows(18).any(|part| part == b"cuinstr_control_v1"));
+    assert!(build(BINARY).contains("Nothing to be done"));
+    project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
+    assert_eq!(build(BINARY).matches(" -o ").count(), 2);
+    // Without us the same Makefile gives PTX that is not proved.
+    project.write("kernel.cu", "__global__ void kernel(volatile int* p) { while (*p) {} }\n");
+    build("env");
+    assert!(!text(&read("kernel.ptx")).contains("cuinstr"));
+    expect(project.command(BINARY).args(["verify", "kernel.ptx"]), 1);
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_cache_serves_no_object_that_was_made_without_us_or_otherwise() {
     let (Some(nvcc), Some(ccache)) = (nvcc(), tool("ccache", "ccache")) else { return };
     let project = project(&[]);
