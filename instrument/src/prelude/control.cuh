@@ -403,3 +403,10 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
+// A call of a recursive function.
+__cuinstr_device void __cuinstr_call(unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_look(site);
+}
+// The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }
