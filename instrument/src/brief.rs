@@ -22,7 +22,7 @@ use crate::induction::{self, Relation, Step};
 use crate::invariant::Home;
 use crate::statement::{Body, Loop, LoopKind};
 use crate::token::Kind;
-use crate::unroll::Unroll;
+use crate::unroll::{self, Unroll};
 use crate::{bound, strip};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -32,6 +32,9 @@ const MOST_TOKENS: usize = 256;
 
 /// Most loops inside a nest's outer one that are no constants' own: the units of all must fit in 32 bits.
 const MOST_INNER: usize = 3;
+
+/// Largest number in a start or bound: times what lies near zero it is far from overflow.
+const MOST_NUMBER: i64 = 1 << 20;
 
 /// Words that mean something else in a second place, or can't be there twice.
 const ONCE: &[&[u8]] =
@@ -136,15 +139,19 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     let types: Vec<String> = asked.variables.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));
     let outside = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near"));
-    let never = (0..asked.weights.len()).map(|nth| format!("__cuinstr_rounds_{nth} == 0u"));
-    let far = asked.variables.iter().filter(|_| asked.pins).map(|name| format!("__cuinstr_far({name})"));
-    let asks: Vec<String> = outside.chain(never).chain(far).collect();
+    // First of all whether what they are made of lies near zero: nothing may overflow that would not have run.
+    let whole = |name: &&String| !asked.variables.iter().any(|other| other.starts_with(&format!("{name}.")));
+    let far = asked.variables.iter().filter(whole).map(|name| format!("__cuinstr_far({name})"));
+    let never = asked.rounds.iter().enumerate().map(|(nth, rounds)| format!("(__cuinstr_rounds_{nth} = {rounds}) == 0u"));
+    let asks: Vec<String> = far.chain(outside).chain(never).collect();
+    let names: Vec<String> = (0..asked.rounds.len()).map(|nth| format!("__cuinstr_rounds_{nth} = 0u")).collect();
+    let rounds = format!("unsigned int {};", names.join(", "));
     let units = format!("__cuinstr_rounds_0 * ({units})");
     let question = format!("__cuinstr_long({} || {units} > __cuinstr_nest)", asks.join(" || "));
     let mut pays = format!("__cuinstr_deduct(__cuinstr_left, {units});");
     if !asked.pins {
         pays.push_str(&asked.counts);
-        return Some(Brief { index, rounds: asked.rounds, question, pays, closes: "", conditions: asked.conditions, steps: asked.steps });
+        return Some(Brief { index, rounds, question, pays, closes: "", conditions: asked.conditions, steps: asked.steps });
     }
     // In two scopes, since in its own declaration a name means the new variable.
     for (nth, name) in asked.variables.iter().enumerate() {
@@ -154,7 +161,7 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     for (nth, name) in asked.variables.iter().enumerate() {
         let _ = write!(pays, " decltype(__cuinstr_pin({name})) {name} = __cuinstr_pinned_{nth};");
     }
-    Some(Brief { index, rounds: asked.rounds, question, pays, closes: " }", conditions: Vec::new(), steps: Vec::new() })
+    Some(Brief { index, rounds, question, pays, closes: " }", conditions: Vec::new(), steps: Vec::new() })
 }
 
 /// What is asked of the starts and bounds of a nest.
@@ -168,8 +175,8 @@ struct Asked {
     pins: bool,
     /// What each time round weighs.
     weights: Vec<u32>,
-    /// Declarations of how often the loops run, and of what counts that down.
-    rounds: String,
+    /// How often the loops run, as texts, and declarations of what counts that down.
+    rounds: Vec<String>,
     counts: String,
     /// What says it of the loops inside each time that the outer one comes round.
     inner: String,
@@ -182,7 +189,14 @@ impl Asked {
     fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<()> {
         let context = home.context;
         let (fragment, source) = (context.fragment, context.source);
-        let Shape::Strip(strip, Unroll::Unasked) = &decision.shape else { return None };
+        // The outer one counts down, for the loops in it pay for themselves, but could be strip-mined.
+        let strip = match &decision.shape {
+            Shape::Strip(strip, Unroll::Unasked) => strip.clone(),
+            Shape::CountDown if std::ptr::eq(loop_, outermost) && !decision.cost.calls => {
+                strip::of_loop(home, loop_).ok().filter(|_| unroll::of_loop(context, home.body, loop_) == Unroll::Unasked)?
+            }
+            _ => return None,
+        };
         let induction = induction::read(context, loop_)
             .filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty() && strip.rest.is_none())?;
         let amount = match &induction.step {
@@ -196,10 +210,17 @@ impl Asked {
         }
         let mut texts = Vec::with_capacity(2);
         for range in [&induction.start, &induction.bound] {
-            // Asked in front of the nest, where no counter has its value, and nothing may divide by zero that would not have run.
+            // Asked in front of the nest, where no counter has its value, and nothing may divide by zero or overflow that would not have run.
             let may_stand_ahead = |at: usize| {
-                !counters.contains(&fragment.text(source, at)) && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'')))
+                let is_far = || bound::literal(context, &(at..at + 1)).is_some_and(|literal| literal.value > MOST_NUMBER);
+                !counters.contains(&fragment.text(source, at))
+                    && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'') | Kind::Op))
+                    && !is_far()
             };
+            let has = |punctuation: u8| range.clone().filter(|at| fragment.is(*at, punctuation)).count();
+            if has(b'*') > 1 || (has(b'*') > 0 && has(b'(') > 0) {
+                return None;
+            }
             let value = home.invariant(range, outermost).filter(|_| range.clone().all(may_stand_ahead))?;
             if !value.constants.is_empty() || value.text.contains('\'') {
                 return None;
@@ -221,10 +242,7 @@ impl Asked {
         self.ends.extend(["starts", "ends"].map(|end| (end, format!("{type_}>(({start}), ({bound}))"))));
         let nth = self.weights.len();
         let less = i32::from(induction.relation == Relation::Below);
-        let _ = write!(
-            self.rounds,
-            " const unsigned int __cuinstr_rounds_{nth} = __cuinstr_rounds<{type_}>(({start}), ({bound}), {less}, {amount}u);"
-        );
+        self.rounds.push(format!("__cuinstr_rounds<{type_}>(({start}), ({bound}), {less}, {amount}u)"));
         let few = format!("__cuinstr_few(__cuinstr_rounds_{nth})");
         if nth == 0 {
             let _ = write!(self.counts, " unsigned int __cuinstr_few_0 = {few};");

@@ -311,8 +311,8 @@ struct __cuinstr_span<true> {
   }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
   static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, int less, unsigned int amount) {
-    const int first = (int)(__cuinstr_i)start, last = (int)bound - less;
-    return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
+    const int first = (int)(__cuinstr_i)start, last = (int)((unsigned int)bound - (unsigned int)less);
+    return last < first ? 0u : ((unsigned int)last - (unsigned int)first) / amount + 1u;
   }
 };
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>

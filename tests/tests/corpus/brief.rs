@@ -28,7 +28,7 @@ const RULES: &[Rule] = &[
         true,
         "two inside",
     ),
-    ("for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) for (int k = 0; k < 3; ++k) p[i * j] = k;", true, "a constant's own inside"),
+    ("for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) for (int l = 0; l < 3; ++l) p[i * j] = l;", true, "a constant's own inside"),
     (
         "for (int k = 0; k < n; ++k) for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) p[k + i * j] = 0;",
         false,
