@@ -85,6 +85,11 @@ impl Home<'_> {
         found
     }
 
+    /// Whether a name is surely no constant in the loop: no array's length, no template's argument.
+    pub(crate) fn is_no_constant(&self, name: &[u8], loop_: &Loop) -> bool {
+        self.is_variable_of_run_time(name, Some(loop_), DEPTH)
+    }
+
     fn any_of_run_time(&self, range: Range<usize>, loop_: Option<&Loop>, depth: usize) -> bool {
         let (fragment, source) = (self.context.fragment, self.context.source);
         let mut at = range.start;

@@ -35,16 +35,6 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
-// Where the flag is. The user's loads would have driven it out of the first cache, and two ways to memory would follow one another.
-__cuinstr_device const unsigned int* __cuinstr_flag() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
-  const unsigned int* word;
-  asm volatile("ld.L1::evict_last.u64 %0, [%1+16];" : "=l"(word) : "l"(&cuinstr_control_v1));
-  return word;
-#else
-  return cuinstr_control_v1.flag;
-#endif
-}
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all.
@@ -53,7 +43,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-  const unsigned int flag = __cuinstr_load(__cuinstr_flag());
+  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
@@ -363,8 +353,8 @@ struct __cuinstr_span<true> {
   }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
   static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, int less, unsigned int amount) {
-    const int first = (int)(__cuinstr_i)start, last = (int)bound - less;
-    return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
+    const int first = (int)(__cuinstr_i)start, last = (int)((unsigned int)bound - (unsigned int)less);
+    return last < first ? 0u : ((unsigned int)last - (unsigned int)first) / amount + 1u;
   }
 };
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
@@ -392,6 +382,36 @@ __cuinstr_device unsigned int __cuinstr_few(unsigned int rounds) {
   return rounds;
 }
 __cuinstr_device bool __cuinstr_under_way(bool under_way, bool) { return under_way; }
+// A variable that such a nest's starts and bounds are made of: whether it is far from zero, and its value once more, from which a proof knows that it
+// is not. In sixteen bits, so that compilers know no less of it than of the value itself: whether `-r` to `r` is an odd number of rounds, and at least one.
+__cuinstr_device short __cuinstr_near_signed(short value) {
+  asm volatile("max.s16 %0, %0, %1;\n\tmin.s16 %0, %0, %2;" : "+h"(value) : "n"(-(int)(__cuinstr_near / 2u)), "n"((int)(__cuinstr_near / 2u)));
+  return value;
+}
+__cuinstr_device unsigned short __cuinstr_near_unsigned(unsigned short value) {
+  asm volatile("min.u16 %0, %0, %1;" : "+h"(value) : "n"(__cuinstr_near));
+  return value;
+}
+template <class __cuinstr_t>
+struct __cuinstr_pinned {
+  typedef typename __cuinstr_unsigned<sizeof(__cuinstr_t) <= 4>::type own;
+  static constexpr bool negative = (__cuinstr_t)~(__cuinstr_t)0 < (__cuinstr_t)1;
+  static __device__ __forceinline__ bool far(__cuinstr_t value) { return (own)value + (negative ? __cuinstr_near / 2u : 0u) > __cuinstr_near; }
+  static __device__ __forceinline__ __cuinstr_t pin(__cuinstr_t value) {
+    return negative ? (__cuinstr_t)__cuinstr_near_signed((short)value) : (__cuinstr_t)__cuinstr_near_unsigned((unsigned short)value);
+  }
+};
+template <class __cuinstr_t>
+__cuinstr_device bool __cuinstr_far(__cuinstr_t&) { return true; }
+template <class __cuinstr_t>
+__cuinstr_device __cuinstr_t& __cuinstr_pin(__cuinstr_t& other) { return other; }
+#define __cuinstr_number(__cuinstr_t)                                                                   \
+  __cuinstr_device bool __cuinstr_far(__cuinstr_t value) { return __cuinstr_pinned<__cuinstr_t>::far(value); } \
+  __cuinstr_device __cuinstr_t __cuinstr_pin(__cuinstr_t value) { return __cuinstr_pinned<__cuinstr_t>::pin(value); }
+__cuinstr_number(int) __cuinstr_number(unsigned int) __cuinstr_number(long) __cuinstr_number(unsigned long) __cuinstr_number(long long)
+__cuinstr_number(unsigned long long) __cuinstr_number(short) __cuinstr_number(unsigned short) __cuinstr_number(signed char)
+__cuinstr_number(unsigned char) __cuinstr_number(char)
+#undef __cuinstr_number
 // Pays for all of such a nest.
 __cuinstr_device void __cuinstr_deduct(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
