@@ -9,6 +9,11 @@
 //! of in front of it. Each loop is counted down besides, by which a proof knows that it ends: of a comparison of the user's it would have
 //! to keep in mind what was asked in front of the nest, and compilers ask that in many ways. The second text is the one in strips, so what runs hot
 //! mostly keeps its lines.
+//!
+//! Nothing is counted where each loop steps by one from a value of run time. There the variables that starts and bounds are made of stand for their own
+//! values, said once more with the limits that were asked for: `{ int r = pinned; for (int dy = -r; dy <= r; ++dy) … }`. By the user's own comparison
+//! a proof then knows that the loop is short. (Of longer steps compilers count how many there are, and where a loop changes what begins as a constant,
+//! its own counter or another number, what they have unrolled.) The nest changes none of these variables and takes none's address, or it would keep no values.
 
 use crate::apply::Edit;
 use crate::form::{Decision, Shape};
@@ -17,7 +22,7 @@ use crate::induction::{self, Relation, Step};
 use crate::invariant::Home;
 use crate::statement::{Body, Loop, LoopKind};
 use crate::token::Kind;
-use crate::unroll::Unroll;
+use crate::unroll::{self, Unroll};
 use crate::{bound, strip};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -27,6 +32,9 @@ const MOST_TOKENS: usize = 256;
 
 /// Most loops inside a nest's outer one that are no constants' own: the units of all must fit in 32 bits.
 const MOST_INNER: usize = 3;
+
+/// Largest number in a start or bound: times what lies near zero it is far from overflow.
+const MOST_NUMBER: i64 = 1 << 20;
 
 /// Words that mean something else in a second place, or can't be there twice.
 const ONCE: &[&[u8]] =
@@ -41,8 +49,9 @@ pub(crate) struct Brief {
     rounds: String,
     /// Whether it is not brief, as text.
     question: String,
-    /// What pays for it and declares what its loops are counted down in, as text.
+    /// What pays for it and declares what its loops are counted down in, or the variables once more, as text; and what ends the latter's scope.
     pays: String,
+    closes: &'static str,
     /// Where the loops' conditions begin and end, as offsets, and what is asked in front of them.
     conditions: Vec<(usize, usize, String)>,
     /// Where their steps begin, and what is done there.
@@ -58,7 +67,7 @@ pub(crate) fn nests(homes: &[Home], decisions: &[Decision]) -> Vec<Brief> {
 
 /// Writes them twice: the edits of their loops, from the one at `first` on, go into the second text.
 pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Brief], edits: &mut Vec<Edit>, first: usize) {
-    for Brief { index, rounds, question, pays, conditions, steps } in nests {
+    for Brief { index, rounds, question, pays, closes, conditions, steps } in nests {
         let loop_ = &body.loops[*index];
         let Some(end) = loop_.end else { continue };
         let (from, to) = (fragment.tokens[loop_.keyword].start as usize, fragment.tokens[end].end as usize);
@@ -75,7 +84,7 @@ pub(crate) fn twice(source: &[u8], fragment: &Fragment, body: &Body, nests: &[Br
             edits.push(Edit { at: *end, closes: true, text: ")".to_owned() });
         }
         edits.extend(steps.iter().map(|(at, text)| Edit { at: *at, closes: false, text: text.clone() }));
-        edits.push(Edit { at: to, closes: true, text: " } }".to_owned() });
+        edits.push(Edit { at: to, closes: true, text: format!(" }} }}{closes}") });
     }
 }
 
@@ -110,7 +119,14 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
         .chain(&inner)
         .map(|at| induction::read(context, &body.loops[*at]).map(|induction| induction.counter))
         .collect::<Option<_>>()?;
-    let mut asked = Asked::default();
+    // A variable, not what it leads to.
+    let is_given_a_number = |at: usize| {
+        let fragment = context.fragment;
+        fragment.kind(at) == Some(Kind::Assign)
+            && fragment.kind(at - 1) == Some(Kind::Ident)
+            && bound::literal(context, &(at + 1..at + 2)).is_some()
+    };
+    let mut asked = Asked { pins: !span.clone().any(is_given_a_number), ..Asked::default() };
     asked.add(home, loop_, &decisions[index], loop_, &counters)?;
     let mut units = format!("{}u", asked.weights[0]);
     for at in inner {
@@ -122,17 +138,30 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     }
     let types: Vec<String> = asked.variables.iter().map(|name| format!("decltype({name})")).collect();
     let values = format!("__cuinstr_values<{}>::all", types.join(", "));
-    let far: Vec<String> = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near")).collect();
-    let never: Vec<String> = (0..asked.weights.len()).map(|nth| format!("__cuinstr_rounds_{nth} == 0u")).collect();
+    let outside = asked.ends.iter().map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near"));
+    // First of all whether what they are made of lies near zero: nothing may overflow that would not have run.
+    let whole = |name: &&String| !asked.variables.iter().any(|other| other.starts_with(&format!("{name}.")));
+    let far = asked.variables.iter().filter(whole).map(|name| format!("__cuinstr_far({name})"));
+    let never = asked.rounds.iter().enumerate().map(|(nth, rounds)| format!("(__cuinstr_rounds_{nth} = {rounds}) == 0u"));
+    let asks: Vec<String> = far.chain(outside).chain(never).collect();
+    let names: Vec<String> = (0..asked.rounds.len()).map(|nth| format!("__cuinstr_rounds_{nth} = 0u")).collect();
+    let rounds = format!("unsigned int {};", names.join(", "));
     let units = format!("__cuinstr_rounds_0 * ({units})");
-    Some(Brief {
-        index,
-        rounds: asked.rounds,
-        question: format!("__cuinstr_long({} || {} || {units} > __cuinstr_nest)", far.join(" || "), never.join(" || ")),
-        pays: format!("__cuinstr_deduct(__cuinstr_left, {units});{}", asked.counts),
-        conditions: asked.conditions,
-        steps: asked.steps,
-    })
+    let question = format!("__cuinstr_long({} || {units} > __cuinstr_nest)", asks.join(" || "));
+    let mut pays = format!("__cuinstr_deduct(__cuinstr_left, {units});");
+    if !asked.pins {
+        pays.push_str(&asked.counts);
+        return Some(Brief { index, rounds, question, pays, closes: "", conditions: asked.conditions, steps: asked.steps });
+    }
+    // In two scopes, since in its own declaration a name means the new variable.
+    for (nth, name) in asked.variables.iter().enumerate() {
+        let _ = write!(pays, " decltype(__cuinstr_pin({name})) __cuinstr_pinned_{nth} = __cuinstr_pin({name});");
+    }
+    pays.push_str(" {");
+    for (nth, name) in asked.variables.iter().enumerate() {
+        let _ = write!(pays, " decltype(__cuinstr_pin({name})) {name} = __cuinstr_pinned_{nth};");
+    }
+    Some(Brief { index, rounds, question, pays, closes: " }", conditions: Vec::new(), steps: Vec::new() })
 }
 
 /// What is asked of the starts and bounds of a nest.
@@ -142,10 +171,12 @@ struct Asked {
     ends: Vec<(&'static str, String)>,
     /// Variables whose types the compiler has to look at.
     variables: Vec<String>,
+    /// Whether they may stand for their own values once more.
+    pins: bool,
     /// What each time round weighs.
     weights: Vec<u32>,
-    /// Declarations of how often the loops run, and of what counts that down.
-    rounds: String,
+    /// How often the loops run, as texts, and declarations of what counts that down.
+    rounds: Vec<String>,
     counts: String,
     /// What says it of the loops inside each time that the outer one comes round.
     inner: String,
@@ -158,7 +189,14 @@ impl Asked {
     fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<()> {
         let context = home.context;
         let (fragment, source) = (context.fragment, context.source);
-        let Shape::Strip(strip, Unroll::Unasked) = &decision.shape else { return None };
+        // The outer one counts down, for the loops in it pay for themselves, but could be strip-mined.
+        let strip = match &decision.shape {
+            Shape::Strip(strip, Unroll::Unasked) => strip.clone(),
+            Shape::CountDown if std::ptr::eq(loop_, outermost) && !decision.cost.calls => {
+                strip::of_loop(home, loop_).ok().filter(|_| unroll::of_loop(context, home.body, loop_) == Unroll::Unasked)?
+            }
+            _ => return None,
+        };
         let induction = induction::read(context, loop_)
             .filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty() && strip.rest.is_none())?;
         let amount = match &induction.step {
@@ -172,14 +210,29 @@ impl Asked {
         }
         let mut texts = Vec::with_capacity(2);
         for range in [&induction.start, &induction.bound] {
-            // Asked in front of the nest, where no counter has its value, and nothing may divide by zero that would not have run.
+            // Asked in front of the nest, where no counter has its value, and nothing may divide by zero or overflow that would not have run.
             let may_stand_ahead = |at: usize| {
-                !counters.contains(&fragment.text(source, at)) && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'')))
+                let is_far = || bound::literal(context, &(at..at + 1)).is_some_and(|literal| literal.value > MOST_NUMBER);
+                !counters.contains(&fragment.text(source, at))
+                    && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'') | Kind::Op))
+                    && !is_far()
             };
+            let has = |punctuation: u8| range.clone().filter(|at| fragment.is(*at, punctuation)).count();
+            if has(b'*') > 1 || (has(b'*') > 0 && has(b'(') > 0) {
+                return None;
+            }
             let value = home.invariant(range, outermost).filter(|_| range.clone().all(may_stand_ahead))?;
             if !value.constants.is_empty() || value.text.contains('\'') {
                 return None;
             }
+            // A sum of what lies near zero and of numbers does not go far, and a proof can tell. A constant's name must stay one.
+            let is_near = |at: usize| match fragment.tokens[at].kind {
+                Kind::Number | Kind::Punct(b'+' | b'-' | b'(' | b')') => true,
+                Kind::Ident if bound::literal(context, &(at..at + 1)).is_some() => true,
+                Kind::Ident => home.is_no_constant(fragment.text(source, at), outermost),
+                _ => false,
+            };
+            self.pins &= amount == 1 && range.clone().all(is_near) && !value.variables.is_empty();
             self.variables.extend(value.variables.into_iter().filter(|name| !self.variables.contains(name)).collect::<Vec<_>>());
             texts.push(value.text);
         }
@@ -189,10 +242,7 @@ impl Asked {
         self.ends.extend(["starts", "ends"].map(|end| (end, format!("{type_}>(({start}), ({bound}))"))));
         let nth = self.weights.len();
         let less = i32::from(induction.relation == Relation::Below);
-        let _ = write!(
-            self.rounds,
-            " const unsigned int __cuinstr_rounds_{nth} = __cuinstr_rounds<{type_}>(({start}), ({bound}), {less}, {amount}u);"
-        );
+        self.rounds.push(format!("__cuinstr_rounds<{type_}>(({start}), ({bound}), {less}, {amount}u)"));
         let few = format!("__cuinstr_few(__cuinstr_rounds_{nth})");
         if nth == 0 {
             let _ = write!(self.counts, " unsigned int __cuinstr_few_0 = {few};");

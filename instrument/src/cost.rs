@@ -141,6 +141,8 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
                     }
                     None => 16,
                 };
+                // What an inner loop calls, this one's iterations call: in strips it would only keep a register through all of them.
+                costs[index].calls |= costs[nested].calls;
                 at = nested_end.max(at) + 1;
                 continue;
             }

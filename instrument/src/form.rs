@@ -91,8 +91,10 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
             (None, _) => None,
         };
         let within = (index + 1..body.loops.len()).take_while(|at| loop_.end.is_some_and(|end| body.loops[*at].keyword <= end));
-        let around_shared = few && within.into_iter().any(|at| costs[at].shares);
-        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, around_shared };
+        let around_shared = few && within.clone().any(|at| costs[at].shares);
+        let pays = |at: usize| costs[at].left_alone.is_none() && !may_be_known[at] && !costs[at].shares;
+        let around_paid = few && within.into_iter().any(|at| body.loops[at].scope == loop_.scope && pays(at));
+        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, around_shared, around_paid };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
         let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
@@ -128,6 +130,8 @@ struct Known {
     nest: Option<Nest>,
     /// Whether a loop inside it is shared by the block's threads.
     around_shared: bool,
+    /// Whether a loop inside it takes from the allowance what it runs.
+    around_paid: bool,
 }
 
 /// The best form, or why there is none but counting down.
@@ -169,6 +173,11 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     // as long as the two multiplied. Its body outweighs a poll in any case.
     if cost.calls {
         return Err("what it calls may loop for long");
+    }
+    // What a strip takes ahead the loops in it lack: they look at once, find that little time has passed, and from then on the pace is too long.
+    // Its end, or its count, would live through them all, and what is unrolled is the innermost loop.
+    if known.around_paid {
+        return Err("the loops in it pay for themselves");
     }
     let unroll = unroll::of_loop(context, home.body, loop_);
     if unroll == Unroll::Unknown {

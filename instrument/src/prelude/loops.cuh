@@ -35,16 +35,6 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
-// Where the flag is. The user's loads would have driven it out of the first cache, and two ways to memory would follow one another.
-__cuinstr_device const unsigned int* __cuinstr_flag() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
-  const unsigned int* word;
-  asm volatile("ld.L1::evict_last.u64 %0, [%1+16];" : "=l"(word) : "l"(&cuinstr_control_v1));
-  return word;
-#else
-  return cuinstr_control_v1.flag;
-#endif
-}
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all.
@@ -53,7 +43,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   __cuinstr_look(site);
   const unsigned long long now = __cuinstr_now();
 #else
-  const unsigned int flag = __cuinstr_load(__cuinstr_flag());
+  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
   const unsigned long long now = __cuinstr_now();
   // Without a timeout, which is zero then, the right side is more than any number.
   const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
@@ -271,10 +261,8 @@ struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
 };
 // In a nest, where the front end may know the loop's extent. A loop that is short with all that is inside it needs no poll: the loop around it
 // pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
-template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
-  const unsigned long long trips =
-      __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount);
+template <bool __cuinstr_alone>
+__cuinstr_device void __cuinstr_tick_of(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, unsigned long long trips) {
   const unsigned long long units = trips == ~0ull ? trips : trips * weight;
   __cuinstr_burn(site);
   if (__cuinstr_nest == 0u || units > __cuinstr_unrolled) {
@@ -282,6 +270,50 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left
   } else if (!__cuinstr_alone || units > __cuinstr_nest) {
     run += weight;
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
+  }
+}
+template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
+  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount));
+}
+// The same where the bound is a call or a member: its type tells, if it is a class that holds one constant, an integral_constant of some kind.
+template <class __cuinstr_t>
+struct __cuinstr_bare {
+  typedef __cuinstr_t type;
+};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinstr_bare<__cuinstr_t> {};
+template <bool __cuinstr_holds, class __cuinstr_t>
+struct __cuinstr_held {
+  __cuinstr_everywhere unsigned long long trips(long long, long long) { return ~0ull; }
+};
+template <class __cuinstr_t>
+struct __cuinstr_held<true, __cuinstr_t> {
+  __cuinstr_everywhere unsigned long long trips(long long start, long long step) {
+    return __cuinstr_counted(start, (long long)__cuinstr_t::value, step, false, -(1ll << 30), 1ll << 30);
+  }
+};
+template <class __cuinstr_t>
+struct __cuinstr_sized {
+  template <class __cuinstr_u>
+  static __device__ char holds(int, typename __cuinstr_if<__is_empty(__cuinstr_u) && __cuinstr_steps<typename __cuinstr_u::value_type>::number && sizeof((char)__cuinstr_u::value) == 1, int>::type);
+  template <class __cuinstr_u>
+  static __device__ long holds(...);
+  typedef __cuinstr_held<sizeof(holds<typename __cuinstr_bare<__cuinstr_t>::type>(0, 0)) == 1, typename __cuinstr_bare<__cuinstr_t>::type> held;
+  __cuinstr_everywhere unsigned long long trips(long long start, long long step) { return __cuinstr_least(held::trips(start, step), __cuinstr_nest); }
+};
+// The class's own operators decide when the loop ends, so its count is believed for the poll's form alone: what should be dead once the loop is unrolled
+// looks by a call, which is short until then.
+template <class __cuinstr_n>
+__cuinstr_device void __cuinstr_tick_sized(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, long long start, int amount) {
+  const unsigned long long trips = __cuinstr_sized<__cuinstr_n>::held::trips(start, amount);
+  if (__cuinstr_nest != 0u && trips <= __cuinstr_nest && trips * weight <= __cuinstr_nest && (site & 1ull) == 0ull) {
+    __cuinstr_burn(site);
+    run += weight;
+    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_called(site);
+  } else {
+    __cuinstr_tick_of<false>(run, left, pace, weight, site, trips);
   }
 }
 template <bool>
@@ -321,8 +353,8 @@ struct __cuinstr_span<true> {
   }
   template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
   static __device__ __forceinline__ unsigned int rounds(__cuinstr_s start, __cuinstr_n bound, int less, unsigned int amount) {
-    const int first = (int)(__cuinstr_i)start, last = (int)bound - less;
-    return last < first ? 0u : (unsigned int)(last - first) / amount + 1u;
+    const int first = (int)(__cuinstr_i)start, last = (int)((unsigned int)bound - (unsigned int)less);
+    return last < first ? 0u : ((unsigned int)last - (unsigned int)first) / amount + 1u;
   }
 };
 template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
@@ -350,6 +382,36 @@ __cuinstr_device unsigned int __cuinstr_few(unsigned int rounds) {
   return rounds;
 }
 __cuinstr_device bool __cuinstr_under_way(bool under_way, bool) { return under_way; }
+// A variable that such a nest's starts and bounds are made of: whether it is far from zero, and its value once more, from which a proof knows that it
+// is not. In sixteen bits, so that compilers know no less of it than of the value itself: whether `-r` to `r` is an odd number of rounds, and at least one.
+__cuinstr_device short __cuinstr_near_signed(short value) {
+  asm volatile("max.s16 %0, %0, %1;\n\tmin.s16 %0, %0, %2;" : "+h"(value) : "n"(-(int)(__cuinstr_near / 2u)), "n"((int)(__cuinstr_near / 2u)));
+  return value;
+}
+__cuinstr_device unsigned short __cuinstr_near_unsigned(unsigned short value) {
+  asm volatile("min.u16 %0, %0, %1;" : "+h"(value) : "n"(__cuinstr_near));
+  return value;
+}
+template <class __cuinstr_t>
+struct __cuinstr_pinned {
+  typedef typename __cuinstr_unsigned<sizeof(__cuinstr_t) <= 4>::type own;
+  static constexpr bool negative = (__cuinstr_t)~(__cuinstr_t)0 < (__cuinstr_t)1;
+  static __device__ __forceinline__ bool far(__cuinstr_t value) { return (own)value + (negative ? __cuinstr_near / 2u : 0u) > __cuinstr_near; }
+  static __device__ __forceinline__ __cuinstr_t pin(__cuinstr_t value) {
+    return negative ? (__cuinstr_t)__cuinstr_near_signed((short)value) : (__cuinstr_t)__cuinstr_near_unsigned((unsigned short)value);
+  }
+};
+template <class __cuinstr_t>
+__cuinstr_device bool __cuinstr_far(__cuinstr_t&) { return true; }
+template <class __cuinstr_t>
+__cuinstr_device __cuinstr_t& __cuinstr_pin(__cuinstr_t& other) { return other; }
+#define __cuinstr_number(__cuinstr_t)                                                                   \
+  __cuinstr_device bool __cuinstr_far(__cuinstr_t value) { return __cuinstr_pinned<__cuinstr_t>::far(value); } \
+  __cuinstr_device __cuinstr_t __cuinstr_pin(__cuinstr_t value) { return __cuinstr_pinned<__cuinstr_t>::pin(value); }
+__cuinstr_number(int) __cuinstr_number(unsigned int) __cuinstr_number(long) __cuinstr_number(unsigned long) __cuinstr_number(long long)
+__cuinstr_number(unsigned long long) __cuinstr_number(short) __cuinstr_number(unsigned short) __cuinstr_number(signed char)
+__cuinstr_number(unsigned char) __cuinstr_number(char)
+#undef __cuinstr_number
 // Pays for all of such a nest.
 __cuinstr_device void __cuinstr_deduct(unsigned int& left, unsigned int units) { left = left > units ? left - units : 0u; }
 // A sum of weights, and the power of two that is not below one. No weight is beyond 2^15; said so that a proof knows it of compilers which do
@@ -541,13 +603,6 @@ __cuinstr_device void __cuinstr_on_by(__cuinstr_countdown& turns, unsigned long 
 }
 // The same in a loop that may end before its strip does. Where it comes by again, `mark` tells: zero where the loop begins, else where its
 // last strip was to end, in so many of the counter's bits as tell a strip's values from each other, and one bit that is always set.
-template <class __cuinstr_t>
-struct __cuinstr_bare {
-  typedef __cuinstr_t type;
-};
-template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinstr_bare<__cuinstr_t> {};
-template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
-template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
 template <bool __cuinstr_known, class __cuinstr_i>
 struct __cuinstr_stage : __cuinstr_until<true, __cuinstr_i> {
   static __device__ __forceinline__ unsigned int mark(__cuinstr_i counter) { return (unsigned int)counter << 1 | 1u; }

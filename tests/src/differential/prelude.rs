@@ -5,7 +5,6 @@
 const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_load", "return host_word($0);"),
     ("__cuinstr_load_near", "return host_word($0);"),
-    ("__cuinstr_flag", "return cuinstr_control_v1.flag;"),
     ("__cuinstr_now", "return host_now();"),
     ("__cuinstr_cycles", "return host_now();"),
     ("__cuinstr_tag", "return 0x6375696e73747231ull;"),
@@ -22,6 +21,8 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_few", "return $0 < 1u ? 1u : $0 < __cuinstr_near ? $0 : __cuinstr_near;"),
+    ("__cuinstr_near_signed", "return $0 < -256 ? -256 : $0 > 256 ? 256 : $0;"),
+    ("__cuinstr_near_unsigned", "return $0 < 512 ? $0 : 512;"),
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
 ];

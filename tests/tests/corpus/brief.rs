@@ -28,7 +28,7 @@ const RULES: &[Rule] = &[
         true,
         "two inside",
     ),
-    ("for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) for (int k = 0; k < 3; ++k) p[i * j] = k;", true, "a constant's own inside"),
+    ("for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) for (int l = 0; l < 3; ++l) p[i * j] = l;", true, "a constant's own inside"),
     (
         "for (int k = 0; k < n; ++k) for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) p[k + i * j] = 0;",
         false,
@@ -64,4 +64,45 @@ const RULES: &[Rule] = &[
     ("for (int i = 0; i < n; ++i) { assert(n < 9); for (int j = 0; j < n; ++j) p[j] = 0; }", false, "it would name another line"),
     ("for (int i = 0; i < n; ++i) { auto f = [] { return 1; }; for (int j = 0; j < n; ++j) p[j] = f(); }", false, "a lambda"),
     ("for (int i = 0; i < n; ++i) { for (int j = 0; j < n; ++j) p[j] = 0; if (p[i]) goto out; } out: ;", false, "a jump"),
+];
+
+#[test]
+fn brief_nests_from_values_of_run_time_count_nothing() {
+    let mut wrong = String::new();
+    for (text, wanted, why) in UNCOUNTED {
+        let source = format!("__global__ void k(int *p, int n, unsigned m, short h, int3 s)\n{{\n{text}\n}}\n");
+        let rewrite = rewritten(&source);
+        let output = String::from_utf8(rewrite.output.expect("accepted")).expect("text stays text");
+        let body = &output[output.find("__global__ void k(").expect("the kernel")..];
+        let (pinned, counted) = (body.contains("__cuinstr_pin("), body.contains("--__cuinstr_few_"));
+        if (pinned, counted) != (*wanted, !*wanted) {
+            let _ = writeln!(wrong, "{text}\n  pinned {pinned}, counted {counted}: {why}");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The kernel's body, which has a brief nest; whether its variables stand there twice, or its rounds are counted; and why.
+const UNCOUNTED: &[Rule] = &[
+    ("for (int i = -n; i <= n; ++i) for (int j = -n; j < n + 1; j++) p[i * j] = 0;", true, "each goes from a parameter on"),
+    ("const int a = h - n; for (int i = a; i <= h; ++i) for (unsigned j = m; j < n; ++j) p[i * j] = 0;", true, "several names and types"),
+    (
+        "for (int i = -n; i <= n; ++i) for (int j = 0; j <= n; ++j) p[i * j] = 0;",
+        false,
+        "compilers count what they unroll of the inner one",
+    ),
+    ("for (int i = 1; i <= n; ++i) for (int j = -n; j <= n; ++j) p[i * j] = 0;", false, "the outer one's start is a constant"),
+    (
+        "for (int i = -n; i <= n; ++i) { int t = 0; for (int j = -n; j <= n; ++j) t += p[j]; p[i] = t; }",
+        false,
+        "another number begins anew",
+    ),
+    ("for (int i = -n; i <= n; ++i) for (int j = -n; j <= n; j += 2) p[i * j] = 0;", false, "a step that is not one"),
+    ("for (int i = -n; i <= n; ++i) for (int j = -n; j <= 2 * n; ++j) p[i * j] = 0;", false, "a product may go far"),
+    ("for (int i = -n; i <= n; ++i) for (int j = -n; j <= s.x; ++j) p[i * j] = 0;", false, "no name of a variable"),
+    (
+        "constexpr int a = sizeof(int); for (int i = -n; i <= n; ++i) for (int j = -n; j <= n + a; ++j) { int t[a]; p[i * j] = t[a]; }",
+        false,
+        "a constant that the nest may need as one",
+    ),
 ];

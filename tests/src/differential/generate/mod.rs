@@ -4,6 +4,7 @@
 
 mod body;
 mod loops;
+mod nest;
 mod number;
 mod walk;
 
@@ -126,6 +127,9 @@ impl Generator {
     fn kernel(&mut self) -> Item {
         self.parameters();
         let mut body = Vec::new();
+        if self.random.percent(12) {
+            body.append(&mut self.nest());
+        }
         let first = self.random.percent(90);
         if first {
             body.append(&mut self.loop_());
