@@ -115,7 +115,8 @@ $A:
 \tbra $N;
 $Q:
 POLL1
-\tld.global.u32 %r3, [%rd9];
+\tmov.u64 %rd3, %clock64;
+\tcvt.u32.u64 %r3, %rd3;
 \tsetp.gt.u32 %p3, %r3, 16384;
 \t@!%p3 bra $K;
 \tmov.u32 %r3, 16384;
