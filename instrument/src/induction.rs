@@ -6,6 +6,9 @@ use crate::statement::{Loop, LoopKind};
 use crate::token::Kind;
 use std::ops::Range;
 
+/// Most tokens of a template's arguments in a bound.
+const MOST_ARGUMENTS: usize = 16;
+
 /// How a counter is compared with its bound, the counter standing on the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
@@ -149,6 +152,9 @@ fn conditions<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<[Opti
             Kind::Punct(b'<') if at > from && fragment.text(source, at - 1) == b"static_cast" => {
                 at = (at + 1..to.min(at + 8)).find(|end| fragment.is(*end, b'>'))?;
             }
+            // `size<1>(tensor)`, `Policy<T>::items`. If that is two comparisons after all, the compiler finds a truth value where a number or a type with
+            // a value is asked for, and nothing is known of the loop.
+            Kind::Punct(b'<') if at > from && template_arguments(fragment, at, to).is_some() => at = template_arguments(fragment, at, to)?,
             Kind::Punct(b'<' | b'>') => found = Some((found.is_none().then_some(at))?),
             Kind::Op if matches!(fragment.text(source, at), b"<=" | b">=" | b"!=") => found = Some((found.is_none().then_some(at))?),
             Kind::Op if fragment.text(source, at) == b"&&" => {
@@ -197,6 +203,26 @@ fn conditions<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<[Opti
         is_name(name).then(|| Condition { counter, relation, bound: bound.clone(), rest: rest.clone() })
     };
     Some([read(&left, &right, relation), read(&right, &left, mirrored)])
+}
+
+/// Where the arguments of a template end that begin at a `<`, if a call or a member follows them.
+pub(crate) fn template_arguments(fragment: &Fragment, open: usize, to: usize) -> Option<usize> {
+    if fragment.kind(open.checked_sub(1)?) != Some(Kind::Ident) {
+        return None;
+    }
+    let mut depth = 0usize;
+    for at in open..to.min(open + MOST_ARGUMENTS) {
+        match fragment.kind(at)? {
+            Kind::Punct(b'<') => depth += 1,
+            Kind::Punct(b'>') => depth -= 1,
+            Kind::Ident | Kind::Keyword | Kind::Number | Kind::Scope | Kind::Punct(b',') => {}
+            _ => return None,
+        }
+        if depth == 0 {
+            return (fragment.is(at + 1, b'(') || fragment.kind(at + 1) == Some(Kind::Scope)).then_some(at);
+        }
+    }
+    None
 }
 
 /// `int i = 0`, `i = 0`, or nothing.

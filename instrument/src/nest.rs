@@ -96,6 +96,8 @@ pub(crate) struct Extent {
     pub(crate) counter: String,
     pub(crate) start: String,
     pub(crate) bound: String,
+    /// Whether the bound is known by its type or not at all: `size<1>(tensor)`.
+    pub(crate) by_type: bool,
     pub(crate) amount: i64,
     /// Whether nothing in the body changes the counter, so that constants in the header are the whole truth.
     pub(crate) sure: bool,
@@ -125,9 +127,34 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         }
         None => home.invariant(range, loop_).map(|invariant| invariant.text).filter(|text| !text.contains('\'')),
     };
-    let (start, bound) = (text(&induction.start)?, text(&induction.bound)?);
-    let sure = !induction.type_.is_empty() && strip::of_loop(home, loop_).is_ok_and(|strip| strip.steady);
-    Some(Extent { counter: String::from_utf8(induction.counter.to_vec()).ok()?, start, bound, amount, sure })
+    let start = text(&induction.start)?;
+    let counter = String::from_utf8(induction.counter.to_vec()).ok()?;
+    let declares = !induction.type_.is_empty();
+    if let Some(bound) = text(&induction.bound) {
+        let sure = declares && strip::of_loop(home, loop_).is_ok_and(|strip| strip.steady);
+        return Some(Extent { counter, start, bound, by_type: false, amount, sure });
+    }
+    let bound = typed(home, &induction.bound)?;
+    start.parse::<i64>().is_ok().then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
+}
+
+/// The text of a bound whose type may tell its value, since it asks for something: names, calls and numbers, which the compiler shall not evaluate.
+fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    let mut text = String::new();
+    let mut asks = false;
+    for at in range.clone() {
+        match fragment.tokens[at].kind {
+            Kind::Ident | Kind::Number => {}
+            Kind::Punct(b'(') | Kind::Scope => asks = true,
+            Kind::Punct(b')' | b'<' | b'>' | b',' | b'.' | b'+' | b'-' | b'*' | b'/') => {}
+            _ => return None,
+        }
+        let word = std::str::from_utf8(fragment.text(source, at)).ok()?;
+        let _ = write!(text, "{}{word}", if text.is_empty() { "" } else { " " });
+    }
+    // Digits may be grouped by quotes, which no insertion has.
+    (asks && range.len() <= MOST_TOKENS && !text.contains('\'')).then_some(text)
 }
 
 /// Whether the compiler would probably unroll all of the loop if it were left as it is. Ours looks larger to it than what is left of it then.
@@ -235,7 +262,22 @@ fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
         (Step::Minus(amount), Relation::Above | Relation::AtLeast | Relation::Not) => format!("-({})", plain(home, amount, outermost)?),
         _ => return None,
     };
-    let (start, bound) = (plain(home, &induction.start, outermost)?, plain(home, &induction.bound, outermost)?);
+    let start = plain(home, &induction.start, outermost)?;
+    let Some(bound) = plain(home, &induction.bound, outermost) else {
+        let inside = outermost.keyword..=outermost.end?;
+        let (fragment, source) = (home.context.fragment, home.context.source);
+        // What is declared inside the outer loop its header does not know.
+        let is_local = |at: usize| {
+            let word = fragment.text(source, at);
+            let declares = |other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other);
+            fragment.kind(at) == Some(Kind::Ident) && inside.clone().any(declares)
+        };
+        let bound = typed(home, &induction.bound)?;
+        if induction.relation == Relation::Not || induction.bound.clone().any(is_local) {
+            return None;
+        }
+        return Some(format!("__cuinstr_sized<decltype({bound})>::trips({start}, {steps})"));
+    };
     let meets = induction.relation == Relation::Not;
     Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))
 }

@@ -64,9 +64,14 @@ impl Spelling {
     /// The poll of a loop in a nest of its activation.
     pub(crate) fn in_nest(self, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
         let run = nest(in_nest.index);
-        let Some(Extent { counter, start, bound, amount, sure }) = extent else {
+        let Some(Extent { counter, start, bound, by_type, amount, sure }) = extent else {
             return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)", self.suffix());
         };
+        if *by_type {
+            return format!(
+                "__cuinstr_tick_sized<decltype({bound})>({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, {start}, {amount})"
+            );
+        }
         let names: Vec<&String> = [start, bound].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
         let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
         let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };

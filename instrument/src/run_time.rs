@@ -101,6 +101,10 @@ impl Home<'_> {
                     at = fragment.mate(at + 1).unwrap_or(at);
                     true
                 }
+                Kind::Ident if let Some(end) = self.end_of_typed(at, range.end) => {
+                    at = end;
+                    true
+                }
                 Kind::Ident => {
                     let name = fragment.text(source, at);
                     let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
@@ -117,6 +121,47 @@ impl Home<'_> {
             at += 1;
         }
         false
+    }
+
+    /// The last token of what begins at a name and may be known by its type alone, as `size<1>(tensor)`, `size(tensor)`, `array.size()` and `Policy<T>::items` are
+    /// where a class holds its sizes as template arguments.
+    fn end_of_typed(&self, at: usize, to: usize) -> Option<usize> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        if fragment.is(at + 1, b'<') {
+            let close = induction::template_arguments(fragment, at + 1, to)?;
+            return if fragment.is(close + 1, b'(') { fragment.mate(close + 1).filter(|end| *end < to) } else { Some(close + 1) };
+        }
+        let of_object = fragment.is(at + 1, b'.') && fragment.is(at + 3, b'(');
+        if of_object {
+            let end = fragment.mate(at + 3).filter(|end| *end == at + 4 && *end < to)?;
+            return self.is_of_class(fragment.text(source, at)).then_some(end);
+        }
+        let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Arrow));
+        if is_member || !fragment.is(at + 1, b'(') || read_only::is_by_value(self.context, at) {
+            return None;
+        }
+        let end = fragment.mate(at + 1).filter(|end| *end < to)?;
+        let is_object = |argument: usize| match fragment.kind(argument) {
+            Some(Kind::Ident) => !fragment.is(argument + 1, b'(') && self.is_of_class(fragment.text(source, argument)),
+            Some(Kind::Punct(b',')) => true,
+            _ => false,
+        };
+        (at + 2 < end && (at + 2..end).all(is_object)).then_some(end)
+    }
+
+    /// Whether the function declares the name, with the type of neither a number nor a pointer.
+    fn is_of_class(&self, name: &[u8]) -> bool {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
+        let Some(at) = self.range.clone().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at)) else { return false };
+        let is_reference =
+            |index: usize| fragment.is(index, b'&') || fragment.text(source, index) == b"&&" || fragment.text(source, index) == b"const";
+        let Some(of) = (self.range.start..at).rev().find(|index| !is_reference(*index)) else { return false };
+        match fragment.kind(of) {
+            Some(Kind::Punct(b'>')) => true,
+            Some(Kind::Ident | Kind::Keyword) => !read_only::is_number_type(self.context.declarations, fragment.text(source, of)),
+            _ => false,
+        }
     }
 
     /// Whether the function has a variable of that name whose value comes from its caller, from memory or from a loop.

@@ -333,7 +333,12 @@ __cuinstr_device unsigned int __cuinstr_due(bool asked) {
   if (timeout != 0ull) {
     const unsigned long long now = __cuinstr_now();
     const unsigned long long start = __cuinstr_start(now);
-    if (why == 0u && now > start && now - start >= timeout) why = 2u;
+    // Launches that overlap share this clock, and the host turns it off when the first is done. Blocks of the next may have begun by then, and their
+    // cache still holds the limit of the first, so who is late by that asks the memory.
+    if (why == 0u && now > start && now - start >= timeout) {
+      const unsigned long long holds = __cuinstr_load(&cuinstr_control_v1.timeout_ns);
+      if (holds != 0ull && now - start >= holds) why = 2u;
+    }
   }
 #if __cuinstr_timeout_ns
   else {
@@ -398,3 +403,10 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
+// A call of a recursive function.
+__cuinstr_device void __cuinstr_call(unsigned long long site) {
+  __cuinstr_burn(site);
+  __cuinstr_look(site);
+}
+// The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }

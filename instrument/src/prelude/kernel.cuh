@@ -59,14 +59,6 @@ __cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
   (void)site;
 #endif
 }
-// A call of a recursive function.
-__cuinstr_device void __cuinstr_call(unsigned long long site) {
-  __cuinstr_burn(site);
-  __cuinstr_look(site);
-}
-// The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
-static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }
-
 // The same for functions that the host runs too, or the compiler itself.
 __cuinstr_everywhere void __cuinstr_poll_hd(unsigned long long site) {
 #ifdef __CUDA_ARCH__

@@ -261,10 +261,8 @@ struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
 };
 // In a nest, where the front end may know the loop's extent. A loop that is short with all that is inside it needs no poll: the loop around it
 // pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
-template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
-  const unsigned long long trips =
-      __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount);
+template <bool __cuinstr_alone>
+__cuinstr_device void __cuinstr_tick_of(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, unsigned long long trips) {
   const unsigned long long units = trips == ~0ull ? trips : trips * weight;
   __cuinstr_burn(site);
   if (__cuinstr_nest == 0u || units > __cuinstr_unrolled) {
@@ -272,6 +270,50 @@ __cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left
   } else if (!__cuinstr_alone || units > __cuinstr_nest) {
     run += weight;
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
+  }
+}
+template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
+  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount));
+}
+// The same where the bound is a call or a member: its type tells, if it is a class that holds one constant, an integral_constant of some kind.
+template <class __cuinstr_t>
+struct __cuinstr_bare {
+  typedef __cuinstr_t type;
+};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
+template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinstr_bare<__cuinstr_t> {};
+template <bool __cuinstr_holds, class __cuinstr_t>
+struct __cuinstr_held {
+  __cuinstr_everywhere unsigned long long trips(long long, long long) { return ~0ull; }
+};
+template <class __cuinstr_t>
+struct __cuinstr_held<true, __cuinstr_t> {
+  __cuinstr_everywhere unsigned long long trips(long long start, long long step) {
+    return __cuinstr_counted(start, (long long)__cuinstr_t::value, step, false, -(1ll << 30), 1ll << 30);
+  }
+};
+template <class __cuinstr_t>
+struct __cuinstr_sized {
+  template <class __cuinstr_u>
+  static __device__ char holds(int, typename __cuinstr_if<__is_empty(__cuinstr_u) && __cuinstr_steps<typename __cuinstr_u::value_type>::number && sizeof((char)__cuinstr_u::value) == 1, int>::type);
+  template <class __cuinstr_u>
+  static __device__ long holds(...);
+  typedef __cuinstr_held<sizeof(holds<typename __cuinstr_bare<__cuinstr_t>::type>(0, 0)) == 1, typename __cuinstr_bare<__cuinstr_t>::type> held;
+  __cuinstr_everywhere unsigned long long trips(long long start, long long step) { return __cuinstr_least(held::trips(start, step), __cuinstr_nest); }
+};
+// The class's own operators decide when the loop ends, so its count is believed for the poll's form alone: what should be dead once the loop is unrolled
+// looks by a call, which is short until then.
+template <class __cuinstr_n>
+__cuinstr_device void __cuinstr_tick_sized(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, long long start, int amount) {
+  const unsigned long long trips = __cuinstr_sized<__cuinstr_n>::held::trips(start, amount);
+  if (__cuinstr_nest != 0u && trips <= __cuinstr_nest && trips * weight <= __cuinstr_nest && (site & 1ull) == 0ull) {
+    __cuinstr_burn(site);
+    run += weight;
+    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_called(site);
+  } else {
+    __cuinstr_tick_of<false>(run, left, pace, weight, site, trips);
   }
 }
 template <bool>
@@ -561,13 +603,6 @@ __cuinstr_device void __cuinstr_on_by(__cuinstr_countdown& turns, unsigned long 
 }
 // The same in a loop that may end before its strip does. Where it comes by again, `mark` tells: zero where the loop begins, else where its
 // last strip was to end, in so many of the counter's bits as tell a strip's values from each other, and one bit that is always set.
-template <class __cuinstr_t>
-struct __cuinstr_bare {
-  typedef __cuinstr_t type;
-};
-template <class __cuinstr_t> struct __cuinstr_bare<const __cuinstr_t> : __cuinstr_bare<__cuinstr_t> {};
-template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&> : __cuinstr_bare<__cuinstr_t> {};
-template <class __cuinstr_t> struct __cuinstr_bare<__cuinstr_t&&> : __cuinstr_bare<__cuinstr_t> {};
 template <bool __cuinstr_known, class __cuinstr_i>
 struct __cuinstr_stage : __cuinstr_until<true, __cuinstr_i> {
   static __device__ __forceinline__ unsigned int mark(__cuinstr_i counter) { return (unsigned int)counter << 1 | 1u; }
