@@ -279,7 +279,8 @@ impl Range {
         }
         for signed in [false, true] {
             let (old, new) = (self.as_integers(signed, width), grown.as_integers(signed, width));
-            let is_whole = new.hi - new.lo >= size(width) - 1;
+            // In one reading, `{0, -8}` is all multiples of eight; in the other it is a count that goes down from zero.
+            let is_whole = new.hi - new.lo >= size(width) - i128::from(new.step.max(1));
             if is_whole {
                 continue;
             }
@@ -301,7 +302,7 @@ impl Range {
                 return Self::normal(lo, hi, new.step, width);
             }
         }
-        Self::full(width)
+        Self::whole(grown.lo, grown.step, 0, width)
     }
 }
 

@@ -137,6 +137,7 @@ fn a_register_that_counts_bounds_a_loop_and_one_that_may_not_does_not() {
         ("0", "1", "setp.lt.s32 %p1, %r1, 10", 9),
         ("0", "16", "setp.ne.s32 %p1, %r1, 64", 3),
         ("64", "-16", "setp.ne.s32 %p1, %r1, 0", 3),
+        ("0", "-8", "setp.ne.s32 %p1, %r1, -64", 7),
         ("10", "-1", "setp.gt.s32 %p1, %r1, 0", 9),
         ("-5", "1", "setp.lt.s32 %p1, %r1, 5", 9),
         ("0", "65536", "setp.lt.u32 %p1, %r1, 4294901760", 65534),
@@ -151,6 +152,7 @@ fn a_register_that_counts_bounds_a_loop_and_one_that_may_not_does_not() {
         ("0", "0", "setp.lt.s32 %p1, %r1, 10"),
         ("0", "-1", "setp.lt.s32 %p1, %r1, 10"),
         ("0", "3", "setp.ne.s32 %p1, %r1, 64"),
+        ("0", "-8", "setp.ne.s32 %p1, %r1, -60"),
         ("65", "1", "setp.ne.s32 %p1, %r1, 64"),
         ("10", "-3", "setp.ne.u32 %p1, %r1, 0"),
         // Never below zero.
