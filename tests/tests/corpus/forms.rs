@@ -270,6 +270,21 @@ const MAY_BE_KNOWN: &[Rule] = &[
         "const word *q = (word *)p; const int N = 256 / sizeof(word); @for (int i = 0; i < N; ++i) p[i] = q[i];",
         foldable("what a type takes up is known"),
     ),
+    // What a class holds in its type, it may.
+    (
+        "template <int N, class T> __device__ int size(T const &);",
+        "auto t = tile(p); @for (int i = 0; i < size<1>(t); ++i) p[i] = 0;",
+        foldable("a size by number"),
+    ),
+    ("", "Tile t(p); @for (int i = 0; i < size(t); ++i) p[i] = 0;", foldable("a size")),
+    ("", "Tile t(p); @for (int i = 0; i < t.size(); ++i) p[i] = 0;", foldable("a member's size")),
+    (
+        "template <class T> struct P { static const int items = 4; };",
+        "@for (int i = 0; i < P<int>::items; ++i) p[i] = 0;",
+        foldable("a member of an instance"),
+    ),
+    ("__device__ int size(int n) { return n; }", "int m = n; @for (int i = 0; i < size(m); ++i) p[i] = 0;", CHUNK),
+    ("__device__ int size(int *n) { return *n; }", "@for (int i = 0; i < size(p); ++i) p[i] = 0;", CHUNK),
     (
         "typedef long word;",
         "const word *q = (word *)p; const word N = (word)8; @for (int i = 0; i < N; ++i) p[i] = q[i];",
