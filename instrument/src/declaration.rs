@@ -124,6 +124,8 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
     match fragment.tokens[before].kind {
         Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,
         Kind::Keyword => !matches!(fragment.text(source, before), b"this" | b"throw" | b"new" | b"delete" | b"sizeof"),
+        // `(column * WIDTH + row)` multiplies: no operator follows a name that is declared.
+        Kind::Punct(b'*' | b'&') | Kind::Op if is_operator(fragment, at + 1) => false,
         Kind::Punct(b'*' | b'&') | Kind::Op => {
             let mut type_at = before;
             while matches!(fragment.kind(type_at), Some(Kind::Punct(b'*' | b'&'))) || fragment.text(source, type_at) == b"&&" {
@@ -159,6 +161,20 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
         Kind::Scope => fragment.is(at + 1, b';'),
         _ => false,
     }
+}
+
+/// Whether what stands behind a name is an operator, which no declaration has there.
+fn is_operator(fragment: &Fragment, after: usize) -> bool {
+    matches!(
+        fragment.kind(after),
+        Some(
+            Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%' | b'.' | b'?' | b'<' | b'|' | b'^')
+                | Kind::Arrow
+                | Kind::OpAssign
+                | Kind::Step
+                | Kind::Op
+        )
+    )
 }
 
 /// Whether the name at `at` is a further one of a statement that declares numbers: `j` and `k` in `int i, j = 0, k;`, and in `float *p, k;`, by

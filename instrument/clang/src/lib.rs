@@ -76,7 +76,9 @@ pub struct Function {
     pub is_device: bool,
     /// Whether it is a kernel.
     pub is_kernel: bool,
-    /// Whether it stands in a header that is not the user's.
+    /// The file that it stands in, as clang spells it.
+    pub file: String,
+    /// Whether it stands in a header that clang takes for the system's: by its folder, or because it says so itself (`#pragma GCC system_header`).
     pub is_system: bool,
     /// Its loops, in order.
     pub loops: Vec<Loop>,
@@ -304,6 +306,7 @@ impl Walk {
             usr: text(unsafe { clang_sys::clang_getCursorUSR(cursor) }),
             is_device,
             is_kernel: false,
+            file: place(location, clang_sys::clang_getExpansionLocation).file,
             // SAFETY: see above.
             is_system: unsafe { clang_sys::clang_Location_isInSystemHeader(location) != 0 },
             loops: Vec::new(),

@@ -61,7 +61,14 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Status> {
         files: LEFT_OUT.iter().map(|(header, text)| (format!("{STAND_INS}/{header}"), (*text).to_owned())).collect(),
     };
     let parsed = match parse(&unit) {
-        Ok(parsed) => parsed,
+        Ok(mut parsed) => {
+            let own = OwnFolders::of(&unit.args);
+            // A library may say of its own headers that they are the system's. The launcher goes by folders, and so does this.
+            for function in parsed.functions.iter_mut().filter(|function| function.is_system) {
+                function.is_system = !own.hold(&function.file);
+            }
+            parsed
+        }
         Err(error @ Error::NoLibrary(_)) => {
             let help = "install libclang 16 or newer with its headers (Debian: `apt-get install libclang1-19 libclang-common-19-dev`), or set LIBCLANG_PATH";
             return Ok(say(Diagnostic::new(Code::NoClang, error.to_string()).help(help)));
@@ -153,6 +160,29 @@ fn clang_args(flags: &[String], toolkit: &Path) -> Vec<String> {
     }
     args.extend(kept);
     args
+}
+
+/// Folders whose headers are the user's own: those of `-I`, but for what lies in a folder of the system's as well.
+struct OwnFolders {
+    own: Vec<PathBuf>,
+    system: Vec<PathBuf>,
+}
+
+impl OwnFolders {
+    fn of(args: &[String]) -> Self {
+        let folders = |option: &str| -> Vec<PathBuf> {
+            let behind = args.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].as_str());
+            let joined = args.iter().filter_map(|arg| arg.strip_prefix(option)).filter(|folder| !folder.is_empty());
+            behind.chain(joined).filter_map(|folder| Path::new(folder).canonicalize().ok()).collect()
+        };
+        Self { own: folders("-I"), system: folders("-isystem") }
+    }
+
+    fn hold(&self, file: &str) -> bool {
+        let Ok(file) = Path::new(file).canonicalize() else { return false };
+        let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| file.starts_with(folder));
+        is_in(&self.own) && !is_in(&self.system)
+    }
 }
 
 /// What the rewriter says of one file: its sites, and diagnostics with their lines.

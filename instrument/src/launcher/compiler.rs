@@ -49,7 +49,7 @@ pub fn other_compiler(program: &OsStr) -> Option<Error> {
         return None;
     }
     let help = match base {
-        "ccache" | "sccache" => "put it in front: `ccache cuinstr nvcc …`",
+        "ccache" | "sccache" => "put it in front of a link to cuinstr named nvcc: `ccache links/nvcc …` (docs/PROJECTS.md)",
         _ => "cuinstr launches NVIDIA's nvcc only: `cuinstr nvcc …`, and in CMake -DCMAKE_CUDA_COMPILER=nvcc",
     };
     Some(Error { code: 2, ..Error::new(format!("`{name}` is not nvcc"), help) })

@@ -2,6 +2,7 @@
 
 use super::preprocess::Call;
 use super::session::Knowledge;
+use super::settings::Settings;
 use super::translate::Translator;
 use super::view::{Missed, View};
 use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler, half};
@@ -96,7 +97,8 @@ impl HostCompiler {
         let mut missed: Vec<Missed> = Vec::new();
         for round in 1.. {
             let view = View::open(session, knowledge, call, &missed)?;
-            let pass = self.pass(&view, call)?;
+            let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
+            let pass = self.pass(&view, call, &head)?;
             let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
             if pass.code == 0 && !new.is_empty() && round < ROUNDS {
                 missed.extend(new);
@@ -121,7 +123,7 @@ impl HostCompiler {
         unreachable!("the last round returns")
     }
 
-    fn pass(&self, view: &View, call: &super::preprocess::Cuda) -> Result<Pass, Error> {
+    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str) -> Result<Pass, Error> {
         let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
@@ -137,7 +139,7 @@ impl HostCompiler {
             text
         });
         let names = match child.stdout.take() {
-            Some(stdout) => copy(stdout, &mut output, &translator),
+            Some(stdout) => output.write_all(head.as_bytes()).and_then(|()| copy(stdout, &mut output, &translator)),
             None => Ok(BTreeSet::new()),
         };
         let names = names.and_then(|names| output.flush().map(|()| names));
@@ -152,6 +154,12 @@ impl HostCompiler {
         })?;
         Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names })
     }
+}
+
+/// What stands in front of preprocessed text that caches of objects may go by: the number of the settings, of which the text alone need not tell. The
+/// second line names a file that is none, so that ccache does not go by the sources and headers alone (its direct mode), which say nothing of the settings.
+fn for_caches(settings: &Settings) -> String {
+    format!("# 1 \"<{}>\"\n# 1 \"/dev/null\" 3\n", settings.version_line())
 }
 
 /// Removes an output that is not to be read. A device or a pipe is no output that could be removed.

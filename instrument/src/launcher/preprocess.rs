@@ -79,6 +79,8 @@ pub(super) struct Cuda {
     pub(super) forced: Vec<OsString>,
     /// Whether the text goes to the host's side of a compilation, which runs none of the device's code.
     pub(super) for_host: bool,
+    /// Whether the text is what nvcc itself was asked for, as by `-E`, and no step of a compilation.
+    pub(super) is_answer: bool,
     from_environment: usize,
 }
 
@@ -161,8 +163,10 @@ impl Call {
         call.main_word = main;
         call.main.clone_from(&words[main]);
         // nvcc's own name for what `cudafe++` reads. By any other name it may be a text for somebody to look at, or to compile for both sides.
-        call.for_host = call.output.as_ref().is_some_and(|path| path.as_bytes().ends_with(b".cpp4.ii"))
-            && !words.iter().any(|word| word.as_bytes().starts_with(b"-D__CUDA_ARCH__="));
+        let is_step = |name: &[u8]| call.output.as_ref().is_some_and(|path| path.as_bytes().ends_with(name));
+        call.for_host = is_step(b".cpp4.ii") && !words.iter().any(|word| word.as_bytes().starts_with(b"-D__CUDA_ARCH__="));
+        // A list of dependencies is no text.
+        call.is_answer = !is_step(b".cpp1.ii") && !is_step(b".cpp4.ii") && !words.iter().any(|word| word == "-M" || word == "-MM");
         call.words = words;
         if let Some(path) = std::env::var_os("CPATH").filter(|path| !path.is_empty()) {
             // An empty entry is the current folder.

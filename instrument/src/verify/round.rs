@@ -10,8 +10,9 @@
 //! the host wrote the flag; edges that no such round can pass are not in S. What is left around the head must be empty, or a register must
 //! rise or fall in each round without wrapping, within bounds that hold in any round.
 
+use super::base::{entries, follow};
 use super::body::Body;
-use super::count::{Count, NEVER, count};
+use super::count::{Count, MOST_TOGETHER, NEVER, count};
 use super::flow::{Found, MOST_BACK, Pass, Toll};
 use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
@@ -96,8 +97,6 @@ pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Component
     sets
 }
 
-/// Most ways into a set that are looked at one by one.
-const MOST_ENTRIES: usize = 10;
 /// Most registers that are tried for one that is zero only where a round ends the loop.
 const MOST_TRIED: usize = 8;
 
@@ -114,14 +113,45 @@ pub(super) struct Work<'w, 'a> {
     pub(super) budget: usize,
 }
 
-/// The loops of one strongly connected set, outermost first.
+/// The loops of each of these strongly connected sets, outermost first.
+///
+/// A first look at a set leaves little behind of what it does to registers that its own proof does not need, such as an allowance that loops
+/// further down go on with. Where one of those is not proved, the sets in front of it are looked at once more, for what they leave behind alone.
 pub(super) fn rounds(
+    body: &mut Body<'_>,
+    place: &[u32],
+    sets: &[Vec<u32>],
+    scratch: (&mut Components, &mut Vec<u32>),
+    returns: &dyn Fn(u32, Assumption) -> bool,
+) -> Vec<Vec<Round>> {
+    let (components, position) = scratch;
+    let mut all: Vec<Vec<Round>> = Vec::with_capacity(sets.len());
+    // Sets that one look was enough for.
+    let mut coarse: Vec<&[u32]> = Vec::new();
+    for set in sets {
+        let (mut found, mut is_close) = rounds_of(body, place, set, (components, position), returns);
+        if !is_proved(&found) && !coarse.is_empty() {
+            for earlier in coarse.drain(..) {
+                look_again(body, place, earlier, (components, position), returns);
+            }
+            (found, is_close) = rounds_of(body, place, set, (components, position), returns);
+        }
+        if !is_close {
+            coarse.push(set);
+        }
+        all.push(found);
+    }
+    all
+}
+
+/// The loops of one set, and whether more than one look was taken.
+fn rounds_of(
     body: &mut Body<'_>,
     place: &[u32],
     set: &[u32],
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
-) -> Vec<Round> {
+) -> (Vec<Round>, bool) {
     let mut try_with = |body: &mut Body<'_>, depth: Depth, front: &[u32], known: Option<&Earlier>| {
         let mut wide: Vec<u32> = set.iter().chain(front).copied().collect();
         wide.sort_unstable();
@@ -131,9 +161,9 @@ pub(super) fn rounds(
     };
     let first = try_with(body, Depth::Shallow, &[], None);
     if is_settled(&first.found) {
-        return first.found;
+        return (first.found, false);
     }
-    let closer = if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums };
+    let closer = closer(set);
     let some = open(&first.found) > 0;
     let mut second = try_with(body, closer, &[], some.then_some(&first));
     if some && open(&second.found) == 0 && !is_settled(&second.found) {
@@ -141,15 +171,39 @@ pub(super) fn rounds(
         second = try_with(body, closer, &[], None);
     }
     if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
-        return second.found;
+        return (second.found, true);
     }
     // What was asked in front of it may say how it begins.
     let front = body.in_front_of(set, place);
     if front.is_empty() {
-        return second.found;
+        return (second.found, true);
     }
     let third = try_with(body, Depth::Sums, &front, Some(&second));
-    if open(&third.found) < open(&second.found) { third.found } else { second.found }
+    (if open(&third.found) < open(&second.found) { third.found } else { second.found }, true)
+}
+
+/// Notes what a set leaves behind, without a proof.
+fn look_again(
+    body: &mut Body<'_>,
+    place: &[u32],
+    set: &[u32],
+    (components, position): (&mut Components, &mut Vec<u32>),
+    returns: &dyn Fn(u32, Assumption) -> bool,
+) {
+    let slice = Slice::new(body, set, closer(set));
+    let budget = allotted(set, &slice);
+    let base = follow(&mut Work { body, slice: &slice, place, position, components, returns, budget }, set);
+    base.note(body);
+}
+
+/// How closely a set is looked at that one look was not enough for.
+fn closer(set: &[u32]) -> Depth {
+    if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums }
+}
+
+/// Whether each loop is proved, and those within each other do not multiply to too many rounds.
+fn is_proved(found: &[Round]) -> bool {
+    open(found) == 0 && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_TOGETHER)
 }
 
 /// How many loops are not proved.
@@ -199,55 +253,12 @@ fn rounds_by<'a>(
     (components, position): (&mut Components, &mut Vec<u32>),
     (returns, earlier): (&dyn Fn(u32, Assumption) -> bool, Option<&Earlier>),
 ) -> Vec<Round> {
-    position.resize(body.graph.blocks.len(), u32::MAX);
-    let is_member = |block: u32| wide.binary_search(&block).is_ok();
-    let entries_of = |of: &[u32]| -> Vec<u32> {
-        let is_entered = |block: &u32| {
-            let comes_in = |source: &u32| of.binary_search(source).is_err() && place[*source as usize] != u32::MAX;
-            *block == 0 || body.graph.sources(*block).iter().any(comes_in)
-        };
-        of.iter().copied().filter(is_entered).collect()
-    };
-    let (entries, inner_entries) = (entries_of(wide), entries_of(set));
-    // What registers hold where the set is entered from these blocks' sources.
-    let enter = |entries: &[u32]| {
-        let mut needed: Vec<u32> =
-            entries.iter().flat_map(|entry| slice.live(*entry)).copied().filter(|slot| *slot < slice.first_sum).collect();
-        needed.sort_unstable();
-        needed.dedup();
-        State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, entries, &is_member))))
-    };
-    let starts: Vec<(u32, State)> = if entries.len() <= MOST_ENTRIES {
-        entries.iter().map(|block| (*block, enter(&[*block]))).collect()
-    } else {
-        let all = enter(&entries);
-        entries.iter().map(|block| (*block, all.clone())).collect()
-    };
     let mut work = Work { body, slice, place, position, components, returns, budget: allotted(wide, slice) };
-    let mut order = wide.to_vec();
-    order.sort_by_key(|block| place[*block as usize]);
-    let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
-    let (base, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
-        let mut notes = Vec::new();
-        let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();
-        pass.show(
-            &found,
-            |index, after| {
-                let step = &slice.steps[index as usize];
-                if let Some((slot, value)) = step.writes.first().and_then(|slot| Some((*slot, after.get(*slot)?))) {
-                    notes.push((step.statement, slice.slots[slot as usize].1, *value));
-                }
-            },
-            |from, to, state| {
-                let known = back.remove(&(to, from));
-                let joined = known.map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(to)));
-                back.insert((to, from), joined);
-            },
-        );
-        (found, back, notes)
-    });
+    let base = follow(&mut work, wide);
+    let inner_entries = entries(body, place, set);
     let base_of = |head: u32| {
-        order.binary_search_by_key(&place[head as usize], |block| place[*block as usize]).ok().and_then(|at| base.states[at].clone())
+        let at = base.order.binary_search_by_key(&place[head as usize], |block| place[*block as usize]).ok();
+        at.and_then(|at| base.states[at].clone())
     };
     // Where a loop comes round, rather than is entered; rounds without end begin so but for the first.
     let again_of = |head: u32, blocks: &[u32]| {
@@ -257,7 +268,7 @@ fn rounds_by<'a>(
         if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
             return Some((base_of(head)?, false));
         }
-        let mut states = back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
+        let mut states = base.back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
         let first = states.next()?.clone();
         Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
@@ -266,12 +277,7 @@ fn rounds_by<'a>(
     if slice.is_close || open(&found) == 0 {
         share(&mut work, &mut found, &known);
     }
-    for (statement, width, value) in notes {
-        body.note(statement, width, value);
-    }
-    for (block, _) in order.iter().zip(&base.states).filter(|(_, state)| state.is_none()) {
-        body.note_dead(*block);
-    }
+    base.note(body);
     let reads_clock = |step: &Step<'_>| matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")]);
     if let Some(Round { proof: Proof::Counted(count), .. }) = found.first()
         && !slice.steps.iter().any(reads_clock)

@@ -102,9 +102,8 @@ impl<'a> Whole<'a> {
             let returns = |statement: u32, assumption: Assumption| self.call_returns(index, statement, assumption);
             let mut all: Vec<Round> = Vec::new();
             let mut position = Vec::new();
-            for set in sets {
+            for new in rounds(&mut body, &order, &sets, (&mut components, &mut position), &returns) {
                 let offset = all.len();
-                let new = rounds(&mut body, &order, &set, (&mut components, &mut position), &returns);
                 all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
             }
             found.push((index, all));

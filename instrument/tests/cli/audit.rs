@@ -95,6 +95,27 @@ fn a_loop_of_a_system_header_is_listed_where_device_code_reaches_it() {
 }
 
 #[test]
+fn a_header_that_says_that_it_is_the_systems_is_the_users_own_below_a_folder_of_the_users() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    for (path, function) in [("own/own.cuh", "own"), ("system/theirs.cuh", "theirs")] {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders can be made");
+        let text =
+            format!("#pragma once\n#pragma GCC system_header\n__device__ inline void {function}(volatile int* p) {{ while (*p) {{}} }}\n");
+        std::fs::write(path, text).expect("the file can be written");
+    }
+    let file = folder.path().join("a.cu");
+    std::fs::write(&file, "#include <own.cuh>\n#include <theirs.cuh>\n__global__ void go(volatile int* p) { own(p); theirs(p); }\n")
+        .expect("writable");
+    let (file, path) = (file.to_string_lossy().into_owned(), |name: &str| folder.path().join(name).to_string_lossy().into_owned());
+    let Some(output) = answer(&[&file, "--", &format!("-I{}", path("own")), "-isystem", &path("system")]) else { return };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("own.cuh:3:47: while in `own`: polled"), "{text}");
+    assert!(text.contains("while in `theirs`: in a header of the system, not rewritten"), "{text}");
+    assert!(text.contains("2 loops in device code: 1 polled"), "{text}");
+}
+
+#[test]
 fn a_loop_that_only_the_preprocessor_shows_is_found_to_have_no_site() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let file = folder.path().join("hidden.cu");

@@ -172,6 +172,26 @@ fn the_version_tells_our_objects_from_plain_ones_and_one_set_of_options_from_ano
 }
 
 #[test]
+fn preprocessed_text_that_caches_go_by_tells_one_set_of_options_from_another() {
+    let project = project();
+    let head = |flags: &str, ending: &str| {
+        let mut command = project.launch(&["-E", "a.cu"]);
+        expect(command.env("SHIM_SOURCES", "a.cu").env("SHIM_ENDING", ending).env("CUINSTR_FLAGS", flags), 0);
+        project.preprocessed_as("a.cu", ending).lines().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // `--verify` changes no text, and yet decides whether there is an object.
+    let heads: BTreeSet<_> = ["", "--timeout 2s", "--verify"].into_iter().map(|flags| head(flags, ".ii")).collect();
+    assert_eq!(heads.len(), 3, "{heads:?}");
+    for head in heads {
+        assert!(head[0].starts_with("# 1 \"<cuinstr ") && head[1].starts_with("# 1 \"/dev/null\""), "{head:?}");
+    }
+    // Steps of a compilation are nobody's to cache.
+    for ending in [".cpp1.ii", ".cpp4.ii"] {
+        assert!(!head("", ending).concat().contains("/dev/null"), "{ending}");
+    }
+}
+
+#[test]
 fn options_come_by_a_variable() {
     let project = project();
     let run = |flags: &str, code| {

@@ -71,10 +71,19 @@ fn rows_take_from_each_result_what_its_machine_found_out() {
         ("here.json", &result("A", &counted, &built(2.5))),
         ("there.json", &result("A", &blind, &ran)),
         ("again.json", &result("b", &blind, &built(2.5))),
+        // Loops alone, and a build that was ended.
+        ("loops.json", &result("slow", &counted, &json!({}))),
+        (
+            "late.json",
+            &result("slow", &blind, &json!({ "plain": { "status": 0, "processor": 2.0 }, "ours": { "status": null, "processor": 9.0 } })),
+        ),
     ]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/coverage");
     let mut tables = Vec::new();
-    for order in [["here.json", "there.json", "again.json"], ["again.json", "there.json", "here.json"]] {
+    for order in [
+        ["loops.json", "here.json", "there.json", "again.json", "late.json"],
+        ["late.json", "again.json", "there.json", "here.json", "loops.json"],
+    ] {
         project.write("table.md", &format!("words\n\n{columns}{before}\nmore words\n"));
         expect(project.command("python3").arg(&script).args(["--table", "table.md"]).args(order), 0);
         tables.push(fs::read_to_string(project.path().join("table.md")).expect("readable"));
@@ -84,7 +93,8 @@ fn rows_take_from_each_result_what_its_machine_found_out() {
         let rows = format!(
             "| A | 2 | 5 | 3 | 1 | 1 CI010 | 7 | yes | yes | 1.25 | {compile} | 1.50 |\n\
              | b | 1 | 4 | 4 | 0 | 0 | 0 | yes | **no** | 1.50 | 1.25 | 1.50 |\n\
-             | **all** | 3 | 9 | 7 | 1 | 1 | 7 | 2 of 2 | 1 of 2 |  |  |  |\n"
+             | slow | 2 | 5 | 3 | 1 | 1 CI010 | 7 | not in time | - | - | - | - |\n\
+             | **all** | 5 | 14 | 10 | 2 | 2 | 14 | 2 of 3 | 1 of 2 |  |  |  |\n"
         );
         assert_eq!(*table, format!("words\n\n{columns}{rows}\nmore words\n"));
     }

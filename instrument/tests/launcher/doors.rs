@@ -91,3 +91,98 @@ fn a_makefile_is_built_with_one_variable() {
     project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
     assert_eq!(build().matches(" -c ").count(), 2);
 }
+
+#[test]
+fn ptx_is_built_for_hosts_that_load_it_themselves() {
+    let (Some(nvcc), Some(make)) = (nvcc(), tool("make", "make")) else { return };
+    let project = project(&[
+        ("kernel.cu", "#include \"work.cuh\"\nextern \"C\" __global__ void kernel(int* p) { while (*p != 1) *p = work(*p); }\n"),
+        (
+            "Makefile",
+            "NVCC = nvcc\nall: kernel.ptx kernel.cubin\nkernel.ptx: kernel.cu\n\t$(NVCC) -Iinclude -arch=compute_90 -lineinfo -MMD -ptx $< -o $@\n\
+             kernel.cubin: kernel.ptx\n\t$(NVCC) -arch=sm_90 -cubin $< -o $@\n-include kernel.d\n",
+        ),
+    ]);
+    let build = |launcher: &str| {
+        let compiler = format!("NVCC={launcher} {}", nvcc.display());
+        text(&expect(project.command(&make).args(["-j2", &compiler]), 0).stdout)
+    };
+    build(BINARY);
+    let read = |name: &str| std::fs::read(project.path().join(name)).expect("it is built");
+    let ptx = text(&read("kernel.ptx"));
+    // What a host looks for by name is there, and lines are the user's own.
+    for name in
+        [".visible .entry kernel(", "cuinstr_control_v1", "cuinstr_flag_v1", "__cuinstr_sites_unit", "include/work.cuh\"", "kernel.cu\""]
+    {
+        assert!(ptx.contains(name), "{name}");
+    }
+    assert!(!ptx.contains("cuinstr-"), "a path of ours");
+    let proof = text(&expect(project.command(BINARY).args(["verify", "--list", "kernel.ptx"]), 0).stdout);
+    assert!(proof.contains("kernel.cu:2") && proof.contains("include/work.cuh:5"), "{proof}");
+    // nvcc's own step from there on has nothing to rewrite, and what it makes can be stopped all the same.
+    let cubin = read("kernel.cubin");
+    assert!(cubin.windows(18).any(|part| part == b"cuinstr_control_v1"));
+    assert!(build(BINARY).contains("Nothing to be done"));
+    project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
+    assert_eq!(build(BINARY).matches(" -o ").count(), 2);
+    // Without us the same Makefile gives PTX that is not proved.
+    project.write("kernel.cu", "__global__ void kernel(volatile int* p) { while (*p) {} }\n");
+    build("env");
+    assert!(!text(&read("kernel.ptx")).contains("cuinstr"));
+    expect(project.command(BINARY).args(["verify", "kernel.ptx"]), 1);
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_cache_serves_no_object_that_was_made_without_us_or_otherwise() {
+    let (Some(nvcc), Some(ccache)) = (nvcc(), tool("ccache", "ccache")) else { return };
+    let project = project(&[]);
+    let link = project.link("nvcc");
+    let search_path = std::env::join_paths(
+        std::iter::once(nvcc.parent().expect("a folder").to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let search_path = search_path.expect("a path");
+    // Whether it was compiled, and what came of it.
+    let build = |compiler: &Path, flags: &str| {
+        let object = project.path().join("part.o");
+        let _ = std::fs::remove_file(&object);
+        let mut command = project.command(&ccache);
+        command.arg(compiler).args(["-arch=sm_90", "-c", "-Iinclude", "part.cu", "-o", "part.o"]);
+        command.env("PATH", &search_path).env("CCACHE_DIR", project.path().join("cache")).env("CUINSTR_FLAGS", flags);
+        for name in
+            ["CCACHE_CONFIGPATH", "CCACHE_DISABLE", "CCACHE_COMPILERCHECK", "CCACHE_COMPILERTYPE", "CCACHE_DEPEND", "CCACHE_NODIRECT"]
+        {
+            command.env_remove(name);
+        }
+        command.env("CCACHE_LOGFILE", project.path().join("log"));
+        expect(&mut command, 0);
+        let log = std::fs::read_to_string(project.path().join("log")).expect("ccache writes it");
+        std::fs::remove_file(project.path().join("log")).expect("it is ours");
+        assert!(!log.contains("falling back to running the real compiler"), "{log}");
+        let is_hit = log.contains("Result: direct_cache_hit") || log.contains("Result: preprocessed_cache_hit");
+        (is_hit, std::fs::read(&object).expect("an object"))
+    };
+    let (hit, plain) = build(&nvcc, "");
+    assert!(!hit && build(&nvcc, "") == (true, plain.clone()));
+    let settings = ["", "--timeout 2s", "--polls each", "--verify"];
+    let mut made = Vec::new();
+    for flags in settings {
+        let (hit, object) = build(&link, flags);
+        assert!(!hit && object != plain, "{flags}");
+        made.push(object);
+    }
+    for (flags, object) in settings.iter().zip(&made) {
+        assert_eq!(build(&link, flags), (true, object.clone()), "{flags}");
+    }
+    assert!(made[0] != made[1] && made[0] != made[2]);
+    // What `cuinstr.toml` says is no part of any source, and a header is.
+    project.write("cuinstr.toml", "exclude = [\"part.cu\"]\n");
+    assert!(!build(&link, "").0);
+    std::fs::remove_file(project.path().join("cuinstr.toml")).expect("it is ours");
+    assert_eq!(build(&link, ""), (true, made[0].clone()));
+    project.write("include/work.cuh", &HEADER.replace("int s = 0", "int s = 1"));
+    assert!(!build(&link, "").0);
+    assert!(!build(&nvcc, "").0);
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}

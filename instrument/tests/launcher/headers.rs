@@ -13,14 +13,18 @@ fn header(name: &str, before: &str) -> String {
     )
 }
 
+/// nvcc's own ending for what its device compiler reads.
+const STEP: &str = ".cpp1.ii";
+
 /// The project preprocessed plainly and by the launcher: our text away, both must be the same, and these functions have polls.
 fn same_but_for_polls(project: &Project, options: &str, source: &str, polled: &[&str]) {
     let mut plain = Command::new("gcc");
     plain.current_dir(project.path()).args(["-E", "-x", "c++", "-D__CUDACC__"]).args(options.split_whitespace()).arg(source);
     let plain = text(&expect(&mut plain, 0).stdout);
-    let output = expect(project.launch(&["-c", source]).env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options), 0);
+    let mut ours = project.launch(&["-c", source]);
+    let output = expect(ours.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP), 0);
     assert_eq!(text(&output.stderr), "");
-    let ours = project.preprocessed(source.rsplit('/').next().expect("a name"));
+    let ours = project.preprocessed_as(source.rsplit('/').next().expect("a name"), STEP);
     for name in polled {
         let line = ours.lines().find(|line| line.contains(&format!("void {name}("))).unwrap_or_else(|| panic!("{name} is gone"));
         assert!(line.contains("__cuinstr_"), "{name} is not polled: {line}");
@@ -87,7 +91,7 @@ fn a_header_that_a_system_header_asks_for_is_rewritten_too() {
         ("mine/config/beside.cuh", &header("beside", "#pragma once")),
     ]);
     same_but_for_polls(&project, "-Imine -isystem system", "a.cu", &["user", "beside"]);
-    let ours = project.preprocessed("a.cu");
+    let ours = project.preprocessed_as("a.cu", STEP);
     let theirs = ours.lines().find(|line| line.contains("void theirs(")).expect("it is there");
     assert!(!theirs.contains("__cuinstr_"), "a system's header is not ours to change: {theirs}");
 }

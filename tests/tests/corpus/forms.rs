@@ -282,6 +282,16 @@ const MAY_BE_KNOWN: &[Rule] = &[
         foldable("a type is no parameter"),
     ),
     ("typedef long word;", "const word N = s * sizeof(word); @for (int i = 0; i < N; ++i) p[i] = 0;", STRIP),
+    (
+        "constexpr int N = 8;",
+        "@for (int i = 0; i < N; ++i) p[(i * N + threadIdx.x) % 8] = 0;",
+        foldable("a product in brackets declares nothing"),
+    ),
+    (
+        "constexpr int N = 8;",
+        "const int M = N / 2; @for (int i = 0; i < M; ++i) p[i] = (i * M - s) + (n * N / s);",
+        foldable("nor does any other"),
+    ),
 ];
 
 /// Several names declared at once.

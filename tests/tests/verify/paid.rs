@@ -101,3 +101,60 @@ fn a_predicate_and_one_that_is_known_say_the_same() {
     let turned = text.replace("mov.pred %p2, 0", "mov.pred %p2, 1").replace("not.pred %p4, %p3", "mov.pred %p4, %p3");
     assert!(report(&turned).holds());
 }
+
+/// A loop whose own bound is all that its proof needs, and which pays from an allowance on the way; then one that goes on with what is left of
+/// that, and has nothing else. How the allowance is bounded shows only by a branch.
+const ONE_AFTER_THE_OTHER: &str = "\tmov.u32 %r1, 1024;
+\tmov.u32 %r2, %tid.x;
+$A:
+\tsetp.lt.u32 %p1, %r2, 256;
+\t@!%p1 bra $B;
+\tsetp.gt.u32 %p2, %r1, 66;
+\t@!%p2 bra $Q;
+\tsub.s32 %r1, %r1, 66;
+\tbra $N;
+$Q:
+POLL1
+\tmov.u64 %rd3, %clock64;
+\tcvt.u32.u64 %r3, %rd3;
+\tsetp.gt.u32 %p3, %r3, 16384;
+\t@!%p3 bra $K;
+\tmov.u32 %r3, 16384;
+$K:
+\tmov.u32 %r1, %r3;
+$N:
+\tadd.s32 %r2, %r2, 1;
+\tbra $A;
+$B:
+\tsetp.gt.u32 %p4, %r1, 64;
+\t@!%p4 bra $R;
+\tsub.s32 %r1, %r1, 64;
+\tbra $S;
+$R:
+POLL2
+\tmov.u32 %r1, 16384;
+$S:
+\tld.global.u32 %r4, [%rd9];
+\tsetp.ne.s32 %p5, %r4, 0;
+\t@%p5 bra $B;
+\tret;";
+
+#[test]
+fn a_loop_goes_on_with_what_an_earlier_one_has_left() {
+    let text = ONE_AFTER_THE_OTHER.replace("POLL1", &poll(1)).replace("POLL2", &poll(2));
+    let held = report(&text);
+    assert!(held.holds(), "{:#?}", held.loops);
+    for (from, to) in [
+        // What the first loop leaves may be anything.
+        ("@!%p3 bra $K", "bra $K"),
+        ("setp.gt.u32 %p3", "setp.lt.u32 %p3"),
+        ("mov.u32 %r1, %r3", "mov.u32 %r1, %r9"),
+        ("mov.u32 %r1, 1024", "ld.global.u32 %r1, [%rd9]"),
+        // Or the second gets more than that.
+        ("$B:\n", "\tld.global.u32 %r1, [%rd9];\n$B:\n"),
+    ] {
+        let other = text.replace(from, to);
+        assert_ne!(other, text, "{from}");
+        assert!(!report(&other).holds(), "{from} -> {to}");
+    }
+}
