@@ -67,7 +67,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   left = units < __cuinstr_most ? units : __cuinstr_most;
 #if !__cuinstr_clocks
   if (flag == cuinstr_control_v1.launch || late) {
-    const unsigned int why = __cuinstr_due(flag == cuinstr_control_v1.launch);
+    const unsigned int why = __cuinstr_due_again(flag == cuinstr_control_v1.launch);
     if (why != 0u) __cuinstr_end_thread(site, why);
   }
 #endif
