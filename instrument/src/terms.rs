@@ -110,7 +110,7 @@ fn template<'a>(source: &'a [u8], fragment: &Fragment, function: &Function, macr
         return None;
     }
     let (open, close) = calls::list(fragment, function)?;
-    let mut types = Vec::new();
+    let mut given = Vec::new();
     for parameter in split(fragment, open, close)? {
         let value = parameter.clone().find(|at| fragment.kind(*at) == Some(Kind::Assign)).unwrap_or(parameter.end);
         let is_noise = |at: &usize| {
@@ -128,15 +128,16 @@ fn template<'a>(source: &'a [u8], fragment: &Fragment, function: &Function, macr
         if !is_typed || brackets > 0 || name.is_some_and(|name| fragment.kind(name) != Some(Kind::Ident)) {
             return None;
         }
-        types.push(text(type_));
+        given.push(text(type_));
     }
     let hides = |at: usize| {
         fragment.kind(at) == Some(Kind::Ident)
-            && types.contains(&text(at))
+            && given.contains(&text(at))
             && (is_declared(source, fragment, at) || is_introduced(source, fragment, at))
     };
     let is_open = |at: usize| matches!(fragment.kind(at), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd));
-    (!types.is_empty() && !(function.open..function.close).any(|at| hides(at) || is_open(at))).then_some(Template { parameters, types })
+    (!given.is_empty() && !(function.open..function.close).any(|at| hides(at) || is_open(at)))
+        .then_some(Template { parameters, types: given })
 }
 
 /// Whether a name is made a type's at the token: `using T = …`, `typename T`.
