@@ -82,22 +82,20 @@ pub fn cycles(ptx: &str) -> Vec<Cycle> {
 }
 
 /// For each statement that holds a text, in order: whether a cycle passes it that passes no other of them. Cycles are walked one by one from
-/// the statement on; how far a loop counts is not asked.
+/// the statement on; how far a loop counts is not asked, but what comes back to one of the labels `counted` from further down is left out.
 #[must_use]
-pub fn guards_alone(ptx: &str, guard: &str) -> Vec<bool> {
+pub fn guards_alone(ptx: &str, guard: &str, counted: &[String]) -> Vec<bool> {
     let (module, guards) = Module::with_guards(ptx, guard);
-    let edges = module.edges();
-    guards.iter().map(|at| comes_back(&edges, *at, |other| guards.contains(&other))).collect()
+    let edges = module.edges_but_back_to(counted);
+    (0..guards.len()).map(|number| module.has_cycle_of(&edges, &guards, &[number])).collect()
 }
 
 /// The same for all statements of that text together that `group` names by their numbers: whether a cycle passes one of these, and none of
 /// the others.
 #[must_use]
-pub fn guards_alone_together(ptx: &str, guard: &str, group: &[usize]) -> bool {
+pub fn guards_alone_together(ptx: &str, guard: &str, counted: &[String], group: &[usize]) -> bool {
     let (module, guards) = Module::with_guards(ptx, guard);
-    let edges = module.edges();
-    let others: BTreeSet<usize> = guards.iter().enumerate().filter(|(number, _)| !group.contains(number)).map(|(_, at)| *at).collect();
-    group.iter().any(|number| comes_back(&edges, guards[*number], |other| others.contains(&other)))
+    module.has_cycle_of(&module.edges_but_back_to(counted), &guards, group)
 }
 
 /// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a call on a way on from it, before
@@ -128,19 +126,16 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
     guards.iter().map(|at| site(*at)).collect()
 }
 
-/// Whether control comes from a statement back to it without passing one that stops it.
-fn comes_back(edges: &[Vec<usize>], start: usize, stops: impl Fn(usize) -> bool) -> bool {
+/// Statements that control comes to from one on, without passing one that stops it; of those that it comes to itself only where it comes back.
+fn reached(edges: &[Vec<usize>], start: usize, stops: &BTreeSet<usize>) -> Vec<bool> {
     let mut seen = vec![false; edges.len()];
     let mut work = edges[start].clone();
     while let Some(at) = work.pop() {
-        if at == start {
-            return true;
-        }
-        if !stops(at) && !std::mem::replace(&mut seen[at], true) {
+        if !std::mem::replace(&mut seen[at], true) && !stops.contains(&at) {
             work.extend(&edges[at]);
         }
     }
-    false
+    seen
 }
 
 #[derive(Debug, Default)]
@@ -239,6 +234,78 @@ impl Module {
             }
             scope = self.outer[scope];
         }
+    }
+
+    /// Whether a cycle passes some of these guards, and none of the others. A call goes on behind itself if its callee may return without
+    /// passing one of the others; and it passes what the callee may pass on its way.
+    fn has_cycle_of(&self, edges: &[Vec<usize>], guards: &[usize], group: &[usize]) -> bool {
+        let stops: BTreeSet<usize> = guards.iter().enumerate().filter(|(number, _)| !group.contains(number)).map(|(_, at)| *at).collect();
+        let mut edges = edges.to_vec();
+        let calls: Vec<(usize, usize)> = (0..edges.len()).filter_map(|at| Some((at, self.callee(at)?))).collect();
+        let returns = |at: usize| self.statements[at].text.split(|next: char| !next.is_ascii_alphanumeric()).any(|word| word == "ret");
+        // What may return quietly, and what may pass a guard of the group and return, are found out round by round.
+        let behind: Vec<Vec<usize>> = calls.iter().map(|(at, _)| edges[*at].iter().copied().filter(|to| *to == at + 1).collect()).collect();
+        for (at, _) in &calls {
+            edges[*at].retain(|to| *to != at + 1);
+        }
+        // Ends of functions that no other guard stands at.
+        let rets: Vec<usize> = (0..edges.len()).filter(|at| returns(*at) && !stops.contains(at)).collect();
+        let ends = |from: usize, edges: &[Vec<usize>]| {
+            let (function, seen) = (self.statements[from].function, reached(edges, from, &stops));
+            rets.iter().any(|at| self.statements[*at].function == function && (seen[*at] || *at == from))
+        };
+        let mut quiet: BTreeSet<usize> = BTreeSet::new();
+        loop {
+            let new: Vec<usize> = (0..self.entries.len())
+                .filter(|function| !quiet.contains(function) && calls.iter().any(|(_, callee)| callee == function))
+                .filter(|function| self.entries[*function] < edges.len() && ends(self.entries[*function], &edges))
+                .collect();
+            if new.is_empty() {
+                break;
+            }
+            for ((at, callee), behind) in calls.iter().zip(&behind) {
+                if new.contains(callee) {
+                    edges[*at].extend(behind);
+                }
+            }
+            quiet.extend(new);
+        }
+        let mut carriers: BTreeSet<usize> = group.iter().map(|number| guards[*number]).collect();
+        loop {
+            let passes = |function: usize| {
+                let entry = self.entries[function];
+                let from_entry = reached(&edges, entry, &stops);
+                carriers
+                    .iter()
+                    .any(|at| self.statements[*at].function == function && (*at == entry || from_entry[*at]) && ends(*at, &edges))
+            };
+            let new: Vec<usize> =
+                calls.iter().filter(|(at, callee)| !carriers.contains(at) && passes(*callee)).map(|(at, _)| *at).collect();
+            if new.is_empty() {
+                break;
+            }
+            carriers.extend(new);
+        }
+        carriers.iter().any(|at| reached(&edges, *at, &stops)[*at])
+    }
+
+    /// The function of this module that a statement calls.
+    fn callee(&self, at: usize) -> Option<usize> {
+        let text = self.statements[at].text.as_str();
+        let mut words = text.split(|byte: char| byte.is_whitespace() || matches!(byte, ',' | '(' | ')')).filter(|word| !word.is_empty());
+        let is_call = |word: &str| word == "call" || word.starts_with("call.");
+        words.find(|word| is_call(word))?;
+        words.find_map(|word| self.functions.iter().position(|name| name == word))
+    }
+
+    /// The edges without those that lead to one of these labels from further down.
+    fn edges_but_back_to(&self, counted: &[String]) -> Vec<Vec<usize>> {
+        let heads: BTreeSet<usize> = self.labels.iter().filter(|((_, name), _)| counted.contains(name)).map(|(_, at)| *at).collect();
+        let mut edges = self.edges();
+        for (at, targets) in edges.iter_mut().enumerate() {
+            targets.retain(|to| *to > at || !heads.contains(to));
+        }
+        edges
     }
 
     fn edges(&self) -> Vec<Vec<usize>> {

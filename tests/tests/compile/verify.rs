@@ -72,7 +72,13 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
     let all = std::env::var_os("CUINSTR_SWEEP").is_some();
     let named = |fixture: &&Fixture| VARIED.contains(&fixture.name.as_str()) || (all && !fixture.name.starts_with("probe/"));
     for name in fixtures.iter().filter(named).map(|fixture| fixture.name.clone()) {
-        checks.add(format!("proof: {name} notices each poll that is taken out, and each site's"), move |tools| mutilated(tools, &name));
+        checks
+            .add(format!("proof: {name} notices each poll that is taken out, and each site's"), move |tools| mutilated(tools, &name, &[]));
+    }
+    for name in ["gemm_tiled", "collatz", "recursion"] {
+        checks.add(format!("proof: {name} notices each poll that is taken out, and each site's, not optimised"), move |tools| {
+            mutilated(tools, name, &["-Xcicc", "-O0"])
+        });
     }
     for fixture in fixtures.iter().filter(|fixture| fixture.hang.is_some() && fixture.name.starts_with("hang/")) {
         let name = fixture.name.clone();
@@ -156,9 +162,9 @@ fn plain(tools: &Tools, name: &str) -> Result<(), String> {
 }
 
 /// Takes polls out, one at a time and all of a site's: see [`take_out`].
-fn mutilated(tools: &Tools, name: &str) -> Result<(), String> {
+fn mutilated(tools: &Tools, name: &str, args: &[&str]) -> Result<(), String> {
     let each = Options { polls: Polls::Each, ..Options::default() };
-    let taken = take_out(&ptx(tools, name, Some(&each), &[])?, name)?;
+    let taken = take_out(&ptx(tools, name, Some(&each), args)?, name)?;
     if VARIED.contains(&name) && (taken.polls == 0 || taken.sites == 0) {
         return Err(format!("there is no poll, or no site of one: {taken:?}"));
     }

@@ -13,14 +13,14 @@ fn the_proof_and_a_walk_round_cycles_agree_on_each_poll_that_is_taken_out() {
     let files = std::fs::read_dir(&folder).expect("CUINSTR_POLLED is a folder").filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
     files.sort();
-    let (mut polls, mut sites, mut wrong) = (0, 0, Vec::new());
+    let (mut polls, mut sites, mut by_values, mut wrong) = (0, 0, 0, Vec::new());
     for path in &files {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         match take_out(&std::fs::read_to_string(path).expect("it can be read"), &name) {
-            Ok(taken) => (polls, sites) = (polls + taken.polls, sites + taken.sites),
+            Ok(taken) => (polls, sites, by_values) = (polls + taken.polls, sites + taken.sites, by_values + taken.by_values),
             Err(why) => wrong.push(format!("{name}: {why}")),
         }
     }
-    println!("{} files, {polls} polls, {sites} sites", files.len());
+    println!("{} files, {polls} polls, {sites} sites, {by_values} of these that values show not to be needed", files.len());
     assert!(wrong.is_empty() && polls > 0, "{wrong:#?}");
 }
