@@ -30,7 +30,7 @@ pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
         Step::Times(amount) => growing(context, &induction, literal(context, amount)?.value),
         Step::Left(amount) => growing(context, &induction, power(literal(context, amount)?.value)?),
     }?;
-    read_only::leaves_alone(context, induction.counter, loop_).then_some(trips)
+    (read_only::leaves_alone(context, induction.counter, loop_) && !read_only::calls_the_unknown(context, loop_)).then_some(trips)
 }
 
 /// `for (int i = 0; i < 32; i += 4)`.

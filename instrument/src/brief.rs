@@ -153,14 +153,25 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
         pays.push_str(&asked.counts);
         return Some(Brief { index, rounds, question, pays, closes: "", conditions: asked.conditions, steps: asked.steps });
     }
-    // In two scopes, since in its own declaration a name means the new variable.
+    // In two scopes, since in its own declaration a name means the new variable. All that is asked but whether a variable is far is reckoned of the
+    // new ones, so that nothing overflows and nobody has to branch between the questions.
+    let mut rounds = String::new();
+    let mut again = String::new();
     for (nth, name) in asked.variables.iter().enumerate() {
-        let _ = write!(pays, " decltype(__cuinstr_pin({name})) __cuinstr_pinned_{nth} = __cuinstr_pin({name});");
+        let _ = write!(rounds, "decltype(__cuinstr_pin({name})) __cuinstr_pinned_{nth} = __cuinstr_pin({name}); ");
+        let _ = write!(again, " decltype(__cuinstr_pin({name})) {name} = __cuinstr_pinned_{nth};");
     }
-    pays.push_str(" {");
-    for (nth, name) in asked.variables.iter().enumerate() {
-        let _ = write!(pays, " decltype(__cuinstr_pin({name})) {name} = __cuinstr_pinned_{nth};");
+    let _ = write!(rounds, "unsigned int {}; __attribute__((__unused__)) bool __cuinstr_strays; {{{again}", names.join(", "));
+    for (nth, told) in asked.rounds.iter().enumerate() {
+        let _ = write!(rounds, " __cuinstr_rounds_{nth} = {told};");
     }
+    let strays: Vec<String> = asked.strays.iter().map(|of| format!("__cuinstr_stray<{values}, {of}")).collect();
+    let _ = write!(rounds, " __cuinstr_strays = {}; }}", strays.join(" | "));
+    let far = asked.variables.iter().map(|name| format!("__cuinstr_far({name})"));
+    let many = (0..asked.rounds.len()).map(|nth| format!("__cuinstr_rounds_{nth} - 1u >= __cuinstr_near"));
+    let asks: Vec<String> = far.chain(["__cuinstr_strays".to_owned()]).chain(many).map(|asked| format!("({asked})")).collect();
+    let question = format!("__cuinstr_long({} | ({units} > __cuinstr_nest))", asks.join(" | "));
+    let _ = write!(pays, " {{{again}");
     Some(Brief { index, rounds, question, pays, closes: " }", conditions: Vec::new(), steps: Vec::new() })
 }
 
@@ -169,6 +180,8 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
 struct Asked {
     /// Where they lie, as text: which function tells it, and of what.
     ends: Vec<(&'static str, String)>,
+    /// The same of what is made of values near zero, and may lie elsewhere for its type.
+    strays: Vec<String>,
     /// Variables whose types the compiler has to look at.
     variables: Vec<String>,
     /// Whether they may stand for their own values once more.
@@ -239,6 +252,7 @@ impl Asked {
         let words: Vec<&str> =
             induction.type_.clone().map(|at| std::str::from_utf8(fragment.text(source, at))).collect::<Result<_, _>>().ok()?;
         let (type_, start, bound) = (words.join(" "), &texts[0], &texts[1]);
+        self.strays.push(format!("{type_}>(({start}), ({bound}))"));
         self.ends.extend(["starts", "ends"].map(|end| (end, format!("{type_}>(({start}), ({bound}))"))));
         let nth = self.weights.len();
         let less = i32::from(induction.relation == Relation::Below);

@@ -229,7 +229,7 @@ fn arity(fragment: &Fragment, open: usize, close: usize) -> Arity {
 }
 
 /// The parentheses of a function's parameters.
-fn list(fragment: &Fragment, function: &Function) -> Option<(usize, usize)> {
+pub(crate) fn list(fragment: &Fragment, function: &Function) -> Option<(usize, usize)> {
     let open = (function.name?..function.open).find(|at| fragment.is(*at, b'('))?;
     Some((open, fragment.mate(open)?))
 }

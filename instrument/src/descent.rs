@@ -8,6 +8,7 @@ use crate::class::{MOST_HEAD, is_class, opener};
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::macros::Macros;
+use crate::terms::{self, Handed};
 use crate::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +29,21 @@ pub(crate) enum Descent {
     /// function can't be called before that statement is compiled, so no cycle of calls is made of such functions alone: what looks like one calls
     /// overloads or other instances.
     Deduced,
+    /// Its calls hand on types, and the compiler sees which of them are smaller than its own.
+    Smaller(Vec<Handed>),
+}
+
+impl Descent {
+    /// Why no call of the function needs a poll.
+    pub(crate) fn why_none(&self) -> Option<&'static str> {
+        match self {
+            Self::Deduced => {
+                Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
+            }
+            Self::Instances => Some("each call is of another instance, whose number is one less or one more: compilers end that"),
+            Self::Parts(_) | Self::Smaller(_) | Self::Unknown => None,
+        }
+    }
 }
 
 /// What is known of each function that lies on a cycle.
@@ -53,13 +69,29 @@ pub(crate) fn of_cycles(
         });
         let mut steps: BTreeSet<Option<(usize, u8)>> = calls().map(|(caller, at)| step(source, fragment, caller, at)).collect();
         let all_instances = steps.len() == 1 && steps.pop_first().flatten().is_some() && is_of_one_name(source, fragment, functions, cycle);
-        for (index, calls) in cycle {
-            let descent = if all_parts {
+        let is_deduced = |index: &usize| is_deduced(source, fragment, functions[*index], &cycle[index]);
+        let deduced: BTreeSet<usize> = cycle.keys().copied().filter(is_deduced).collect();
+        let mut smaller = if all_parts || all_instances || deduced.len() == cycle.len() {
+            BTreeMap::new()
+        } else {
+            terms::of_cycle(source, fragment, functions, macros, cycle)
+        };
+        // What is deduced calls others before it has a type, and these may hand on more than they were given: where calls hand on types, it has to ask.
+        if smaller.len() < deduced.len() {
+            smaller.clear();
+        }
+        let hands_on = !smaller.is_empty();
+        for index in cycle.keys() {
+            let descent = if let Some(calls) = smaller.remove(index) {
+                Descent::Smaller(calls)
+            } else if hands_on {
+                Descent::Unknown
+            } else if all_parts {
                 let names = objects.remove(index).unwrap_or_default();
                 Descent::Parts(names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
             } else if all_instances {
                 Descent::Instances
-            } else if is_deduced(source, fragment, functions[*index], calls) {
+            } else if deduced.contains(index) {
                 Descent::Deduced
             } else {
                 Descent::Unknown

@@ -51,6 +51,7 @@ mod run_time;
 pub mod site;
 mod statement;
 mod strip;
+mod terms;
 mod tile;
 mod token;
 mod tree;

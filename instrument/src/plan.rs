@@ -394,19 +394,17 @@ impl Planner<'_> {
                     None => opening.exit = Some(exit),
                 }
             } else if let Some(descent) = known.recursive.get(&index) {
-                let why = match descent {
-                    _ if known.functions[index].constexpr && Self::is_one_return(known, index) => {
-                        Some("a constexpr function of one return has no room for a poll; its depth is bounded by the stack")
+                let is_short = known.functions[index].constexpr && Self::is_one_return(known, index);
+                let no_room = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
+                let why = if is_short { Some(no_room) } else { descent.why_none() };
+                if let (None, Descent::Smaller(calls)) = (why, descent) {
+                    let site = self.site(SiteKind::Recursion, name_at, owner, Form::Foldable, None);
+                    for call in calls {
+                        let tokens = &known.fragment.tokens;
+                        self.insert(tokens[call.first].start as usize, false, format!("({}, ", owner.spelling.handed(call, site)));
+                        self.insert(tokens[call.last].end as usize, true, ")".to_owned());
                     }
-                    Descent::Deduced => {
-                        Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
-                    }
-                    Descent::Instances => {
-                        Some("each call is of another instance, whose number is one less or one more: compilers end that")
-                    }
-                    Descent::Parts(_) | Descent::Unknown => None,
-                };
-                if let Some(why) = why {
+                } else if let Some(why) = why {
                     self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));
                 } else {
                     opening.recursion = Some(self.site(SiteKind::Recursion, name_at, owner, Form::Each, None));

@@ -7,6 +7,7 @@ use crate::options::{PollGap, Polls};
 use crate::site::Form;
 use crate::statement::{Loop, LoopKind};
 use crate::strip::Strip;
+use crate::terms::Handed;
 use crate::tile::{self, Tile};
 use crate::unroll::Unroll;
 use std::fmt::Write as _;
@@ -91,6 +92,14 @@ impl Spelling {
             "__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)",
             tile::MOST
         )
+    }
+
+    /// The poll in front of a call that hands on types; none where they are smaller.
+    pub(crate) fn handed(self, call: &Handed, site: u64) -> String {
+        let types = call.types.join(", ");
+        let arguments: Vec<String> = call.arguments.iter().map(|text| format!("decltype({text})")).collect();
+        let is_less = format!("(__cuinstr_terms<{}>::value < __cuinstr_terms<{types}>::value)", arguments.join(", "));
+        format!("__cuinstr_call_smaller{}<{is_less}>({site:#x}ull)", self.suffix())
     }
 
     /// How a loop's poll appears in the site map.

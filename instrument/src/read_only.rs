@@ -210,6 +210,9 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || is_by_value(context, at)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
+            // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
+            // variable of which it is given nothing. (What it is given of the counter is looked at there.)
+            || is_qualified(context, at)
             || is_integer(name);
     }
     if starts_statement(context, at) {
@@ -232,6 +235,29 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
     !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+}
+
+/// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
+fn is_qualified(context: &Context, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|index| context.fragment.kind(index));
+    let name = context.fragment.text(context.source, at);
+    matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) && name.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Whether something in the loop is called of which nothing is known but that it leaves the loop's variables alone: it may take long.
+pub(crate) fn calls_the_unknown(context: &Context, loop_: &Loop) -> bool {
+    let (fragment, source) = (context.fragment, context.source);
+    let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
+    let is_unknown = |at: usize| {
+        let name = fragment.text(source, at);
+        fragment.kind(at) == Some(Kind::Ident)
+            && fragment.is(at + 1, b'(')
+            && is_qualified(context, at)
+            && !context.functions.contains(name)
+            && !context.declarations.is_type(name)
+            && !(follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
+    };
+    (loop_.keyword..=end).any(is_unknown)
 }
 
 /// Whether a statement may begin at the token.
@@ -272,6 +298,16 @@ fn is_own(context: &Context, at: usize) -> bool {
 
 fn is_of_cuda(name: &[u8]) -> bool {
     BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
+}
+
+/// Whether a fetch from a texture, `tex2D<float>`, ends at the token. All coordinates are values.
+fn is_texture(context: &Context, close: usize) -> bool {
+    let fragment = context.fragment;
+    let open = (close.saturating_sub(4)..close).rev().find(|index| fragment.is(*index, b'<')).filter(|_| fragment.is(close, b'>'));
+    let Some(name) = open.and_then(|open| open.checked_sub(1)) else { return false };
+    let text = fragment.text(context.source, name);
+    let is_fetch = ["tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex1DLod", "tex2DLod", "tex3DLod", "tex1DLayered", "tex2DLayered"];
+    is_fetch.iter().any(|word| word.as_bytes() == text) && is_own(context, name)
 }
 
 /// Whether the variable at `at` is followed as a pointer, whatever is done to what it points to: `*q = 0`, `q[1] += 2`, `q->next`. That
@@ -428,7 +464,7 @@ fn is_argument_by_value(context: &Context, at: usize) -> bool {
                 Some(open) => index = open,
                 None => return false,
             },
-            Kind::Punct(b'(') => return index > 0 && is_by_value(context, index - 1),
+            Kind::Punct(b'(') => return index > 0 && (is_by_value(context, index - 1) || is_texture(context, index - 1)),
             Kind::Punct(b'[' | b'{' | b';') => return false,
             _ => {}
         }

@@ -39,7 +39,9 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Option<Tile> {
     let most = guess(&induction.bound).filter(|most| (0..=MOST).contains(most))?;
     let by_block = is_extent(home, amount, b"blockDim");
     let step = if by_block { 1 } else { guess(amount).filter(|step| *step > 0)? };
-    let begins = is_index(home, &induction.start, loop_) && read_only::leaves_alone(context, induction.counter, loop_);
+    let begins = is_index(home, &induction.start, loop_)
+        && read_only::leaves_alone(context, induction.counter, loop_)
+        && !read_only::calls_the_unknown(context, loop_);
     let trips = (most / step + 1).unsigned_abs();
     begins.then_some(Tile { bound: text(home, &induction.bound)?, step: text(home, amount)?, by_block, trips })
 }

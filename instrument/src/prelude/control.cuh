@@ -354,6 +354,15 @@ __cuinstr_device unsigned int __cuinstr_due(bool asked) {
   return why;
 }
 
+// The same where a look has found that the flag asks, or that it is late by the limit in the block's cache.
+__cuinstr_device unsigned int __cuinstr_due_again(bool asked) {
+  if (asked) return 1u;
+  const unsigned long long timeout = __cuinstr_load(&cuinstr_control_v1.timeout_ns);
+  const unsigned long long now = __cuinstr_now();
+  const unsigned long long start = __cuinstr_start(now);
+  return timeout != 0ull && now > start && now - start >= timeout ? 2u : 0u;
+}
+
 // A site with an odd id stands where leaving is not defined: its threads say that they should stop, and go on.
 __cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
   if ((site & 1ull) == 0ull) {

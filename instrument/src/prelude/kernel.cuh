@@ -121,6 +121,31 @@ template <class... __cuinstr_t>
 __cuinstr_everywhere void __cuinstr_call_part_hd(unsigned long long site) {
   if (!__cuinstr_values<__cuinstr_t...>::all) __cuinstr_call_hd(site);
 }
+// A call that hands on types. How many a type is made of falls where it is less than for the caller, which has an end.
+template <class __cuinstr_t>
+struct __cuinstr_terms_of {
+  static constexpr unsigned long long value = 1ull;
+};
+template <class...>
+struct __cuinstr_terms {
+  static constexpr unsigned long long value = 0ull;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_terms<__cuinstr_t, __cuinstr_more...> {
+  static constexpr unsigned long long value = __cuinstr_terms_of<typename __cuinstr_bare<__cuinstr_t>::type>::value + __cuinstr_terms<__cuinstr_more...>::value;
+};
+template <template <class...> class __cuinstr_c, class... __cuinstr_t>
+struct __cuinstr_terms_of<__cuinstr_c<__cuinstr_t...>> {
+  static constexpr unsigned long long value = 1ull + __cuinstr_terms<__cuinstr_t...>::value;
+};
+template <bool __cuinstr_less>
+__cuinstr_device void __cuinstr_call_smaller(unsigned long long site) {
+  if (!__cuinstr_less) __cuinstr_call(site);
+}
+template <bool __cuinstr_less>
+__cuinstr_everywhere void __cuinstr_call_smaller_hd(unsigned long long site) {
+  if (!__cuinstr_less) __cuinstr_call_hd(site);
+}
 
 // What a kernel does first.
 __cuinstr_device void __cuinstr_begin() {

@@ -67,7 +67,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   left = units < __cuinstr_most ? units : __cuinstr_most;
 #if !__cuinstr_clocks
   if (flag == cuinstr_control_v1.launch || late) {
-    const unsigned int why = __cuinstr_due(flag == cuinstr_control_v1.launch);
+    const unsigned int why = __cuinstr_due_again(flag == cuinstr_control_v1.launch);
     if (why != 0u) __cuinstr_end_thread(site, why);
   }
 #endif
@@ -401,6 +401,16 @@ struct __cuinstr_pinned {
     return negative ? (__cuinstr_t)__cuinstr_near_signed((short)value) : (__cuinstr_t)__cuinstr_near_unsigned((unsigned short)value);
   }
 };
+// Of such variables: whether a start or a bound may be far for all that, since a type without a sign takes what is below zero for large.
+template <class __cuinstr_t>
+struct __cuinstr_negative {
+  static constexpr bool value = (__cuinstr_t)~(__cuinstr_t)0 < (__cuinstr_t)1;
+};
+template <bool __cuinstr_all, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
+__cuinstr_device bool __cuinstr_stray(__cuinstr_s start, __cuinstr_n bound) {
+  if (__cuinstr_all && __cuinstr_negative<__cuinstr_i>::value && __cuinstr_negative<__cuinstr_s>::value && __cuinstr_negative<__cuinstr_n>::value) return false;
+  return __cuinstr_starts<__cuinstr_all, __cuinstr_i>(start, bound) > __cuinstr_near || __cuinstr_ends<__cuinstr_all, __cuinstr_i>(start, bound) > __cuinstr_near;
+}
 template <class __cuinstr_t>
 __cuinstr_device bool __cuinstr_far(__cuinstr_t&) { return true; }
 template <class __cuinstr_t>

@@ -92,7 +92,7 @@ impl Fork<'_> {
             for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
                 let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
                 // Those that follow one another begin as the one before has left things.
-                let in_a_row = remaining(work, blocks, head, &(again.clone(), true), assumption, &[shut]);
+                let in_a_row = remaining(work, blocks, head, &next(work, head, again), assumption, &[shut]);
                 let counts = counts_both(work, paid, free, &in_a_row);
                 if counts.is_some() {
                     return counts;
@@ -130,12 +130,20 @@ impl Fork<'_> {
         let mut free = remaining(work, blocks, head, base, assumption, &paid.edges);
         if let (None, Some(again)) = (free.count, free.again.clone()) {
             // Those that follow one another begin as the one before has left things.
-            free = remaining(work, &free.blocks, head, &(again, true), assumption, &paid.edges);
+            free = remaining(work, &free.blocks, head, &next(work, head, &again), assumption, &paid.edges);
         }
         let (in_a_row, count) = if free.blocks.is_empty() { (0, NEVER) } else { free.count.map(|count| (count.rounds, count))? };
         let rounds = (paid.times + 1).saturating_mul(in_a_row + 1);
         (rounds <= MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..count })
     }
+}
+
+/// What registers hold where a round begins that comes after one which leaves them so. What was named at the beginning of that one is another
+/// value by now.
+fn next(work: &Work<'_, '_>, head: u32, again: &State) -> (State, bool) {
+    let (mut again, names) = (again.clone(), work.slice.names_at(head));
+    again.age(|old| names.contains(&u64::from(old)));
+    (again, true)
 }
 
 /// Whether what a block compares last is compared with a number.

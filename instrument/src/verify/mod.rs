@@ -4,7 +4,7 @@
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
 //! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
-//! `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
+//! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
 mod base;
@@ -15,6 +15,7 @@ mod count;
 mod flow;
 mod fork;
 mod graph;
+mod halve;
 mod instruction;
 mod learn;
 mod linear;

@@ -16,6 +16,7 @@ use super::count::{Count, MOST_TOGETHER, NEVER, count};
 use super::flow::{Found, MOST_BACK, Pass, Toll};
 use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
+use super::halve::halved;
 use super::instruction::{Operand, Register};
 use super::range::Range;
 use super::share::{Shared, share, totals_of};
@@ -99,7 +100,7 @@ pub(super) fn connected(graph: &Graph, place: &[u32], components: &mut Component
 }
 
 /// Most registers that are tried for one that is zero only where a round ends the loop.
-const MOST_TRIED: usize = 8;
+pub(super) const MOST_TRIED: usize = 8;
 
 /// Scratch space for one function.
 pub(super) struct Work<'w, 'a> {
@@ -503,7 +504,8 @@ pub(super) fn remaining(
             return Left { asks: left.asks || ended.asks || others.asks, ..others };
         }
     }
-    left
+    let count = left.again.as_ref().and_then(|again| halved(work, (&left.blocks, head), base, (assumption, shut), again));
+    Left { count, ..left }
 }
 
 /// Registers that fall by so much in each round, or are zero where the next one begins.

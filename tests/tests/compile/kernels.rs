@@ -78,6 +78,7 @@ pub(crate) const NOT_IN_EXTERN_C: &[&str] = &[
     "constexpr_loop",
     "cxx11",
     "cxx20",
+    "typed_sizes",
     "lambda_extended",
     "range_for",
     "hadamard",

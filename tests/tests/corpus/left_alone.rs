@@ -206,6 +206,8 @@ const MUTATED: &[(&str, &str)] = &[
     ("", "for (int i = 0; i < 8; ++i) { int *q = 1 + &i; q[-1] = 0; }"),
     ("", "for (int i = 0; i < 8; ++i) { auto f = [](int &x = i) { x = 0; }; }"),
     ("", "for (int i = 0; i < 8; ++i) { [&]() -> int & { return i; }() = 0; }"),
+    ("struct S { S *next; };", "extern S &t; for (int i = 0; i < 8; ++i) t.walk();"),
+    ("", "for (int i = 0; i < 8; ++i) other::walk(p);"),
     ("", "for (int i = 0; i < 8; ++i) { [&i]() { p[0] = 1; }(); }"),
     ("", "for (int i = 0; i < 8; ++i) { [=, &r = i] { r = 0; }(); }"),
     ("", "for (int i = 0; i < 8; ++i) { (T)i = 0; }"),

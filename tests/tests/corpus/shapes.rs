@@ -183,6 +183,16 @@ fn jumps_and_calls_that_repeat_are_sites() {
             &["2 recursion each", "3 recursion each"],
         ),
         row(
+            "templates that hand on types",
+            "template <class T> __device__ auto a(T const& t) { return all(t, [](auto const& x) { return a(x); }); }\ntemplate <int N, class T, class U> __device__ auto b(const T& t, U&& u) { return all(t, [&](auto x) { return n::b<N>(x, u) + b<N - 1>(get<0>(t), u); }); }\n",
+            &["1 recursion polled", "2 recursion polled"],
+        ),
+        row(
+            "templates whose parameters tell no type, or another",
+            "template <class T> __device__ auto a(V<T> const& t) { return all(t, [](auto const& x) { return a(x); }); }\ntemplate <class T> __device__ auto b(T const& t) { return all(t, [](auto const& x) { return b<V<int>>(x); }); }\ntemplate <class T> __device__ auto c(T const& t) { return all(t, [](auto const& x) { using T = int; return c(x); }); }\ntemplate <class T> __device__ auto d(T const& t, int n) { return all(t, [](auto const& x) { return d(x, 1); }); }\ntemplate <class T> __device__ auto e(T const&... t) { return all([](auto const&... x) { return e(x...); }, t...); }\n",
+            &["1 recursion each", "2 recursion each", "3 recursion each", "4 recursion each", "5 recursion each"],
+        ),
+        row(
             "a chain of calls is none",
             "__device__ int a(int n) { return n; }\n__device__ int b(int n) { return a(n); }\n__device__ int c(int n) { return b(a(n)); }\n",
             &[],

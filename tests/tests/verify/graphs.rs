@@ -43,6 +43,8 @@ enum Block {
     RoundUp(usize),
     /// Twice the other, without its lowest bit shifted back.
     There(usize),
+    /// Half of it, without its sign.
+    Halve(usize),
     /// Ends.
     Return,
 }
@@ -66,7 +68,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            22
+            24
         } else if counters {
             13
         } else {
@@ -92,6 +94,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             19 => Block::Low(counter),
             20 => Block::RoundUp(counter),
             21 => Block::There(counter),
+            22 | 23 => Block::Halve(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -143,6 +146,7 @@ fn ptx(graph: &Graph) -> String {
             Block::There(counter) => {
                 format!("\tshl.b32 %r15, %r2{}, 1;\n\tshr.u32 %r2{counter}, %r15, 1;\n\tbra $B{one};", 1 - counter)
             }
+            Block::Halve(counter) => format!("\tshr.u32 %r2{counter}, %r2{counter}, 1;\n\tbra $B{one};"),
             Block::Return => "\tret;".to_owned(),
         };
         body.push_str(&text);
@@ -173,6 +177,7 @@ fn is_endless(graph: &Graph) -> bool {
         match block {
             Block::LessOther | Block::NotOther if is_far(0) && is_far(1) => return vec![],
             Block::Low(counter) | Block::RoundUp(counter) | Block::There(counter) if is_far(1 - counter) => return vec![],
+            Block::Halve(counter) if is_far(counter) => return vec![],
             _ => {}
         }
         let to = |block: usize| State { block, ..state };
@@ -229,6 +234,11 @@ fn is_endless(graph: &Graph) -> bool {
                     _ => (other * 2).rem_euclid(1 << 32) / 2,
                 };
                 next.counters[counter] = value.clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::Halve(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[counter].rem_euclid(1 << 32) / 2).clamp(-FAR, FAR);
                 vec![next]
             }
             Block::Return => vec![],
@@ -302,4 +312,33 @@ fn no_graph_of_counters_that_depend_on_each_other_is_proved_if_it_can_go_on_for_
         proved += usize::from(holds);
     }
     assert!(proved * 100 > ends * 80, "{proved} of {ends}");
+}
+
+#[test]
+fn what_a_round_began_with_is_not_taken_for_what_the_next_one_begins_with() {
+    // Found by chance: 3 less a counter, which the next round began with, was taken for the same as that counter.
+    let graph = vec![
+        (Block::Charge(0), 2, 2),
+        (Block::Less(1, -1), 3, 3),
+        (Block::Less(1, 3), 4, 5),
+        (Block::Poll, 4, 5),
+        (Block::Apart(0), 5, 6),
+        (Block::NotOther, 4, 6),
+        (Block::Greater(1, 4), 6, 4),
+    ];
+    assert!(is_endless(&graph) && !verify_ptx(&ptx(&graph)).holds());
+}
+
+#[test]
+fn values_that_never_come_to_rest_are_given_up() {
+    // Number 89,536 of 100,000 by chance: what is named anew at each passage went round in it for ever, and with it the proof.
+    let graph = vec![
+        (Block::Not(0, 3), 2, 1),
+        (Block::NotOther, 2, 3),
+        (Block::Either, 4, 3),
+        (Block::NotOther, 4, 5),
+        (Block::There(1), 5, 5),
+        (Block::Either, 2, 5),
+    ];
+    assert!(is_endless(&graph) && !verify_ptx(&ptx(&graph)).holds());
 }

@@ -3,6 +3,7 @@
 mod abi;
 mod attack;
 mod graphs;
+mod halved;
 mod input;
 mod mutated;
 mod nested;

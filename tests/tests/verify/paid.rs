@@ -57,8 +57,11 @@ fn rounds_that_begin_with_nothing_left_look() {
     }
     let signed = by_a_branch(&text).replace("setp.gt.u32 %p3", "setp.gt.s32 %p3").replace("\tmin.u32 %r3, %r3, 16384;\n", "");
     assert!(!report(&signed).holds(), "less than nothing may be taken off a signed price");
+    // What is below zero then is more than any price, and the round after that begins with nothing.
     let other_way = by_a_branch(&text).replace("setp.gt.u32 %p3", "setp.lt.u32 %p3");
-    assert!(!report(&other_way).holds(), "it goes below zero");
+    assert!(report(&other_way).holds(), "it becomes shorter");
+    let other_way = other_way.replace("mov.u32 %r6, 0;\n\t@!%p3", "mov.u32 %r6, %r1;\n\t@!%p3");
+    assert!(!report(&other_way).holds(), "it goes below zero and stays there");
 }
 
 /// Two at a time, what is odd first: `(n & 1) == 1 ^ false`.
