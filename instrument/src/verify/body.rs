@@ -6,7 +6,6 @@ use super::range::Range;
 use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
@@ -35,7 +34,7 @@ pub(super) struct Body<'a> {
     left_at: Vec<u32>,
     left: Vec<Value>,
     /// Blocks of such loops that no values lead to.
-    dead: BTreeSet<u32>,
+    dead: Vec<bool>,
     walks: Cell<usize>,
     /// For each block the last walk that came by.
     marks: RefCell<Vec<u32>>,
@@ -93,7 +92,7 @@ impl<'a> Body<'a> {
             block_of,
             left_at: Vec::new(),
             left: Vec::new(),
-            dead: BTreeSet::new(),
+            dead: vec![false; graph.blocks.len()],
             walks: Cell::new(0),
             marks: RefCell::default(),
             last_mark: Cell::new(0),
@@ -147,7 +146,7 @@ impl<'a> Body<'a> {
 
     /// Notes that control never comes to a block.
     pub(super) fn note_dead(&mut self, block: u32) {
-        self.dead.insert(block);
+        self.dead[block as usize] = true;
     }
 
     /// Notes which blocks belong to loops.
@@ -255,8 +254,9 @@ impl<'a> Body<'a> {
         let writers = self.writers(register);
         let mark = self.next_mark();
         let mut known: Option<Value> = None;
+        let mut marks = self.marks.borrow_mut();
         while let Some(block) = work.pop() {
-            if self.dead.contains(&block) || std::mem::replace(&mut self.marks.borrow_mut()[block as usize], mark) == mark {
+            if self.dead[block as usize] || std::mem::replace(&mut marks[block as usize], mark) == mark {
                 continue;
             }
             self.walks.set(self.walks.get() + 1);
@@ -267,7 +267,10 @@ impl<'a> Body<'a> {
             let behind = writers.partition_point(|statement| *statement < here.end);
             match writers[..behind].last().filter(|statement| **statement >= here.first) {
                 Some(&statement) => {
+                    // It may walk, too.
+                    drop(marks);
                     let value = self.written_by(register, statement, depth);
+                    marks = self.marks.borrow_mut();
                     let joined = known.map_or(value, |known| known.join(&value, width, NOBODY));
                     if joined.range.is_full(width) && joined.kind == Kind::Plain && joined.name == NOBODY {
                         return unknown;
@@ -353,6 +356,8 @@ impl Source for Earlier<'_, '_> {
     fn assumption(&self) -> Assumption {
         Assumption::default()
     }
+
+    fn note_action(&self) {}
 
     fn value_if(&self, _: Operand<'_>, _: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
         Some(self.value(operand, width))

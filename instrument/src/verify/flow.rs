@@ -9,6 +9,7 @@ use super::slice::{Slice, Step};
 use super::state::{State, forget};
 use super::text::Flow;
 use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// How often a block is looked at before the sets there are widened.
@@ -49,6 +50,8 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
     /// Slots that nothing in the set writes.
     pub(super) fixed: &'p [bool],
+    /// Set where something was asked that the action decides.
+    pub(super) asks_action: &'p Cell<bool>,
 }
 
 /// What rounds of a loop inside cost.
@@ -120,6 +123,10 @@ impl Source for Here<'_, '_, '_> {
 
     fn assumption(&self) -> Assumption {
         self.pass.assumption
+    }
+
+    fn note_action(&self) {
+        self.pass.asks_action.set(true);
     }
 
     fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
@@ -312,6 +319,9 @@ impl Pass<'_, '_> {
         let polarity = || self.body.polarity(last);
         if statement.flow == Flow::Return && !(statement.guarded && known.is_some_and(|known| known != polarity())) {
             found.returns = true;
+        }
+        if statement.flow == Flow::Call {
+            self.asks_action.set(true);
         }
         if statement.flow == Flow::Call && !(self.returns)(last, self.assumption) {
             // A guarded call may not happen.

@@ -78,16 +78,23 @@ impl<'a> Registers<'a> {
     /// The register of that name as seen from a scope.
     pub(super) fn find(&self, function: &Function<'_>, mut scope: u32, name: &str) -> Option<Register> {
         let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let (prefix, number) = (&name[..digits], &name[digits..]);
-        let number: Option<u32> = if number.len() > 1 && number.starts_with('0') { None } else { number.parse().ok() };
+        let (prefix, number) = name.as_bytes().split_at(digits);
+        let number = if number.is_empty() || number.len() > 1 && number[0] == b'0' {
+            None
+        } else {
+            number.iter().try_fold(0_u32, |all, digit| all.checked_mul(10)?.checked_add(u32::from(digit - b'0')))
+        };
+        if !self.nested {
+            scope = 0;
+        }
         for _ in 0..DEEPEST {
-            let run = self.ranges.partition_point(|(of, ..)| *of < scope);
+            let run = if scope == 0 { 0 } else { self.ranges.partition_point(|(of, ..)| *of < scope) };
             for (_, declared, first, count, _) in self.ranges[run..].iter().take_while(|(of, ..)| *of == scope) {
                 if *count == u32::MAX {
                     if *declared == name {
                         return Some(*first);
                     }
-                } else if *declared == prefix
+                } else if declared.as_bytes() == prefix
                     && let Some(number) = number
                     && number < *count
                 {
@@ -378,7 +385,8 @@ pub(super) fn decode<'a>(function: &Function<'_>, registers: &Registers<'_>, tex
     let whole = text_of(text, statement);
     let clean = uncommented(whole);
     // Operands can only borrow from the text itself; a statement with a comment inside is rare and taken as unknown.
-    let body = if clean.len() == whole.len() && !whole.contains("/*") && !whole.contains("//") { whole } else { "" };
+    let has_comment = || clean.len() != whole.len() || whole.contains("/*") || whole.contains("//");
+    let body = if whole.contains('/') && has_comment() { "" } else { whole };
     let (guard, rest) = split_guard(if body.is_empty() { &clean } else { body });
     let guard = guard.map(|(name, when)| (registers.find(function, statement.scope, name), when));
     let all_of = |text: &str| words(text).filter_map(|name| registers.find(function, statement.scope, name)).collect::<Vec<_>>();

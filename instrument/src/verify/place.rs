@@ -2,15 +2,17 @@
 
 use super::report::{Frame, Place};
 use super::text::Module;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// Turns `.loc` lines into places. PTX ISA 9.0, 11.5.3: `.loc file line column[, function_name label[+offset], inlined_at file line column]`.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
+    module: &'a Module<'a>,
     files: BTreeMap<u32, &'a str>,
     names: BTreeMap<&'a str, &'a str>,
     /// For the place at which something was inlined, where that place itself was inlined.
-    chains: BTreeMap<(u32, u32, u32), &'a str>,
+    chains: OnceCell<BTreeMap<(u32, u32, u32), &'a str>>,
 }
 
 struct Location<'a> {
@@ -37,18 +39,29 @@ fn parse(loc: &str) -> Option<Location<'_>> {
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(module: &Module<'a>) -> Self {
-        let mut chains = BTreeMap::new();
-        for function in &module.functions {
-            for &loc in &function.places {
+    pub(super) fn new(module: &'a Module<'a>) -> Self {
+        Self {
+            module,
+            files: module.files.iter().copied().collect(),
+            names: module.strings.iter().copied().collect(),
+            chains: OnceCell::new(),
+        }
+    }
+
+    /// The `.loc` of the place at which something was inlined, if that place itself was inlined.
+    fn chain(&self, at: (u32, u32, u32)) -> Option<&'a str> {
+        let chains = self.chains.get_or_init(|| {
+            let mut chains = BTreeMap::new();
+            for &loc in self.module.functions.iter().flat_map(|function| &function.places) {
                 if loc.contains("inlined_at")
                     && let Some(location) = parse(loc)
                 {
                     chains.entry((location.file, location.line, location.column)).or_insert(loc);
                 }
             }
-        }
-        Self { files: module.files.iter().copied().collect(), names: module.strings.iter().copied().collect(), chains }
+            chains
+        });
+        chains.get(&at).copied()
     }
 
     /// Which line of a source a `.loc` names; none for line 0, which stands for no line.
@@ -67,7 +80,7 @@ impl<'a> Places<'a> {
                 break;
             }
             inlined.push(Frame { function: self.name(label), file: self.file(at.0), line: at.1, column: at.2 });
-            next = self.chains.get(&at).and_then(|loc| parse(loc)).and_then(|location| location.inlined).filter(|(_, outer)| *outer != at);
+            next = self.chain(at).and_then(parse).and_then(|location| location.inlined).filter(|(_, outer)| *outer != at);
         }
         Some(Place { file: self.file(location.file), line: location.line, column: location.column, inlined })
     }

@@ -24,6 +24,7 @@ use super::since::Since;
 use super::slice::{Depth, Slice, Step};
 use super::state::State;
 use super::value::{Assumption, FIRST_NAME, Kind, Name, Value};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Looks at blocks and steps, in multiples of a set's size, before a proof is given up.
@@ -112,6 +113,8 @@ pub(super) struct Work<'w, 'a> {
     pub(super) returns: &'w dyn Fn(u32, Assumption) -> bool,
     /// Looks left.
     pub(super) budget: usize,
+    /// Whether something was asked since this was set to false that the action decides.
+    pub(super) asks_action: bool,
 }
 
 /// The loops of each of these strongly connected sets, outermost first.
@@ -146,31 +149,32 @@ pub(super) fn rounds(
 }
 
 /// The loops of one set, and whether more than one look was taken.
-fn rounds_of(
-    body: &mut Body<'_>,
+fn rounds_of<'a>(
+    body: &mut Body<'a>,
     place: &[u32],
     set: &[u32],
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &dyn Fn(u32, Assumption) -> bool,
 ) -> (Vec<Round>, bool) {
-    let mut try_with = |body: &mut Body<'_>, depth: Depth, front: &[u32], known: Option<&Earlier>| {
-        let mut wide: Vec<u32> = set.iter().chain(front).copied().collect();
-        wide.sort_unstable();
-        let slice = Slice::new(body, &wide, depth);
-        let found = rounds_by(body, place, (set, &wide), &slice, (components, position), (returns, known));
-        Earlier { found, registers: slice.slots.into_iter().map(|(register, _)| register).collect() }
+    let mut look = |body: &mut Body<'a>, wide: &[u32], slice: &Slice<'a>, known: Option<&Earlier>| {
+        rounds_by(body, place, (set, wide), slice, (components, position), (returns, known))
     };
-    let first = try_with(body, Depth::Shallow, &[], None);
+    let registers = |slice: Slice<'a>| slice.slots.into_iter().map(|(register, _)| register).collect();
+    let slice = Slice::new(body, set, Depth::Shallow);
+    let found = look(body, set, &slice, None);
+    let first = Earlier { found, registers: registers(slice) };
     if is_settled(&first.found) {
         return (first.found, false);
     }
     let closer = closer(set);
     let some = open(&first.found) > 0;
-    let mut second = try_with(body, closer, &[], some.then_some(&first));
-    if some && open(&second.found) == 0 && !is_settled(&second.found) {
+    let slice = Slice::new(body, set, closer);
+    let mut found = look(body, set, &slice, some.then_some(&first));
+    if some && open(&found) == 0 && !is_settled(&found) {
         // What was proved at the first look may be counted better.
-        second = try_with(body, closer, &[], None);
+        found = look(body, set, &slice, None);
     }
+    let second = Earlier { found, registers: registers(slice) };
     if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
         return (second.found, true);
     }
@@ -179,8 +183,11 @@ fn rounds_of(
     if front.is_empty() {
         return (second.found, true);
     }
-    let third = try_with(body, Depth::Sums, &front, Some(&second));
-    (if open(&third.found) < open(&second.found) { third.found } else { second.found }, true)
+    let mut wide: Vec<u32> = set.iter().chain(&front).copied().collect();
+    wide.sort_unstable();
+    let slice = Slice::new(body, &wide, Depth::Sums);
+    let third = look(body, &wide, &slice, Some(&second));
+    (if open(&third) < open(&second.found) { third } else { second.found }, true)
 }
 
 /// Notes what a set leaves behind, without a proof.
@@ -193,7 +200,7 @@ fn look_again(
 ) {
     let slice = Slice::new(body, set, closer(set));
     let budget = allotted(set, &slice);
-    let base = follow(&mut Work { body, slice: &slice, place, position, components, returns, budget }, set);
+    let base = follow(&mut Work { body, slice: &slice, place, position, components, returns, budget, asks_action: false }, set);
     base.note(body);
 }
 
@@ -254,7 +261,7 @@ fn rounds_by<'a>(
     (components, position): (&mut Components, &mut Vec<u32>),
     (returns, earlier): (&dyn Fn(u32, Assumption) -> bool, Option<&Earlier>),
 ) -> Vec<Round> {
-    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(wide, slice) };
+    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(wide, slice), asks_action: false };
     let base = follow(&mut work, wide);
     let inner_entries = entries(body, place, set);
     let base_of = |head: u32| {
@@ -385,6 +392,7 @@ impl<'a> Work<'_, 'a> {
                 }
             }
         }
+        let asks_action = Cell::new(false);
         let pass = Pass {
             body: self.body,
             slice: self.slice,
@@ -396,10 +404,12 @@ impl<'a> Work<'_, 'a> {
             head: way.head,
             toll: way.toll,
             fixed: &fixed,
+            asks_action: &asks_action,
         };
         let found = pass.run(starts);
         let looked = found.work;
         let result = then(found, &pass);
+        self.asks_action |= asks_action.get();
         self.budget = self.budget.saturating_sub(looked);
         for block in order {
             self.position[*block as usize] = u32::MAX;
@@ -425,7 +435,10 @@ pub(super) struct Left {
 fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
+    let before = work.budget;
+    work.asks_action = false;
     let left = remaining(work, blocks, head, base, asked, &[]);
+    let (asks_action, spent) = (work.asks_action, before - work.budget);
     if left.blocks.is_empty() {
         if left.asks {
             return (Proof::Polled, left);
@@ -450,9 +463,14 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool
         return (Proof::None(Why::NoPoll), left);
     }
     // Where it is known only under `trap` which way a round goes, there is no use in telling rounds apart.
-    let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
-    if trap.blocks.is_empty() || trap.count.is_some() {
-        return (Proof::TrapOnly, left);
+    if asks_action || work.budget <= spent {
+        let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
+        if trap.blocks.is_empty() || trap.count.is_some() {
+            return (Proof::TrapOnly, left);
+        }
+    } else {
+        // It would come to the same.
+        work.budget -= spent;
     }
     if let Some((count, together)) = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked }) {
         return (Proof::PolledWithin(count), Left { together, ..left });

@@ -54,8 +54,8 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
     for statement in &function.statements {
         let body = text_of(text, statement);
         // What is not even part of the text is not named.
-        let may_name = variables.iter().any(|variable| body.contains(variable));
-        if !(may_name && names(body).any(|name| variables.contains(&name)) || body.contains("cvta")) {
+        let may_name = variables.iter().any(|variable| holds(body, variable));
+        if !(may_name && names(body).any(|name| variables.contains(&name)) || holds(body, "cvta")) {
             continue;
         }
         let instruction = decode(function, registers, text, statement);
@@ -86,7 +86,7 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
     let mut uses: Vec<Use> = Vec::new();
     for statement in &function.statements {
         let body = text_of(text, statement);
-        if !base_names.iter().any(|name| body.contains(name)) || taken.contains(&statement.start) {
+        if !base_names.iter().any(|name| holds(body, name)) || taken.contains(&statement.start) {
             continue;
         }
         let mentioned = |name: &str| registers.find(function, statement.scope, name).and_then(|register| bases.get(&register).copied());
@@ -123,6 +123,12 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
         at = next;
     }
     found
+}
+
+/// Whether a statement's text holds a word. Both are short: to prepare a search would take longer than the search.
+fn holds(text: &str, word: &str) -> bool {
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    text.windows(word.len().max(1)).any(|part| part.first() == word.first() && part == word)
 }
 
 /// Offset and size of a load or store by the address in one of these registers, its width if it moves one whole register, and whether it

@@ -121,7 +121,17 @@ struct Reader<'a> {
 
 /// Bytes of names, registers and directives.
 pub(super) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.') || byte >= 0x80
+    const WORD: [bool; 256] = {
+        let mut of = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let ascii = byte as u8;
+            of[byte] = ascii.is_ascii_alphanumeric() || matches!(ascii, b'_' | b'$' | b'%' | b'.') || byte >= 0x80;
+            byte += 1;
+        }
+        of
+    };
+    WORD[byte as usize]
 }
 
 impl<'a> Reader<'a> {
@@ -143,7 +153,7 @@ impl<'a> Reader<'a> {
 
     fn skip_line(&mut self) {
         let rest = &self.bytes[self.at..];
-        self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     }
 
     fn skip_block_comment(&mut self) {
@@ -412,8 +422,12 @@ impl<'a> Reader<'a> {
         let start = self.at;
         // Semicolons end statements; a comment inside one is rare and looked for only where a slash stands.
         loop {
-            let Some(byte) = self.peek() else { return Err("the text ends within a function") };
-            match byte {
+            let Some(next) = memchr::memchr3(b';', b':', b'/', &self.bytes[self.at..]) else {
+                self.at = self.bytes.len();
+                return Err("the text ends within a function");
+            };
+            self.at += next;
+            match self.bytes[self.at] {
                 b';' => break,
                 b':' if self.bytes.get(self.at + 1) == Some(&b':') => self.at += 2,
                 // A label: the statement has lost its end, and would hide what stands behind it.

@@ -237,6 +237,8 @@ pub(super) trait Source {
     fn is_fixed(&self, operand: Operand<'_>) -> bool;
     /// What is assumed.
     fn assumption(&self) -> Assumption;
+    /// Notes that the action is asked for.
+    fn note_action(&self);
     /// The operand's value if the predicate holds, or does not; none if it can't.
     fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value>;
     /// What is known of the value of that name.
@@ -459,7 +461,10 @@ fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Sour
     let at = offset.checked_add(i64::try_from(nth).ok()? * i64::from(of / 8))?;
     Some(match base {
         Kind::Control(base) => match (base.checked_add(at)?, of) {
-            (ACTION_AT, 32) if assumption.trap => Value::of(Range::constant(0, 32)),
+            (ACTION_AT, 32) => {
+                source.note_action();
+                if assumption.trap { Value::of(Range::constant(0, 32)) } else { any }
+            }
             (FLAG_AT, 64) => any.kind(Kind::Flag),
             (LAUNCH_AT, 32) => any.named(LAUNCH),
             _ => any,

@@ -14,7 +14,7 @@ use super::slice::{Depth, Slice};
 use super::state::State;
 use super::text::{Flow, Module};
 use super::value::{Assumption, CONTROL};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
@@ -202,6 +202,7 @@ impl<'a> Whole<'a> {
             head: None,
             toll: &|_, _| None,
             fixed: &fixed,
+            asks_action: &Cell::new(false),
         };
         let starts: &[(u32, State)] = if order.is_empty() { &[] } else { &[(0, start)] };
         let found = pass.run(starts);
