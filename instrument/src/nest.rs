@@ -276,7 +276,7 @@ fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
         if induction.relation == Relation::Not || induction.bound.clone().any(is_local) {
             return None;
         }
-        return Some(format!("__cuinstr_sized<decltype({bound})>::trips({start}, {steps})"));
+        return Some(format!("__cuinstr_sized_trips<decltype({bound})>({start}, {steps})"));
     };
     let meets = induction.relation == Relation::Not;
     Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))

@@ -98,7 +98,7 @@ impl Spelling {
     pub(crate) fn handed(self, call: &Handed, site: u64) -> String {
         let types = call.types.join(", ");
         let arguments: Vec<String> = call.arguments.iter().map(|text| format!("decltype({text})")).collect();
-        let is_less = format!("(__cuinstr_terms<{}>::value < __cuinstr_terms<{types}>::value)", arguments.join(", "));
+        let is_less = format!("(__cuinstr_terms<{}>::all < __cuinstr_terms<{types}>::all)", arguments.join(", "));
         format!("__cuinstr_call_smaller{}<{is_less}>({site:#x}ull)", self.suffix())
     }
 

@@ -128,15 +128,15 @@ struct __cuinstr_terms_of {
 };
 template <class...>
 struct __cuinstr_terms {
-  static constexpr unsigned long long value = 0ull;
+  static constexpr unsigned long long all = 0ull;
 };
 template <class __cuinstr_t, class... __cuinstr_more>
 struct __cuinstr_terms<__cuinstr_t, __cuinstr_more...> {
-  static constexpr unsigned long long value = __cuinstr_terms_of<typename __cuinstr_bare<__cuinstr_t>::type>::value + __cuinstr_terms<__cuinstr_more...>::value;
+  static constexpr unsigned long long all = __cuinstr_terms_of<typename __cuinstr_bare<__cuinstr_t>::type>::value + __cuinstr_terms<__cuinstr_more...>::all;
 };
 template <template <class...> class __cuinstr_c, class... __cuinstr_t>
 struct __cuinstr_terms_of<__cuinstr_c<__cuinstr_t...>> {
-  static constexpr unsigned long long value = 1ull + __cuinstr_terms<__cuinstr_t...>::value;
+  static constexpr unsigned long long value = 1ull + __cuinstr_terms<__cuinstr_t...>::all;
 };
 template <bool __cuinstr_less>
 __cuinstr_device void __cuinstr_call_smaller(unsigned long long site) {

@@ -301,8 +301,9 @@ struct __cuinstr_sized {
   template <class __cuinstr_u>
   static __device__ long holds(...);
   typedef __cuinstr_held<sizeof(holds<typename __cuinstr_bare<__cuinstr_t>::type>(0, 0)) == 1, typename __cuinstr_bare<__cuinstr_t>::type> held;
-  __cuinstr_everywhere unsigned long long trips(long long start, long long step) { return __cuinstr_least(held::trips(start, step), __cuinstr_nest); }
 };
+template <class __cuinstr_t>
+__cuinstr_everywhere unsigned long long __cuinstr_sized_trips(long long start, long long step) { return __cuinstr_least(__cuinstr_sized<__cuinstr_t>::held::trips(start, step), __cuinstr_nest); }
 // The class's own operators decide when the loop ends, so its count is believed for the poll's form alone: what should be dead once the loop is unrolled
 // looks by a call, which is short until then.
 template <class __cuinstr_n>
