@@ -264,16 +264,8 @@ fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
     };
     let start = plain(home, &induction.start, outermost)?;
     let Some(bound) = plain(home, &induction.bound, outermost) else {
-        let inside = outermost.keyword..=outermost.end?;
-        let (fragment, source) = (home.context.fragment, home.context.source);
-        // What is declared inside the outer loop its header does not know.
-        let is_local = |at: usize| {
-            let word = fragment.text(source, at);
-            let declares = |other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other);
-            fragment.kind(at) == Some(Kind::Ident) && inside.clone().any(declares)
-        };
         let bound = typed(home, &induction.bound)?;
-        if induction.relation == Relation::Not || induction.bound.clone().any(is_local) {
+        if induction.relation == Relation::Not || induction.bound.clone().any(|at| is_local(home, at, outermost)) {
             return None;
         }
         return Some(format!("__cuinstr_sized_trips<decltype({bound})>({start}, {steps})"));
@@ -282,16 +274,21 @@ fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
     Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))
 }
 
+/// Whether the token is a name that is declared inside the outer loop, so that its header may mean another thing by it.
+fn is_local(home: &Home, at: usize, outermost: &Loop) -> bool {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    let word = fragment.text(source, at);
+    let declares = |other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other);
+    fragment.kind(at) == Some(Kind::Ident) && outermost.end.is_none_or(|end| (outermost.keyword..=end).any(declares))
+}
+
 /// The text of an expression without side effects, none of whose names is declared inside the outer loop.
 fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> {
     let context = home.context;
     let (fragment, source) = (context.fragment, context.source);
-    let inside = outermost.keyword..=outermost.end?;
     let mut text = String::new();
     for at in range.clone() {
         let word = fragment.text(source, at);
-        let is_local =
-            || inside.clone().any(|other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other));
         match fragment.tokens[at].kind {
             // Multiplied, not followed as a pointer; and nothing may divide by zero that would not have run.
             Kind::Punct(b'*')
@@ -311,7 +308,7 @@ fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> 
                 if !fragment.is(at + 1, b'(')
                     && !context.macros.is_defined(word)
                     && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
-                    && !is_local() => {}
+                    && !is_local(home, at, outermost) => {}
             _ => return None,
         }
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { " " }, std::str::from_utf8(word).ok()?);

@@ -37,8 +37,8 @@ struct Template<'a> {
     types: Vec<&'a [u8]>,
 }
 
-/// The calls of the functions of a cycle that are of this kind. All others have to ask where they begin; then no cycle is without a poll, since one that passes
-/// through none of them goes down at each call.
+/// The calls of the functions of a cycle that are of this kind. All others have to ask where they begin (or are bounded by the stack, where a `constexpr` function of
+/// one return has no room for that); then no cycle is without a poll, since one that passes through none of them goes down at each call.
 pub(crate) fn of_cycle(
     source: &[u8],
     fragment: &Fragment,
