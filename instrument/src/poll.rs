@@ -130,14 +130,17 @@ impl Spelling {
     pub(crate) fn opening(self, opening: &Opening) -> String {
         let mut text = String::new();
         match opening.entry {
-            Some(_) if opening.short => text.push_str(" __cuinstr_short_entry();"),
-            Some(site) => {
-                let _ = write!(text, " __cuinstr_entry({site:#x}ull);");
+            Some(site) if opening.short.is_none() => {
+                let _ = write!(text, " __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
             }
-            None => {}
+            _ => {}
         }
-        if let Some(site) = opening.exit {
-            text.push_str(&exit(site));
+        match (opening.exit, opening.short) {
+            (Some(site), Some(waits)) => {
+                let _ = write!(text, " __cuinstr_short_kernel<{waits}, {}> __cuinstr_guard({site:#x}ull);", opening.barriers);
+            }
+            (Some(site), None) => text.push_str(&exit(site)),
+            (None, _) => {}
         }
         if let Some(site) = opening.recursion {
             let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
@@ -181,8 +184,10 @@ pub(crate) struct Opening {
     pub(crate) recursion: Option<u64>,
     /// Members of its object that are all that it calls on, if they have the types of values.
     pub(crate) parts: Vec<String>,
-    /// Whether nothing in the kernel polls but its end.
-    pub(crate) short: bool,
+    /// Of a kernel in which nothing polls but its end, whether it may wait.
+    pub(crate) short: Option<bool>,
+    /// Whether a kernel has barriers of its own.
+    pub(crate) barriers: bool,
     /// Whether a loop of this activation counts down.
     pub(crate) allowance: bool,
     /// How many loops count their chunks.
