@@ -14,7 +14,7 @@ const LOOPS: &[(&str, bool)] = &[
     ("for (int i = 0; i < Eight; ++i) p[i] += n;", false),
     ("for (unsigned i = 2; i <= Eight * 2; i += 3) p[i] += n;", false),
     ("for (int i = -Eight; i < Eight; ++i) p[i] += n;", false),
-    ("for (long i = 0; i < Eight; ++i) { for (int j = 0; j < Eight; ++j) p[i * j] = n; }", false),
+    ("for (long i = 0; i < Eight; ++i) { for (int j = 0; j < Eight; ++j) p[i * j] += n; }", false),
     ("constexpr int own = Eight / 2; for (int i = 0; i < own; ++i) p[i] += part<own>(p, n);", false),
     // Many trips.
     ("for (int i = 0; i < Eight * 50000; ++i) p[i] += n;", true),
