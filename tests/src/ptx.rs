@@ -82,7 +82,7 @@ pub fn cycles(ptx: &str) -> Vec<Cycle> {
 }
 
 /// For each statement that holds a text, in order: whether a cycle passes it that passes no other of them. Cycles are walked one by one from
-/// the statement on; how far a loop counts is not asked, but what comes back to one of the labels `counted` from further down is left out.
+/// the statement on; how far a loop counts is not asked, but what comes back to one of the labels `counted` is left out.
 #[must_use]
 pub fn guards_alone(ptx: &str, guard: &str, counted: &[String]) -> Vec<bool> {
     let (module, guards) = Module::with_guards(ptx, guard);
@@ -298,12 +298,22 @@ impl Module {
         words.find_map(|word| self.functions.iter().position(|name| name == word))
     }
 
-    /// The edges without those that lead to one of these labels from further down.
+    /// The edges without those that lead back to one of these labels: from where control only comes by way of it.
     fn edges_but_back_to(&self, counted: &[String]) -> Vec<Vec<usize>> {
         let heads: BTreeSet<usize> = self.labels.iter().filter(|((_, name), _)| counted.contains(name)).map(|(_, at)| *at).collect();
-        let mut edges = self.edges();
-        for (at, targets) in edges.iter_mut().enumerate() {
-            targets.retain(|to| *to > at || !heads.contains(to));
+        let all = self.edges();
+        let mut edges = all.clone();
+        for head in heads {
+            let mut past = vec![false; all.len()];
+            let mut work: Vec<usize> = self.entries.iter().copied().filter(|entry| *entry != head).collect();
+            while let Some(at) = work.pop() {
+                if !std::mem::replace(&mut past[at], true) {
+                    work.extend(all[at].iter().filter(|to| **to != head));
+                }
+            }
+            for (targets, _) in edges.iter_mut().zip(past).filter(|(_, past)| !past) {
+                targets.retain(|to| *to != head);
+            }
         }
         edges
     }

@@ -305,14 +305,18 @@ struct __cuinstr_sized {
 template <class __cuinstr_t>
 __cuinstr_everywhere unsigned long long __cuinstr_sized_trips(long long start, long long step) { return __cuinstr_least(__cuinstr_sized<__cuinstr_t>::held::trips(start, step), __cuinstr_nest); }
 // The class's own operators decide when the loop ends, so its count is believed for the poll's form alone: what should be dead once the loop is unrolled
-// looks by a call, which is short until then.
+// looks by a call, which is short until then. What was run falls by as much as a look is good for, rather than being asked for its lowest bits, so
+// that it tells by itself how many iterations do not look; it stays beyond what is free, so that loops around pay.
 template <class __cuinstr_n>
 __cuinstr_device void __cuinstr_tick_sized(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, long long start, int amount) {
   const unsigned long long trips = __cuinstr_sized<__cuinstr_n>::held::trips(start, amount);
   if (__cuinstr_nest != 0u && trips <= __cuinstr_nest && trips * weight <= __cuinstr_nest && (site & 1ull) == 0ull) {
     __cuinstr_burn(site);
     run += weight;
-    if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_called(site);
+    if (run > 2u * __cuinstr_nest) {
+      run -= __cuinstr_nest;
+      __cuinstr_called(site);
+    }
   } else {
     __cuinstr_tick_of<false>(run, left, pace, weight, site, trips);
   }

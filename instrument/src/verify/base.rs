@@ -2,6 +2,7 @@
 
 use super::body::Body;
 use super::round::{Way, Work};
+use super::slice::NO_STATEMENT;
 use super::state::State;
 use super::value::{Assumption, Value};
 use std::collections::BTreeMap;
@@ -71,7 +72,9 @@ pub(super) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
             &found,
             |index, after| {
                 let step = &slice.steps[index as usize];
-                if let Some((slot, value)) = step.writes.first().and_then(|slot| Some((*slot, after.get(*slot)?))) {
+                if let Some((slot, value)) = step.writes.first().and_then(|slot| Some((*slot, after.get(*slot)?)))
+                    && step.statement != NO_STATEMENT
+                {
                     notes.push((step.statement, slice.slots[slot as usize].1, *value));
                 }
             },

@@ -4,7 +4,7 @@ use super::graph::Graph;
 use super::instruction::{Instruction, Operand, Register, Registers, decode, split_guard, text_of, written};
 use super::range::Range;
 use super::text::Function;
-use super::value::{Assumption, Kind, LAUNCH, NOBODY, Name, Source, Value, result};
+use super::value::{Assumption, Kind, LAUNCH, Moved, NOBODY, Name, Source, Value, result};
 use std::cell::{Cell, RefCell};
 
 /// Most blocks that are looked at for what a register held before a loop.
@@ -364,6 +364,10 @@ impl Source for Earlier<'_, '_> {
     }
 
     fn named(&self, _: Name) -> Option<Value> {
+        None
+    }
+
+    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Range> {
         None
     }
 

@@ -4,11 +4,12 @@ use super::body::Body;
 use super::count::Count;
 use super::graph::Edge;
 use super::instruction::Operand;
+use super::linear::Linear;
 use super::range::Range;
 use super::slice::{Slice, Step};
 use super::state::{State, forget};
 use super::text::Flow;
-use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
+use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Value, result};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -141,6 +142,24 @@ impl Source for Here<'_, '_, '_> {
 
     fn named(&self, name: Name) -> Option<Value> {
         self.state.named(name, self.pass.slice)
+    }
+
+    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Range> {
+        let form =
+            |of: Moved| Linear::constant(of.offset.into(), width)?.plus(self.state.form_of(of.name)?, if of.negative { -1 } else { 1 });
+        let own = form(of)?;
+        self.state.iter().find_map(|(slot, held)| {
+            let Kind::Low { of: other, bits: same } = held.kind else { return None };
+            if same != bits || self.pass.slice.slots[slot as usize].1 != width {
+                return None;
+            }
+            let (sign, offset) = if other.name == of.name { of.relative_to(other) } else { own.relative_to(&form(other)?)? };
+            // Modulo 2^n the lowest bits of both lie as far from each other as the values.
+            let count = bits.count_ones() as u8;
+            let range =
+                held.range.unsigned(width).times(sign.into(), count).add(Range::constant(offset.into(), count), count).unsigned(count);
+            Some(Range::strided(range.lo, range.hi, range.step, width))
+        })
     }
 
     fn alike(&self, kind: Kind, width: u8) -> Option<Value> {

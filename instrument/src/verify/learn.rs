@@ -167,6 +167,14 @@ impl Pass<'_, '_> {
         if !can_be {
             return false;
         }
+        others.extend(state.iter().filter_map(|(slot, held)| match held.kind {
+            // The smaller of it and a number is no less than the smaller of its least and that number.
+            Kind::Smaller { of, most } if of == name && width_of(slot) == width && held.name != NOBODY => {
+                let most = i128::from(most);
+                Some((held.name, Range::between(narrowed.unsigned(width).lo.min(most), most, width)))
+            }
+            _ => None,
+        }));
         for (form, range) in forms {
             others.extend(form.root(range, |name| state.named(name, self.slice).map(|root| root.range), width));
         }

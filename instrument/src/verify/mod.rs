@@ -3,7 +3,7 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
@@ -22,6 +22,7 @@ mod linear;
 mod marks;
 mod place;
 mod range;
+mod renewed;
 pub mod report;
 mod round;
 mod share;

@@ -4,6 +4,7 @@ use super::blank;
 use super::body::Body;
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
+use super::renewed;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
 use super::text::Flow;
 use super::value::{FIRST_NAME, Name, name_of};
@@ -14,6 +15,8 @@ const MOST_VALUES: usize = 1 << 20;
 /// Most registers of one slice. Those left out are unknown.
 const MOST_SLOTS: usize = 1 << 16;
 
+/// Of a step that stands for no statement of its own: see [`renewed`].
+pub(super) const NO_STATEMENT: u32 = u32::MAX;
 /// No slot.
 const NOT_FOLLOWED: u32 = u32::MAX;
 
@@ -298,18 +301,27 @@ impl<'a> Slice<'a> {
         Some(slot)
     }
 
-    fn arrange(&mut self, body: &Body<'_>, blocks: &[u32], decoded: Vec<(u32, Instruction<'a>)>) {
-        for (statement, mut instruction) in decoded {
-            let writes = instruction.writes();
-            let is_wild = writes != instruction.first;
-            let writes = writes.iter().map(|register| self.followed(*register).unwrap_or(u32::MAX)).collect();
-            self.slot_operands(&mut instruction);
+    fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], mut decoded: Vec<(u32, Instruction<'a>)>) {
+        let copies = if self.is_close { renewed::settle(body, &mut decoded) } else { Vec::new() };
+        let mut copies = copies.into_iter().peekable();
+        for (statement, instruction) in decoded {
             let block = body.block_of(statement);
-            let index = self.steps.len() as u32;
-            self.steps.push(Step { statement, instruction, writes, is_wild, derived: None, apart: None });
-            self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
+            self.add_step(block, statement, instruction);
+            while let Some((_, copy)) = copies.next_if(|(writer, _)| *writer == statement) {
+                self.add_step(block, NO_STATEMENT, copy);
+            }
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
+    }
+
+    fn add_step(&mut self, block: u32, statement: u32, mut instruction: Instruction<'a>) {
+        let writes = instruction.writes();
+        let is_wild = writes != instruction.first;
+        let writes = writes.iter().map(|register| self.followed(*register).unwrap_or(u32::MAX)).collect();
+        self.slot_operands(&mut instruction);
+        let index = self.steps.len() as u32;
+        self.steps.push(Step { statement, instruction, writes, is_wild, derived: None, apart: None });
+        self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
     }
 
     /// Puts slots in the place of registers; those that are not followed are unknown.

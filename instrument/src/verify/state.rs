@@ -1,5 +1,6 @@
 //! Values of registers at one point.
 
+use super::linear::Linear;
 use super::since::Since;
 use super::slice::Slice;
 use super::value::{AGED, Kind, Moved, NOBODY, Name, Pair, Value};
@@ -52,6 +53,12 @@ impl State {
                 (root == name).then_some(Value::of(range))
             })
         })
+    }
+
+    /// The value of that name as a sum of others, if it is known as one, or else of itself.
+    pub(super) fn form_of(&self, name: Name) -> Option<Linear> {
+        let held = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
+        held.and_then(|held| held.form).or_else(|| Linear::of(name))
     }
 
     /// Takes something as added to every register.
@@ -147,6 +154,7 @@ impl State {
                     Kind::Truth { by, not, a, b, apart } => Kind::Truth { by, not, a: new(a), b: new(b), apart: new(apart) },
                     Kind::Low { of, bits } => Kind::Low { of: Moved { name: new(of.name), ..of }, bits },
                     Kind::Larger { a, b } => Kind::Larger { a: new(a), b: new(b) },
+                    Kind::Smaller { of, most } => Kind::Smaller { of: new(of), most },
                     Kind::Saturated(since, pair) => {
                         let since = if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since };
                         Kind::Saturated(since, Pair { from: new(pair.from), taken: new(pair.taken) })
@@ -196,6 +204,7 @@ fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
             Kind::Truth { a, b, apart, .. } => old(a) || old(b) || old(apart),
             Kind::Low { of, .. } => old(of.name),
             Kind::Larger { a, b } => old(a) || old(b),
+            Kind::Smaller { of, .. } => old(of),
             Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
             Kind::Wide(form) => form.parts().any(|(name, _)| old(name)),
             Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::Clock => false,
@@ -220,6 +229,7 @@ pub(super) fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
         Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
         Kind::Low { of, .. } if old(of.name) => Kind::Plain,
         Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
+        Kind::Smaller { of, .. } if old(of) => Kind::Plain,
         Kind::Wide(form) if form.parts().any(|(name, _)| old(name)) => Kind::Plain,
         Kind::Saturated(since, pair) => {
             let since = if since.term.is_some_and(|term| old(term.name)) { since.plain() } else { since };

@@ -73,6 +73,11 @@ pub(super) enum Kind {
         a: Name,
         b: Name,
     },
+    /// The smaller of an unsigned value and a number.
+    Smaller {
+        of: Name,
+        most: u32,
+    },
     /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
     Saturated(Since, Pair),
     /// 64 bits, the lower half of which is this sum.
@@ -99,6 +104,12 @@ pub(super) struct Moved {
 }
 
 impl Moved {
+    /// The sign and the number with which another multiple of the same named value makes this one.
+    pub(super) fn relative_to(self, other: Self) -> (i64, i64) {
+        let sign = if self.negative == other.negative { 1 } else { -1 };
+        (sign, self.offset.wrapping_sub(other.offset.wrapping_mul(sign)))
+    }
+
     /// The opposite.
     pub(super) fn opposite(self) -> Self {
         Self { negative: !self.negative, offset: -self.offset, ..self }
@@ -243,6 +254,8 @@ pub(super) trait Source {
     fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value>;
     /// What is known of the value of that name.
     fn named(&self, name: Name) -> Option<Value>;
+    /// What those lowest bits of a value are by those of another that lies so and so far from it.
+    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Range>;
     /// A value of that width that some register holds and that is made in the same way of the same named value.
     fn alike(&self, kind: Kind, width: u8) -> Option<Value>;
 }
@@ -336,6 +349,8 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         "cvt" => convert(suffix, width, a()?, source, operand(0)?),
         "add" if plain => {
             let (a, b) = (a()?, b()?);
+            // What the loop leaves alone is what is added, and the other what counts.
+            let (a, b) = if source.is_fixed(operand(0)?) && !source.is_fixed(operand(1)?) { (b, a) } else { (a, b) };
             Some(rounded(&a, &b, of).or_else(|| rounded(&b, &a, of)).unwrap_or_else(|| sum(a, b, of)))
         }
         "sub" if plain => {
@@ -360,15 +375,20 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             let (one, two) = (a()?, b()?);
             let (a, b) = (one.range.as_integers(signed, of), two.range.as_integers(signed, of));
             let (lo, hi) = if head == "min" { (a.lo.min(b.lo), a.hi.min(b.hi)) } else { (a.lo.max(b.lo), a.hi.max(b.hi)) };
-            let larger = head == "max" && !signed;
-            let kind = if larger { Kind::Larger { a: one.name, b: two.name } } else { Kind::Plain };
+            let most = || u32::try_from(two.range.value(of)?).ok();
+            let kind = match (head, signed) {
+                ("max", false) => Kind::Larger { a: one.name, b: two.name },
+                ("min", false) => most().filter(|_| one.name != NOBODY).map_or(Kind::Plain, |most| Kind::Smaller { of: one.name, most }),
+                _ => Kind::Plain,
+            };
             let form = one.linear(of).zip(two.linear(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
             Some(Value { form, ..Value::of(Range::between(lo, hi, of)).kind(kind) })
         }
         "and" | "or" | "xor" | "not" => {
             let value = bits(head, a()?, b(), of)?;
-            let known = matches!(value.kind, Kind::Low { .. }).then(|| source.alike(value.kind, of)).flatten();
-            Some(known.unwrap_or(value))
+            let Kind::Low { of: low, bits } = value.kind else { return Some(value) };
+            let near = || source.near(low, bits, of).and_then(|range| value.range.meet(range, of)).map(|range| Value { range, ..value });
+            Some(source.alike(value.kind, of).or_else(near).unwrap_or(value))
         }
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
         "rem" | "div" if plain => quotient(head == "div", &a()?, &b()?, signed, of),

@@ -45,6 +45,14 @@ enum Block {
     There(usize),
     /// Half of it, without its sign.
     Halve(usize),
+    /// The first way if the counter is not the other down to a multiple of 4, in a register that nobody else reads.
+    NotMasked(usize),
+    /// Sets a counter to the smaller of the other, without its sign, and 3.
+    Smaller(usize),
+    /// Sets a counter to the lowest two bits of what comes behind the other.
+    LowOfNext(usize),
+    /// Adds what does not change while the thread runs: 1 or 2.
+    AddFixed(usize),
     /// Ends.
     Return,
 }
@@ -68,7 +76,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            24
+            31
         } else if counters {
             13
         } else {
@@ -95,6 +103,10 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             20 => Block::RoundUp(counter),
             21 => Block::There(counter),
             22 | 23 => Block::Halve(counter),
+            24 | 25 => Block::NotMasked(counter),
+            26 => Block::Smaller(counter),
+            27 => Block::LowOfNext(counter),
+            28..=30 => Block::AddFixed(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -108,6 +120,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
 fn ptx(graph: &Graph) -> String {
     let mut body =
         String::from("\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n");
+    body.push_str("\tld.global.u32 %r9, [%rd9];\n\tand.b32 %r8, %r9, 1;\n\tadd.s32 %r22, %r8, 1;\n");
     for (at, (block, one, two)) in graph.iter().enumerate() {
         let _ = writeln!(body, "$B{at}:");
         let read = |weak: bool| {
@@ -147,6 +160,17 @@ fn ptx(graph: &Graph) -> String {
                 format!("\tshl.b32 %r15, %r2{}, 1;\n\tshr.u32 %r2{counter}, %r15, 1;\n\tbra $B{one};", 1 - counter)
             }
             Block::Halve(counter) => format!("\tshr.u32 %r2{counter}, %r2{counter}, 1;\n\tbra $B{one};"),
+            Block::NotMasked(counter) => {
+                let other = 1 - counter;
+                format!(
+                    "\tand.b32 %r3{at}, %r2{other}, -4;\n\tsetp.ne.s32 %p2, %r2{counter}, %r3{at};\n\t@%p2 bra $B{one};\n\tbra $B{two};"
+                )
+            }
+            Block::Smaller(counter) => format!("\tmin.u32 %r2{counter}, %r2{}, 3;\n\tbra $B{one};", 1 - counter),
+            Block::LowOfNext(counter) => {
+                format!("\tadd.s32 %r15, %r2{}, 1;\n\tand.b32 %r2{counter}, %r15, 3;\n\tbra $B{one};", 1 - counter)
+            }
+            Block::AddFixed(counter) => format!("\tadd.s32 %r2{counter}, %r22, %r2{counter};\n\tbra $B{one};"),
             Block::Return => "\tret;".to_owned(),
         };
         body.push_str(&text);
@@ -163,6 +187,8 @@ const FAR: i64 = 40;
 struct State {
     block: usize,
     counters: [i64; 2],
+    /// What does not change while the thread runs.
+    fixed: i64,
     /// What was read last is a stop.
     seen: bool,
     stopped: bool,
@@ -175,8 +201,10 @@ fn is_endless(graph: &Graph) -> bool {
         // What lies far away is not known exactly: such a way is not followed, which can only make a graph look as if it ended.
         let is_far = |counter: usize| state.counters[counter].abs() >= FAR;
         match block {
-            Block::LessOther | Block::NotOther if is_far(0) && is_far(1) => return vec![],
-            Block::Low(counter) | Block::RoundUp(counter) | Block::There(counter) if is_far(1 - counter) => return vec![],
+            Block::LessOther | Block::NotOther | Block::NotMasked(_) if is_far(0) && is_far(1) => return vec![],
+            Block::NotMasked(counter) if is_far(counter) && state.counters[1 - counter] < 4 - FAR => return vec![],
+            Block::Low(counter) | Block::LowOfNext(counter) if is_far(1 - counter) => return vec![],
+            Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) if is_far(1 - counter) => return vec![],
             Block::Halve(counter) if is_far(counter) => return vec![],
             _ => {}
         }
@@ -224,11 +252,22 @@ fn is_endless(graph: &Graph) -> bool {
                 next.counters[counter] = if left > 1 << 31 { left - (1 << 32) } else { left }.clamp(-FAR, FAR);
                 vec![next]
             }
-            Block::Low(counter) | Block::RoundUp(counter) | Block::There(counter) => {
+            Block::NotMasked(counter) => {
+                let other = state.counters[1 - counter];
+                vec![to(if state.counters[counter] == other - other.rem_euclid(4) { two } else { one })]
+            }
+            Block::AddFixed(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[counter] + state.fixed).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::Low(counter) | Block::LowOfNext(counter) | Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) => {
                 let mut next = to(one);
                 let other = state.counters[1 - counter];
                 let value = match block {
                     Block::Low(_) => other.rem_euclid(4),
+                    Block::LowOfNext(_) => (other + 1).rem_euclid(4),
+                    Block::Smaller(_) => other.rem_euclid(1 << 32).min(3),
                     Block::RoundUp(_) => other + (-other).rem_euclid(4),
                     // A sign is lost on the way.
                     _ => (other * 2).rem_euclid(1 << 32) / 2,
@@ -248,9 +287,9 @@ fn is_endless(graph: &Graph) -> bool {
         }
         states
     };
-    let start = State { block: 0, counters: [0, 3], seen: false, stopped: false };
-    let mut found = BTreeSet::from([start]);
-    let mut work = vec![start];
+    let mut work: Vec<State> =
+        [1, 2].into_iter().map(|fixed| State { block: 0, counters: [0, 3], fixed, seen: false, stopped: false }).collect();
+    let mut found: BTreeSet<State> = work.iter().copied().collect();
     while let Some(state) = work.pop() {
         work.extend(next(state).into_iter().filter(|next| found.insert(*next)));
     }

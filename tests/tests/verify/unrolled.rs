@@ -67,6 +67,59 @@ $I:
 \t@%p4 bra $I;
 \tbra $O;";
 
+/// A strip of 1 to 16384 iterations, sixteen at a time up to their multiple of sixteen, which is taken anew in each round.
+const RENEWED: &str = "\tld.global.u32 %r1, [%rd9];
+\tmax.u32 %r3, %r1, 1;
+\tmin.u32 %r3, %r3, 16384;
+\tsetp.lt.u32 %p2, %r3, 16;
+\t@%p2 bra $O;
+\tmov.u32 %r4, 0;
+$I:
+\tadd.s32 %r4, %r4, 16;
+\tand.b32 %r5, %r3, -16;
+\tsetp.ne.s32 %p4, %r4, %r5;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// Up to thirteen iterations, four at a time: whether there are as many is asked in front of the limit.
+const LIMITED: &str = "\tld.global.u32 %r1, [%rd9];
+\tmin.u32 %r2, %r1, 12;
+\tadd.s32 %r3, %r2, 1;
+\tsetp.lt.u32 %p2, %r1, 3;
+\t@%p2 bra $O;
+\tand.b32 %r4, %r3, 28;
+\tneg.s32 %r5, %r4;
+$I:
+\tadd.s32 %r5, %r5, 4;
+\tsetp.ne.s32 %p4, %r5, 0;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// What is left over of a number and one by four, one at a time: whether that is nothing is asked of the number.
+const REST: &str = "\tld.global.u32 %r1, [%rd9];
+\tld.global.u32 %r2, [%rd9];
+\tadd.s32 %r3, %r1, %r2;
+\tand.b32 %r4, %r3, 3;
+\tsetp.eq.s32 %p2, %r4, 3;
+\t@%p2 bra $O;
+\tadd.s32 %r5, %r3, 1;
+\tand.b32 %r6, %r5, 3;
+\tmov.u32 %r7, 0;
+$I:
+\tadd.s32 %r7, %r7, 1;
+\tsetp.ne.s32 %p4, %r7, %r6;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// From anywhere on up to 256 by the size of a block.
+const BLOCKS: &str = "\tmov.u32 %r1, %ntid.x;
+\tld.global.u32 %r2, [%rd9];
+$I:
+\tadd.s32 %r2, %r1, %r2;
+\tsetp.lt.u32 %p4, %r2, 256;
+\t@%p4 bra $I;
+\tbra $O;";
+
 /// The same as newer compilers ask for what is left over: by two bits amid a multiple of 32.
 fn by_bits_amid() -> String {
     STRIP
@@ -86,7 +139,8 @@ fn all_hold(body: &str) -> bool {
 
 #[test]
 fn loops_unrolled_by_four_end() {
-    for body in [CHUNK, STRIP, LATE, &by_bits_amid()] {
+    let added_first = BLOCKS.replace("%r2, %r1, %r2", "%r2, %r2, %r1");
+    for body in [CHUNK, STRIP, LATE, RENEWED, LIMITED, REST, BLOCKS, &added_first, &by_bits_amid()] {
         assert!(all_hold(body), "{body}");
     }
 }
@@ -108,6 +162,23 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         (&by_bits_amid(), "%r6, 96;\n\tsetp", "%r6, 64;\n\tsetp", "one bit says nothing of the other"),
         (&by_bits_amid(), "%p2, %r9, 32", "%p2, %r9, 64", "two iterations are left over where there should be none"),
         (&by_bits_amid(), "shl.b32 %r4, %r3, 5", "shl.b32 %r4, %r3, 4", "steps are twice as long as the end is far"),
+        (RENEWED, "min.u32 %r3, %r3, 16384", "min.u32 %r3, %r3, -1", "nothing bounds it"),
+        (RENEWED, "%r3, -16", "%r3, -8", "it is a multiple of eight"),
+        (RENEWED, "%r4, %r4, 16", "%r4, %r4, 32", "it steps by thirty-two"),
+        (RENEWED, "%p2, %r3, 16", "%p2, %r3, 8", "there may be nothing for it to come to"),
+        (RENEWED, "%r4, %r4, 16;", "%r4, %r4, 16;\n\tadd.s32 %r3, %r3, 16;", "its end goes on as it does"),
+        (RENEWED, "%r4, %r5;", "%r4, %r5;\n\tadd.s32 %r3, %r3, 16;", "its end goes on as it does, once it was asked for"),
+        (RENEWED, "$I:\n\tadd.s32 %r4, %r4, 16;", "$I:\n\tadd.s32 %r4, %r5, 16;", "it goes on from where it should end"),
+        (LIMITED, "%r1, 3", "%r1, 2", "three iterations are left to a loop of four"),
+        (LIMITED, "min.u32", "max.u32", "it may be thirty-one, which leaves nothing"),
+        (LIMITED, "min.u32", "min.s32", "what is large may be negative"),
+        (LIMITED, "%r1, 12", "%r1, 40", "it may be thirty-one, which leaves nothing"),
+        (REST, "%r3, 1;", "%r3, 2;", "nothing may be left over"),
+        (REST, "%r4, 3;\n\t@", "%r4, 2;\n\t@", "nothing may be left over"),
+        (REST, "%r5, 3", "%r5, 7", "three bits say nothing of two"),
+        (REST, "add.s32 %r5, %r3, 1", "add.s32 %r5, %r1, 1", "it is another number"),
+        (REST, "add.s32 %r5, %r3, 1", "sub.s32 %r5, 1, %r3", "one bit less may be left over"),
+        (BLOCKS, "%ntid.x", "%tid.x", "some thread's is zero"),
         (LATE, "%p2, %r1, 1", "%p2, %r1, 65", "it never comes by there"),
         (LATE, "and.pred", "or.pred", "either condition goes on"),
     ] {
