@@ -186,7 +186,7 @@ pub(crate) fn numbers(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
     }
     loop {
         let is_number = |name: &&[u8]| matches!(known.get(name), Some(Some(_)));
-        let is_lost = |names: &Option<BTreeSet<&[u8]>>| names.as_ref().is_some_and(|names| !names.iter().all(|name| is_number(name)));
+        let is_lost = |names: &Option<BTreeSet<&[u8]>>| names.as_ref().is_some_and(|names| !names.iter().all(is_number));
         let lost: Vec<&[u8]> = known.iter().filter(|(_, names)| is_lost(names)).map(|(name, _)| *name).collect();
         if lost.is_empty() {
             break;
