@@ -121,6 +121,9 @@ pub(crate) fn is_builtin(text: &[u8]) -> bool {
 /// Whether the name at `at` follows a type: `int name`, `Type *name`, `(*name)`, `auto &name`, `using ns::name`.
 pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
+    if is_use_of_integer(source, fragment, at) {
+        return false;
+    }
     match fragment.tokens[before].kind {
         Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,
         Kind::Keyword => !matches!(fragment.text(source, before), b"this" | b"throw" | b"new" | b"delete" | b"sizeof"),
@@ -161,6 +164,21 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
         Kind::Scope => fragment.is(at + 1, b';'),
         _ => false,
     }
+}
+
+/// Whether the name at `at` is that of an integer's type in another's declaration: `const size_t n`, `constexpr uint32_t *p`, `vector<const int64_t>`.
+/// Where a variable of that name is declared, a type stands in front of it and nothing of the kind behind it.
+fn is_use_of_integer(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let goes_on = matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Punct(b'*' | b'&' | b'>')));
+    let is_qualifier = |word: &usize| matches!(fragment.text(source, *word), b"const" | b"volatile");
+    let has_type = || {
+        let before = (0..at).rev().find(|word| !is_qualifier(word));
+        before.is_some_and(|word| {
+            let text = fragment.text(source, word);
+            text == b"auto" || is_integer(text) || matches!(fragment.kind(word), Some(Kind::Class | Kind::Punct(b'*' | b'&')))
+        })
+    };
+    goes_on && is_integer(fragment.text(source, at)) && !has_type()
 }
 
 /// Whether what stands behind a name is an operator, which no declaration has there.

@@ -159,6 +159,62 @@ pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
     known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
+/// Names that these files give to numbers: macros all of whose definitions in them are arithmetic of numbers and of such names, and enumerators that
+/// no file defines as a macro. A macro of that name from elsewhere would break the enumeration, and would be the files' own definition's rival.
+#[cfg(feature = "launcher")]
+pub(crate) fn numbers(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
+    // By name: the names in its definitions; none if a definition is no arithmetic.
+    let mut known: BTreeMap<&[u8], Option<BTreeSet<&[u8]>>> = BTreeMap::new();
+    for (source, lexed) in files {
+        for directive in &lexed.directives {
+            let Line::Define(define) = &directive.line else { continue };
+            let body = lex(source, define.body.clone(), true).tokens;
+            let is_arithmetic = |kind| matches!(kind, Kind::Number | Kind::Ident | Kind::Punct(b'(' | b')' | b'+' | b'-' | b'*' | b'/'));
+            let own = known.entry(&source[define.name.clone()]).or_insert_with(|| Some(BTreeSet::new()));
+            let is_split = splits_a_name(&source[directive.span.clone()]);
+            if define.function_like || is_split || body.is_empty() || !body.iter().all(|token| is_arithmetic(token.kind)) {
+                *own = None;
+            } else if let Some(names) = own {
+                names.extend(body.iter().filter(|token| token.kind == Kind::Ident).map(|token| &source[token.range()]));
+            }
+        }
+    }
+    for (source, lexed) in files {
+        for name in enumerators(source, lexed) {
+            known.entry(name).or_insert_with(|| Some(BTreeSet::new()));
+        }
+    }
+    loop {
+        let is_number = |name: &&[u8]| matches!(known.get(name), Some(Some(_)));
+        let is_lost = |names: &Option<BTreeSet<&[u8]>>| names.as_ref().is_some_and(|names| !names.iter().all(is_number));
+        let lost: Vec<&[u8]> = known.iter().filter(|(_, names)| is_lost(names)).map(|(name, _)| *name).collect();
+        if lost.is_empty() {
+            break;
+        }
+        known.extend(lost.into_iter().map(|name| (name, None)));
+    }
+    known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// The names that a file's enumerations without a scope list.
+#[cfg(feature = "launcher")]
+fn enumerators<'a>(source: &'a [u8], lexed: &Lexed) -> Vec<&'a [u8]> {
+    let tokens = &lexed.tokens;
+    let mut found = Vec::new();
+    for at in (0..tokens.len()).filter(|at| &source[tokens[*at].range()] == b"enum") {
+        // Its name and the type that it is made of may stand in front of the list.
+        let head = (at + 1..tokens.len()).take_while(|word| matches!(tokens[*word].kind, Kind::Ident | Kind::Keyword | Kind::Punct(b':')));
+        let open = head.last().unwrap_or(at) + 1;
+        if !tokens.get(open).is_some_and(|token| token.is(b'{')) {
+            continue;
+        }
+        let list = (open + 1..tokens.len()).take_while(|word| !tokens[*word].is(b'}'));
+        let is_first = |word: &usize| tokens[*word].kind == Kind::Ident && (tokens[word - 1].is(b'{') || tokens[word - 1].is(b','));
+        found.extend(list.filter(is_first).map(|word| &source[tokens[word].range()]));
+    }
+    found
+}
+
 /// Whether the name says that it may be a loop.
 pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
     ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
@@ -184,6 +240,7 @@ impl<'a> Macros<'a> {
         macros.plain.extend(options.plain_macros.iter().map(String::as_bytes));
         macros.read_definitions(source, lexed);
         macros.read_constants(source, lexed);
+        macros.literals.extend(options.numbers.iter().map(String::as_bytes));
         macros
     }
 
@@ -456,5 +513,16 @@ mod tests {
             ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
         );
         assert!(!plain(&[read(other)]).contains("FAR"), "EACH is another file's");
+    }
+
+    #[test]
+    fn names_stand_for_numbers_if_no_file_says_anything_else() {
+        let one: &[u8] = b"#define WIDTH 7\n#define AREA (WIDTH * HEIGHT)\n#define STEPS (i++)\n#define CALLS(x) 3\n#define EITHER 1\n#define FAR NOWHERE\n\
+                           enum Mode { FIRST_MODE, SECOND_MODE = FIRST_MODE + 2, };\nenum { TAKEN };\nenum class Scoped : int { INSIDE };\nenum Mode mode = OTHER;\n";
+        let other: &[u8] = b"#define HEIGHT 3\n#define EITHER (n--)\n#define TAKEN ++i\n#define EMPTY\n";
+        let read = |source: &'static [u8]| (source, lex(source, 0..source.len(), false));
+        let found = numbers(&[read(one), read(other)]);
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), ["AREA", "FIRST_MODE", "HEIGHT", "SECOND_MODE", "WIDTH"]);
+        assert!(!numbers(&[read(one)]).contains("AREA"), "HEIGHT is another file's");
     }
 }

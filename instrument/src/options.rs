@@ -134,6 +134,8 @@ pub struct Options {
     pub loop_macros: Vec<String>,
     /// Macros of other files that are known to open no loop and to jump nowhere, so that what stands behind one is no loop's body.
     pub plain_macros: Vec<String>,
+    /// Names of other files that stand for numbers wherever they are defined or declared, so that naming one changes nothing.
+    pub numbers: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.

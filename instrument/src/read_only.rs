@@ -51,7 +51,14 @@ const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs lla
     make_float2 make_float3 make_float4 make_double2 make_double3 make_double4 make_longlong2 make_ulonglong2 make_half2 dim3 int2 int3 \
     int4 uint2 uint3 uint4 float2 float3 float4 double2";
 
-/// The same that write through pointers which they are given, and so no variable whose address nobody takes.
+/// Names in capitals that C's headers and CUDA's define as constants.
+const CONSTANTS: &str = "INFINITY NAN HUGE_VAL HUGE_VALF NULL FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON CHAR_BIT SCHAR_MAX SCHAR_MIN \
+    UCHAR_MAX CHAR_MAX CHAR_MIN SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX LLONG_MAX LLONG_MIN ULLONG_MAX \
+    INT8_MAX INT8_MIN UINT8_MAX INT16_MAX INT16_MIN UINT16_MAX INT32_MAX INT32_MIN UINT32_MAX INT64_MAX INT64_MIN UINT64_MAX SIZE_MAX RAND_MAX \
+    M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 CUDART_INF CUDART_INF_F CUDART_NAN CUDART_NAN_F \
+    CUDART_PI CUDART_PI_F CUDART_SQRT_TWO CUDART_SQRT_TWO_F CUDART_MAX_NORMAL_F CUDART_MIN_DENORM_F";
+
+/// Functions that do the same but write through pointers which they are given, and so no variable whose address nobody takes.
 const BY_POINTER: &str = "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof";
 
 /// Whether nothing in the loop's body can change the variable, and nothing in its header but the counter's own step does.
@@ -133,7 +140,11 @@ fn is_harmless(context: &Context, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
     match fragment.tokens[at].kind {
         // Behind an operand it is a subscript, elsewhere it begins a lambda, an attribute or a list of names.
-        Kind::Punct(b'[') => matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']'))) || follows(context, at, b"this"),
+        Kind::Punct(b'[') => {
+            matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']')))
+                || follows(context, at, b"this")
+                || is_of_template(context, at)
+        }
         Kind::Punct(byte) => b"(){}];,.+-*/%<>&|^!~?:".contains(&byte),
         Kind::Op => matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||"),
         Kind::Keyword => {
@@ -186,6 +197,23 @@ fn is_harmless(context: &Context, at: usize) -> bool {
     }
 }
 
+/// Whether the bracket at `open` is the subscript of a variable that a template declares: `mask<T>[j]`. What stands behind it can't stand behind
+/// what a lambda begins with, and no operator takes one as it is.
+fn is_of_template(context: &Context, open: usize) -> bool {
+    let fragment = context.fragment;
+    let goes_on = |close: usize| {
+        matches!(
+            fragment.kind(close + 1),
+            Some(
+                Kind::Punct(b';' | b',' | b')' | b']' | b'}' | b'+' | b'-' | b'*' | b'/' | b'.' | b'[' | b'?' | b':')
+                    | Kind::Assign
+                    | Kind::OpAssign
+            )
+        )
+    };
+    open > 0 && fragment.is(open - 1, b'>') && fragment.mate(open).is_some_and(goes_on)
+}
+
 fn follows(context: &Context, at: usize, word: &[u8]) -> bool {
     at > 0 && context.fragment.text(context.source, at - 1) == word
 }
@@ -234,7 +262,12 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || is_constant_of_c(context, name)
+}
+
+/// Whether the name is that of a constant of C's headers or CUDA's, and this file defines no macro of that name.
+fn is_constant_of_c(context: &Context, name: &[u8]) -> bool {
+    !context.macros.is_defined(name) && CONSTANTS.split_ascii_whitespace().any(|word| word.as_bytes() == name)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
@@ -354,7 +387,8 @@ pub(crate) fn is_read(context: &Context, at: usize) -> bool {
             Kind::Punct(b'[') => {
                 return after == Kind::Punct(b']')
                     && before > 0
-                    && matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')));
+                    && (matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')))
+                        || is_of_template(context, before));
             }
             Kind::Punct(b'(') if after == Kind::Punct(b')') => {
                 let Some(head) = before.checked_sub(1) else { return false };

@@ -51,18 +51,22 @@ pub(super) struct Maker<'a> {
     shared_macros: Vec<DeviceMacro>,
     /// Macros of its files that open no loop.
     plain_macros: HashSet<Vec<u8>>,
+    /// Names that its files give to numbers.
+    numbers: HashSet<Vec<u8>>,
 }
 
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new() }
+        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new(), numbers: HashSet::new() }
     }
 
-    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
+    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop, and
+    /// what stands for numbers.
     pub(super) fn learn(&mut self, files: &[&[u8]]) {
         let files: Vec<_> = files.iter().map(|bytes| (*bytes, lex(bytes, 0..bytes.len(), false))).collect();
         self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
+        self.numbers = macros::numbers(&files).into_iter().map(String::into_bytes).collect();
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
@@ -106,9 +110,13 @@ impl<'a> Maker<'a> {
         let shared_macros: Vec<_> =
             shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
         options.device_macros.extend(shared_macros);
-        let words = bytes.split(|byte| !is_name_byte(*byte));
-        let plain: BTreeSet<&[u8]> = words.filter(|word| !word.is_empty() && self.plain_macros.contains(*word)).collect();
-        options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let in_file = |names: &HashSet<Vec<u8>>| {
+            let words = bytes.split(|byte| !is_name_byte(*byte));
+            let found: BTreeSet<&[u8]> = words.filter(|word| !word.is_empty() && names.contains(*word)).collect();
+            found.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        };
+        options.plain_macros = in_file(&self.plain_macros);
+        options.numbers = in_file(&self.numbers);
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }

@@ -1,6 +1,6 @@
 //! The rules that `forms.rs` has no row for: where a loop stands, what was asked for, and where its header leads.
 
-use super::forms::{CHUNK, Rule, STRIP, check, counts_down, foldable, no_strip};
+use super::forms::{CHUNK, Rule, STRIP, Wanted, check, counts_down, foldable, no_strip};
 use crate::rewritten_as;
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr::site::{Form, Kind};
@@ -53,6 +53,34 @@ const NOT_KNOWN: &[Rule] = &[
     ("", "@for (int i = s; i < n + 1; ++i) p[i] = 0;", STRIP),
     ("", "@for (int i = 0; i < 40; i += n) p[i] = 0;", STRIP),
 ];
+
+/// A name of which the text tells enough, and one that only looks like it.
+const NAMES: &[Rule] = &[
+    ("__device__ const uint32_t *first(const uint32_t *q);", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", Wanted::LeftAlone),
+    ("constexpr uint32_t kN = 4; static uint32_t other(int);", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", Wanted::LeftAlone),
+    ("struct uint32_t { int a; };", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", foldable("the type may be anything")),
+    ("int uint32_t;", "@for (::uint32_t i = 0; i < 8; ++i) p[i] = 0;", foldable("a variable has that name")),
+    ("template <class T> __constant__ T mask[9];", "@for (int i = 0; i < n; ++i) x += mask<float>[i];", STRIP),
+    ("template <class T> __constant__ T mask[9];", "@for (int i = 0; i < n; ++i) mask<float>[i++] = x;", no_strip("it is stepped")),
+    ("", "@for (int i = 0; i < n; ++i) x = x > [&i] { return ++i; }();", no_strip("what begins with a bracket changes it")),
+    ("", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", STRIP),
+    ("#define INFINITY (++i, x)", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", no_strip("this file says what it is")),
+    ("", "@for (int i = 0; i < n; ++i) p[i] = s == FIRST_MODE;", no_strip("nobody says what it is")),
+];
+
+#[test]
+fn loops_by_the_names_in_them() {
+    check(NAMES);
+}
+
+/// Who rewrites all files of a unit knows what the names of the others stand for.
+#[test]
+fn numbers_of_other_files_change_no_counter() {
+    let text = "__global__ void k(int *p, int n, int s) { for (int i = 0; i < n; ++i) p[i] = s == FIRST_MODE; }";
+    let known = Options { numbers: vec!["FIRST_MODE".to_owned()], ..Options::default() };
+    assert_eq!(forms(text, &known), [Form::Strip]);
+    assert_eq!(forms(text, &Options::default()), [Form::Chunk]);
+}
 
 #[test]
 fn loops_by_where_they_stand() {
