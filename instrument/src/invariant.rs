@@ -128,9 +128,11 @@ impl Home<'_> {
             last += 2;
         }
         let words = (at..=last).map(|token| fragment.text(source, token));
-        // A name in capitals that this file does not declare may be a macro that does anything.
+        // A name in capitals that this file does not declare may be a macro that does anything. Of one that is an operand without side effects in
+        // each file the compiler can tell whether it is a constant.
         let is_macro = |word: &[u8]| {
-            context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
+            let may_be = context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word));
+            may_be && !context.macros.is_operand(word)
         };
         if words.clone().step_by(2).any(is_macro) || matches!(fragment.kind(last + 1), Some(Kind::Punct(b'(' | b'[' | b'<'))) {
             return None;

@@ -81,7 +81,7 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
+        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !context.macros.is_harmless(text) {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
@@ -234,7 +234,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || context.macros.is_harmless(name)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
