@@ -3,8 +3,8 @@
 
 use crate::fragment::Fragment;
 use crate::options::{Options, Space, ValueMacro};
-use crate::value;
 use crate::token::{Directive, Kind, Lexed, Line, is_name_byte, lex, splice};
+use crate::value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -202,14 +202,19 @@ impl<'a> Macros<'a> {
         self.literals.contains(name)
     }
 
-    /// Whether the name stands for a value, wherever it is defined, that names no variable.
-    pub(crate) fn is_harmless(&self, name: &[u8]) -> bool {
-        self.values.get(name).is_some_and(|value| value.harmless)
+    /// Whether the name stands for a value, wherever it is defined, with which no variable can be changed; `called` says that a parenthesis follows.
+    pub(crate) fn is_harmless(&self, name: &[u8], called: bool) -> bool {
+        self.values.get(name).is_some_and(|value| value.harmless && (called || !value.takes_arguments))
     }
 
-    /// Whether the name stands for a value that is one operand, wherever it is defined: what it is then the compiler can be asked.
-    pub(crate) fn is_operand(&self, name: &[u8]) -> bool {
-        self.values.get(name).is_some_and(|value| value.whole)
+    /// Whether the macro of that name takes the values of its arguments.
+    pub(crate) fn computes(&self, name: &[u8]) -> bool {
+        self.values.get(name).is_some_and(|value| value.takes_arguments && value.harmless && value.computed)
+    }
+
+    /// The variables that a name stands for, if that is a value which is one operand, wherever it is defined.
+    pub(crate) fn operand(&self, name: &[u8]) -> Option<&[String]> {
+        self.values.get(name).filter(|value| value.whole).map(|value| &value.reads[..])
     }
 
     /// The number that a name probably stands for. Nothing that has to be right may rest on it.

@@ -105,10 +105,16 @@ pub struct DeviceMacro {
 pub struct ValueMacro {
     /// Its name.
     pub name: String,
-    /// Whether it names no variable, so that nothing which is done with it changes one.
+    /// Whether arguments follow it.
+    pub takes_arguments: bool,
+    /// Whether nothing that is done with it changes a variable which it names.
     pub harmless: bool,
-    /// Whether it is one operand, whatever operators stand beside it.
+    /// Whether it is a result of arithmetic, so that nothing which is done with it changes its arguments either.
+    pub computed: bool,
+    /// Whether it is one operand, whatever operators stand beside it, and asks no memory.
     pub whole: bool,
+    /// Variables that it names.
+    pub reads: Vec<String>,
     /// The number that it probably stands for. Nothing that has to be right may rest on it.
     pub likely: Option<i64>,
 }

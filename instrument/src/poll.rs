@@ -380,7 +380,8 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         let constants = constants.join(" && ");
         let known = format!("<{values}, {constants}>");
         let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
-        let turns = even(strip, &constants, weight).unwrap_or_else(|| format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"));
+        let turns =
+            even(strip, &constants, weight).unwrap_or_else(|| format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"));
         (turns, asked)
     };
     // With a constant step the counter itself tells where it was when the loop was left.

@@ -81,7 +81,11 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !context.macros.is_harmless(text) {
+        if is_word
+            && context.macros.is_defined(text)
+            && !context.macros.is_literal(text)
+            && !context.macros.is_harmless(text, fragment.is(at + 1, b'('))
+        {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
@@ -208,6 +212,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || context.functions.contains(name)
             || context.declarations.is_type(name)
             || is_by_value(context, at)
+            || context.macros.is_harmless(name, true)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
@@ -234,7 +239,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || context.macros.is_harmless(name)
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || context.macros.is_harmless(name, false)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
@@ -294,6 +299,11 @@ fn is_own(context: &Context, at: usize) -> bool {
         && !context.declarations.declares(name)
         && !context.functions.contains(name)
         && !context.macros.is_defined(name)
+}
+
+/// Whether functions of that name, CUDA's own or C's, take all numbers by value and return one.
+pub(crate) fn takes_values(name: &[u8]) -> bool {
+    is_of_cuda(name)
 }
 
 fn is_of_cuda(name: &[u8]) -> bool {
@@ -464,7 +474,12 @@ fn is_argument_by_value(context: &Context, at: usize) -> bool {
                 Some(open) => index = open,
                 None => return false,
             },
-            Kind::Punct(b'(') => return index > 0 && (is_by_value(context, index - 1) || is_texture(context, index - 1)),
+            Kind::Punct(b'(') => {
+                return index > 0
+                    && (is_by_value(context, index - 1)
+                        || is_texture(context, index - 1)
+                        || context.macros.computes(fragment.text(context.source, index - 1)));
+            }
             Kind::Punct(b'[' | b'{' | b';') => return false,
             _ => {}
         }

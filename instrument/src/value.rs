@@ -8,8 +8,10 @@ use crate::declaration::is_integer;
 use crate::fragment::Fragment;
 use crate::macros::integer;
 use crate::options::ValueMacro;
+use crate::read_only::takes_values;
 use crate::token::{Define, Kind, Lexed, Line, is_name_byte};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// How deep macros that stand for macros are followed.
 const DEPTH: usize = 8;
@@ -27,12 +29,16 @@ struct Files<'a> {
 }
 
 /// What a macro stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Value {
-    /// It names no variable, so nothing that is done with it changes one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Value<'a> {
+    /// Nothing that is done with it changes a variable that it names.
     harmless: bool,
-    /// It is one operand, whatever operators stand beside it.
+    /// It is a result of arithmetic, so nothing that is done with it changes its arguments either.
+    computed: bool,
+    /// It is one operand, whatever operators stand beside it, and asks no memory.
     whole: bool,
+    /// Variables that it names.
+    reads: BTreeSet<&'a [u8]>,
     likely: Option<i64>,
 }
 
@@ -48,15 +54,21 @@ pub(crate) fn of_files(files: &[(&[u8], &Lexed)], elsewhere: Option<&BTreeSet<&[
             }
         }
     }
-    let named = |name: &[u8], value: Value| ValueMacro {
+    let named = |name: &[u8], value: Value, takes_arguments: bool| ValueMacro {
         name: String::from_utf8_lossy(name).into_owned(),
+        takes_arguments,
         harmless: value.harmless,
-        whole: value.whole,
+        computed: value.computed,
+        whole: value.whole && !takes_arguments,
+        reads: value.reads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
         likely: value.likely,
     };
-    let defined = all.definitions.keys().filter_map(|name| Some(named(name, all.value(name, elsewhere.is_some(), DEPTH)?)));
+    let of = |name: &'_ &[u8], takes_arguments: bool| {
+        all.value(name, takes_arguments, elsewhere.is_some(), DEPTH).map(|value| named(name, value, takes_arguments))
+    };
+    let defined = all.definitions.keys().filter_map(|name| of(name, false).or_else(|| of(name, true)));
     let others = elsewhere.into_iter().flatten().filter(|name| !all.definitions.contains_key(*name) && is_constants_name(name));
-    defined.chain(others.map(|name| named(name, Value { harmless: true, whole: true, likely: None }))).collect()
+    defined.chain(others.map(|name| named(name, Value { harmless: true, whole: true, ..Value::default() }, false))).collect()
 }
 
 /// Whether constants have such names: no lower case, and none of the compiler's own.
@@ -64,113 +76,133 @@ fn is_constants_name(name: &[u8]) -> bool {
     !name.starts_with(b"__") && name.first().is_some_and(|byte| !byte.is_ascii_digit()) && !name.iter().any(u8::is_ascii_lowercase)
 }
 
-impl Files<'_> {
+impl<'a> Files<'a> {
     /// What the macro of that name stands for, if that is a value wherever it is defined. `all` says that a name without a definition is no macro.
-    fn value(&self, name: &[u8], all: bool, depth: usize) -> Option<Value> {
+    fn value(&self, name: &[u8], takes_arguments: bool, all: bool, depth: usize) -> Option<Value<'a>> {
         let mut found: Option<Value> = None;
         for (source, define, body) in self.definitions.get(name)? {
-            if define.function_like || body.len() > MOST_TOKENS {
+            if define.function_like != takes_arguments || body.len() > MOST_TOKENS {
                 return None;
             }
-            let one = self.of_body(source, body, all, depth.checked_sub(1)?)?;
-            found = Some(found.map_or(one, |other| Value {
-                harmless: one.harmless && other.harmless,
-                whole: one.whole && other.whole,
-                likely: one.likely.max(other.likely),
-            }));
+            let mut one = self.of_body(source, define, body, all, depth.checked_sub(1)?)?;
+            if let Some(other) = found {
+                one.harmless &= other.harmless;
+                one.computed &= other.computed;
+                one.whole &= other.whole;
+                one.reads.extend(other.reads);
+                one.likely = one.likely.max(other.likely);
+            }
+            found = Some(one);
         }
         found
     }
 
-    fn of_body(&self, source: &[u8], body: &Fragment, all: bool, depth: usize) -> Option<Value> {
-        let mut harmless = true;
-        let mut at = 0;
-        while at < body.len() {
+    fn of_body(&self, source: &'a [u8], define: &Define, body: &Fragment, all: bool, depth: usize) -> Option<Value<'a>> {
+        let parameters = if define.function_like { &source[define.name.end..define.body.start] } else { &[] };
+        let is_parameter = |text: &[u8]| parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == text);
+        let (mut reads, mut asks_memory) = (BTreeSet::new(), false);
+        for at in 0..body.len() {
             let text = body.text(source, at);
+            let before = at.checked_sub(1).and_then(|index| body.kind(index));
             match body.tokens[at].kind {
                 Kind::Number | Kind::Char => {}
+                Kind::Punct(b'*') if !matches!(before, Some(Kind::Ident | Kind::Number | Kind::Punct(b')' | b']'))) => asks_memory = true,
+                Kind::Punct(b'[' | b']' | b'.') | Kind::Arrow => asks_memory = true,
                 Kind::Punct(byte) if b"()+-*/%<>!~?:".contains(&byte) => {}
+                Kind::Punct(b',') if is_in_call(body, at) => {}
                 Kind::Op if matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||") => {}
                 Kind::Keyword if is_integer(text) || matches!(text, b"sizeof" | b"const" | b"true" | b"false" | b"static_cast") => {}
-                Kind::Ident if is_integer(text) => {}
+                Kind::Ident if is_integer(text) || is_parameter(text) || matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow)) => {}
                 Kind::Ident if body.is(at + 1, b'(') => {
-                    // What it picks is one of its arguments.
-                    let close = body.mate(at + 1)?;
-                    if !self.picks(text) {
+                    // A function of CUDA's own, unless it is a macro, or a macro that changes none of its arguments.
+                    let is_function = !self.definitions.contains_key(text) && takes_values(text);
+                    let called =
+                        if is_function { Value { computed: true, ..Value::default() } } else { self.value(text, true, all, depth)? };
+                    if !called.computed && !self.picks(text) {
                         return None;
                     }
-                    for argument in at + 2..close {
-                        match body.tokens[argument].kind {
-                            Kind::Punct(b',') | Kind::Number => {}
-                            Kind::Ident if !body.is(argument + 1, b'(') => {
-                                harmless &= self.of_name(body.text(source, argument), all, depth)?.harmless;
-                            }
-                            _ => return None,
-                        }
-                    }
-                    at = close;
+                    reads.extend(called.reads);
                 }
-                Kind::Ident => harmless &= self.of_name(text, all, depth)?.harmless,
+                Kind::Ident if self.definitions.contains_key(text) => reads.extend(self.value(text, false, all, depth)?.reads),
+                // Of a macro from elsewhere nothing is known.
+                Kind::Ident if is_constants_name(text) => _ = all.then_some(())?,
+                Kind::Ident => _ = reads.insert(text),
                 _ => return None,
             }
-            at += 1;
         }
-        let whole = match body.len() {
-            0 => false,
-            1 => match body.tokens[0].kind {
-                Kind::Number | Kind::Char => true,
-                Kind::Ident => !is_integer(body.text(source, 0)) && self.of_name(body.text(source, 0), all, depth)?.whole,
-                _ => false,
-            },
-            length => {
-                let open = usize::from(body.tokens[0].kind == Kind::Ident);
-                body.is(open, b'(') && body.mate(open) == Some(length - 1) && !is_type(source, body, open + 1..length - 1)
-            }
-        };
+        let (mut from, mut to) = (0, body.len());
+        while to > from + 1 && body.is(from, b'(') && body.mate(from) == Some(to - 1) {
+            (from, to) = (from + 1, to - 1);
+        }
+        let is_single = body.len() == 1 && (body.tokens[0].kind == Kind::Number || self.is_operand(body.text(source, 0), all, depth));
+        let is_picked = to == body.len() && body.is(1, b'(') && body.mate(1) == Some(to - 1) && self.picks(body.text(source, 0));
+        let computed = is_computed(source, body, from..to);
+        let whole = !asks_memory && (is_single || is_picked || (from > 0 && !is_type(source, body, from..to)));
+        let harmless = computed || reads.is_empty() || (to > from && body.is(to - 1, b']'));
         let mut sum = Sum { files: self, source, body, at: 0, depth };
         let likely = sum.sum().filter(|_| sum.at == body.len());
-        Some(Value { harmless, whole, likely })
+        Some(Value { harmless, computed, whole, reads, likely })
     }
 
-    /// A name in a value: another one, or a variable, which is one operand.
-    fn of_name(&self, name: &[u8], all: bool, depth: usize) -> Option<Value> {
-        if self.definitions.contains_key(name) {
-            return self.value(name, all, depth);
-        }
-        // Of a macro from elsewhere nothing is known.
-        let is_constant = is_constants_name(name);
-        (all || !is_constant).then_some(Value { harmless: is_constant, whole: true, likely: None })
+    /// Whether a name by itself is one operand: a variable, or another value.
+    fn is_operand(&self, name: &[u8], all: bool, depth: usize) -> bool {
+        let is_name = name.first().is_some_and(|byte| is_name_byte(*byte)) && !is_integer(name);
+        is_name && (!self.definitions.contains_key(name) || self.value(name, false, all, depth).is_some_and(|value| value.whole))
     }
 
-    /// Whether the macro of that name stands for one of its parameters, or something in parentheses, wherever it is defined.
+    /// Whether the macro of that name stands for one of its arguments, wherever it is defined.
     fn picks(&self, name: &[u8]) -> bool {
         self.definitions.get(name).is_some_and(|definitions| {
             definitions.iter().all(|(source, define, body)| {
-                let parameters = source[define.name.end..define.body.start].split(|byte| !is_name_byte(*byte));
-                define.function_like
-                    && body.len() == 1
-                    && body.tokens[0].kind == Kind::Ident
-                    && parameters.into_iter().any(|parameter| parameter == body.text(source, 0))
+                let mut parameters = source[define.name.end..define.body.start].split(|byte| !is_name_byte(*byte));
+                define.function_like && body.len() == 1 && parameters.any(|parameter| parameter == body.text(source, 0))
             })
         })
     }
 }
 
+/// Whether the token stands among the arguments of a call.
+fn is_in_call(body: &Fragment, at: usize) -> bool {
+    let around = (1..at).rev().find(|open| body.is(*open, b'(') && body.mate(*open).is_some_and(|close| close > at));
+    around.is_some_and(|open| body.kind(open - 1) == Some(Kind::Ident))
+}
+
+/// Whether the tokens are a sum, a product or a shift, none of whose operators binds less: a number, and no variable by another name.
+fn is_computed(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
+    let (mut at, mut found) = (range.start, false);
+    while at < range.end {
+        let is_behind_operand =
+            at > range.start && matches!(body.kind(at - 1), Some(Kind::Ident | Kind::Number | Kind::Punct(b')' | b']')));
+        match body.tokens[at].kind {
+            Kind::Punct(b'(' | b'[') => match body.mate(at) {
+                Some(close) => at = close,
+                None => return false,
+            },
+            Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%') => found |= is_behind_operand,
+            Kind::Op if body.text(source, at) == b"<<" => found = true,
+            Kind::Punct(b'?' | b':' | b',') => return false,
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
 /// Whether the tokens are a type in the parentheses of a cast.
-fn is_type(source: &[u8], body: &Fragment, range: std::ops::Range<usize>) -> bool {
+fn is_type(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
     range.into_iter().all(|at| is_integer(body.text(source, at)))
 }
 
 /// Arithmetic of a value, for a guess.
-struct Sum<'a> {
-    files: &'a Files<'a>,
+struct Sum<'a, 'b> {
+    files: &'a Files<'b>,
     source: &'a [u8],
     body: &'a Fragment,
     at: usize,
     depth: usize,
 }
 
-impl Sum<'_> {
+impl Sum<'_, '_> {
     fn takes(&mut self, byte: u8) -> bool {
         let found = self.body.is(self.at, byte);
         self.at += usize::from(found);
@@ -223,12 +255,12 @@ impl Sum<'_> {
             // The first that it may pick, or the only one.
             Kind::Ident if self.body.is(self.at, b'(') => {
                 let close = self.body.mate(self.at)?;
-                let name = |at: usize| self.files.value(self.body.text(self.source, at), true, self.depth.checked_sub(1)?)?.likely;
+                let name = |at: usize| self.files.value(self.body.text(self.source, at), false, true, self.depth.checked_sub(1)?)?.likely;
                 let found = (self.at + 1..close).find_map(|at| if self.body.kind(at) == Some(Kind::Ident) { name(at) } else { None });
                 self.at = close + 1;
                 found
             }
-            Kind::Ident => self.files.value(text, true, self.depth.checked_sub(1)?)?.likely,
+            Kind::Ident => self.files.value(text, false, true, self.depth.checked_sub(1)?)?.likely,
             _ => None,
         }
     }
@@ -243,8 +275,10 @@ mod tests {
         let lexed: Vec<Lexed> = files.iter().map(|text| lex(text.as_bytes(), 0..text.len(), false)).collect();
         let files: Vec<(&[u8], &Lexed)> = files.iter().map(|text| text.as_bytes()).zip(&lexed).collect();
         let tell = |value: &ValueMacro| {
-            let flags = [if value.harmless { "" } else { " reads" }, if value.whole { "" } else { " parts" }].concat();
-            format!("{}{flags}{}", value.name, value.likely.map(|likely| format!(" {likely}")).unwrap_or_default())
+            let flags = [(value.takes_arguments, "()"), (!value.harmless, " bare"), (value.computed, " computed"), (value.whole, " whole")];
+            let flags: String = flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
+            let reads = value.reads.iter().map(|name| format!(" <{name}>")).collect::<String>();
+            format!("{}{flags}{reads}{}", value.name, value.likely.map(|likely| format!(" {likely}")).unwrap_or_default())
         };
         of_files(&files, elsewhere).iter().map(tell).collect()
     }
@@ -252,24 +286,32 @@ mod tests {
     #[test]
     fn values_are_what_each_definition_in_each_file_says() {
         let one = "#define N 2048\n#define HALF (N / 2)\n#define LESS N - 1\n#define TYPE float\n#define TWO 2\n#define STEPS i++\n#define CALLS next()\n\
-                   #define ROUND ROUND\n#define OPENS (\n#define WIDTH width\n#define CAST (int)\n#define LIST 1, 2\n#define COPY N\n#define NOTHING\n";
+                   #define ROUND ROUND\n#define WIDTH width\n#define CAST (int)\n#define LIST 1, 2\n#define COPY N\n#define NOTHING\n\
+                   #define LAST (n - 1)\n#define AT(i, j) ((i) * N + (j))\n#define ELEMENT(i) a[i]\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n\
+                   #define DOT(a, b) ((a.x) * (b.x) + fminf(a.y, b.y))\n#define SET(a) (a = 3)\n#define OF(a) (&a + 1)\n#define LOOKS (*p)\n";
         let other = "#define TWO (1 + 1)\n#define N 512\n#define SETS (x = 3)\n#define BOUND PICK(N, n)\n#define BAD TAKE(N)\n\
                      #ifdef A\n#define PICK(x, y) x\n#else\n#define PICK(x, y) y\n#endif\n#define TAKE(x) x++\n#define CHANGED 3\n";
         let third = "#define CHANGED k = 3\n";
         assert_eq!(
             of(&[one, other, third], None),
             [
-                "BOUND reads 2048",
-                "CAST parts",
-                "COPY 2048",
-                "HALF 1024",
-                "LESS parts 2047",
-                "N 2048",
-                "NOTHING parts",
-                "OPENS parts",
-                "TWO 2",
-                "TYPE parts",
-                "WIDTH reads",
+                "AT() computed",
+                "BOUND bare whole <n> 2048",
+                "CAST",
+                "COPY whole 2048",
+                "DOT() computed",
+                "ELEMENT() <a>",
+                "HALF computed whole 1024",
+                "LAST computed whole <n>",
+                "LESS computed 2047",
+                "LOOKS bare <p>",
+                "MAX()",
+                "N whole 2048",
+                "NOTHING",
+                "PICK()",
+                "TWO whole 2",
+                "TYPE",
+                "WIDTH bare whole <width>",
             ]
         );
     }
@@ -277,8 +319,8 @@ mod tests {
     #[test]
     fn what_no_file_defines_is_no_macro_only_where_all_are_known() {
         let text = "#define HALF (LENGTH / 2)\n#define MINE 3\n";
-        assert_eq!(of(&[text], None), ["MINE 3"]);
+        assert_eq!(of(&[text], None), ["MINE whole 3"]);
         let words = BTreeSet::from([&b"LENGTH"[..], b"MINE", b"__LINE__", b"lower", b"3X"]);
-        assert_eq!(of(&[text], Some(&words)), ["HALF", "MINE 3", "LENGTH"]);
+        assert_eq!(of(&[text], Some(&words)), ["HALF computed whole", "MINE whole 3", "LENGTH whole"]);
     }
 }

@@ -58,7 +58,14 @@ pub(super) struct Maker<'a> {
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new(), value_macros: Vec::new() }
+        Self {
+            settings,
+            store,
+            configs: BTreeMap::new(),
+            shared_macros: Vec::new(),
+            plain_macros: HashSet::new(),
+            value_macros: Vec::new(),
+        }
     }
 
     /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
