@@ -260,7 +260,7 @@ fn jumps(home: &Home, loop_: &Loop) -> bool {
             Kind::Ident => {
                 let name = fragment.text(source, at);
                 let is_unknown = !context.macros.is_literal(name)
-                    && !context.macros.is_harmless(name, fragment.is(at + 1, b'('))
+                    && !read_only::stands_for_a_value(context, at)
                     && (context.macros.is_defined(name) || (is_capital(name) && read_only::starts_statement(context, at)));
                 if is_unknown {
                     return true;

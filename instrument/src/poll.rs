@@ -306,19 +306,27 @@ fn length(strip: &Strip, weight: &str) -> String {
     format!("__cuinstr_{name}<{}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}))", values(strip), shift(weight))
 }
 
-/// The length of a strip whose loop may be cut evenly, as text: it goes up by a number, from one to a bound that the compiler may know.
-fn even(strip: &Strip, known: &str, weight: &str) -> Option<String> {
+/// The length of a strip whose loop may be cut evenly, as text: it goes up by a number, from one to a bound that is a number as well, or of which the
+/// compiler can be asked.
+fn even(strip: &Strip, weight: &str) -> Option<String> {
     let name = match strip.relation {
         Relation::Below => "below",
         Relation::AtMost => "at_most",
         Relation::Above | Relation::AtLeast | Relation::Not => return None,
     };
-    let Strip { counter, bound, amount, start: Some(start), constant: true, .. } = strip else { return None };
-    if !strip.typed.iter().all(|name| name == counter) {
-        return None;
-    }
+    let Strip { counter, bound, amount, start: Some(start), constant: true, known, constants, .. } = strip else { return None };
+    let known = match (known, constants.is_empty()) {
+        (true, true) => "true, true".to_owned(),
+        (false, true) => return None,
+        (_, false) => format!("{}, __cuinstr_constant({bound})", asked(constants)),
+    };
     let of = format!("{}, {known}", values(strip));
     Some(format!("__cuinstr_even_{name}<{of}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}), {start})", shift(weight)))
+}
+
+/// Whether the compiler takes names for constants, as text.
+fn asked(names: &[String]) -> String {
+    names.iter().map(|name| format!("__cuinstr_constant({name})")).collect::<Vec<_>>().join(" && ")
 }
 
 /// The header of a loop that is not just counted down; `index` is a free variable of its activation.
@@ -359,7 +367,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let is_for = loop_.kind == LoopKind::For;
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
-        let turns_now = even(strip, "true", weight).unwrap_or_else(|| length(strip, weight));
+        let turns_now = even(strip, weight).unwrap_or_else(|| length(strip, weight));
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
             let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
@@ -376,13 +384,11 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let (turns_now, asked) = if strip.constants.is_empty() {
         (length(strip, weight), String::new())
     } else {
-        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__cuinstr_constant({name})")).collect();
-        let constants = constants.join(" && ");
-        let known = format!("<{values}, {constants}>");
-        let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
+        let known = format!("<{values}, {}>", asked(&strip.constants));
+        let asks = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
         let turns =
-            even(strip, &constants, weight).unwrap_or_else(|| format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"));
-        (turns, asked)
+            even(strip, weight).unwrap_or_else(|| format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"));
+        (turns, asks)
     };
     // With a constant step the counter itself tells where it was when the loop was left.
     let (inside, count, ended) = if strip.constant && strip.steady {

@@ -84,7 +84,7 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
         if is_word
             && context.macros.is_defined(text)
             && !context.macros.is_literal(text)
-            && !context.macros.is_harmless(text, fragment.is(at + 1, b'('))
+            && !stands_for_a_value(context, at)
         {
             return false;
         }
@@ -92,6 +92,12 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
         !is_checked
             || if text == counter { is_read(context, at) || (is_counter && is_followed(context, at)) } else { is_harmless(context, at) }
     })
+}
+
+/// Whether the name at `at` is a macro with which nothing can be changed: no word of the language, and no type, which it would give another meaning.
+pub(crate) fn stands_for_a_value(context: &Context, at: usize) -> bool {
+    let (fragment, name) = (context.fragment, context.fragment.text(context.source, at));
+    fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && context.macros.is_harmless(name, fragment.is(at + 1, b'('))
 }
 
 /// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
@@ -212,7 +218,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || context.functions.contains(name)
             || context.declarations.is_type(name)
             || is_by_value(context, at)
-            || context.macros.is_harmless(name, true)
+            || stands_for_a_value(context, at)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
@@ -239,7 +245,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || context.macros.is_harmless(name, false)
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || stands_for_a_value(context, at)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.

@@ -601,9 +601,9 @@ struct __cuinstr_exactly<true> {
   }
 };
 #define __cuinstr_strip(__cuinstr_name, __cuinstr_less)                                                                                           \
-  template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                \
+  template <bool __cuinstr_all, bool __cuinstr_constants, bool __cuinstr_settles, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>        \
   __cuinstr_device unsigned int __cuinstr_even_##__cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step, int start) { \
-    typedef __cuinstr_exactly<__cuinstr_plain<__cuinstr_all && __cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> exactly;      \
+    typedef __cuinstr_exactly<__cuinstr_plain<__cuinstr_all && __cuinstr_settles, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> exactly;      \
     const unsigned int trips = exactly::template trips<__cuinstr_i>(start, to, step, __cuinstr_less);                                          \
     const unsigned int even = __cuinstr_nest != 0u ? __cuinstr_even(trips, __cuinstr_nest >> shift) : 0u;                                          \
     if (even == 0u) return __cuinstr_maybe_##__cuinstr_name<__cuinstr_all, __cuinstr_constants>(left, shift, from, to, step);                      \
