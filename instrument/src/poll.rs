@@ -309,7 +309,11 @@ fn length(strip: &Strip, weight: &str) -> String {
 /// The length of a strip whose loop may be cut evenly, as text, and whether it will be: it goes up by a number, from one to a bound that is a number as
 /// well, or of which the compiler can be asked. Such a strip is counted down: where its length is a constant, that leaves nothing behind in a loop which
 /// is unrolled as a whole, and of one which is not a proof knows that it ends.
-fn even(strip: &Strip, weight: &str) -> Option<(String, String)> {
+fn even(strip: &Strip, loop_: &Loop, weight: &str) -> Option<(String, String)> {
+    // In a loop around it, the proof of that one does not yet follow what such strips take from the allowance.
+    if loop_.outer.is_some() {
+        return None;
+    }
     let name = match strip.relation {
         Relation::Below => "below",
         Relation::AtMost => "at_most",
@@ -368,7 +372,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let is_for = loop_.kind == LoopKind::For;
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
-        let even = even(strip, weight);
+        let even = even(strip, loop_, weight);
         let ends = if even.is_some() { "false" } else { &values };
         let turns_now = even.map_or_else(|| length(strip, weight), |(turns, _)| turns);
         if strip.constant {
@@ -389,7 +393,7 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     } else {
         let known = format!("<{values}, {}>", asked(&strip.constants));
         let asks = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
-        let even = even(strip, weight);
+        let even = even(strip, loop_, weight);
         if let Some((_, settles)) = &even {
             ends = format!("{values} && !{settles}");
         }

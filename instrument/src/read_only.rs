@@ -81,11 +81,7 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word
-            && context.macros.is_defined(text)
-            && !context.macros.is_literal(text)
-            && !stands_for_a_value(context, at)
-        {
+        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !stands_for_a_value(context, at) {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
