@@ -108,11 +108,18 @@ impl<'a> Files<'a> {
                 Kind::Number | Kind::Char => {}
                 Kind::Punct(b'*') if !matches!(before, Some(Kind::Ident | Kind::Number | Kind::Punct(b')' | b']'))) => asks_memory = true,
                 Kind::Punct(b'[' | b']' | b'.') | Kind::Arrow => asks_memory = true,
+                // Only what is looked at below may be called: no member, no parameter, nothing behind a pointer, and no template's function.
+                Kind::Punct(b'(') if calls_the_unknown(source, body, at) => return None,
                 Kind::Punct(byte) if b"()+-*/%<>!~?:".contains(&byte) => {}
                 Kind::Punct(b',') if is_in_call(body, at) => {}
                 Kind::Op if matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||") => {}
-                Kind::Keyword if is_integer(text) || matches!(text, b"sizeof" | b"const" | b"true" | b"false" | b"static_cast") => {}
-                Kind::Ident if is_integer(text) || is_parameter(text) || matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow)) => {}
+                Kind::Keyword if is_integer(text) || matches!(text, b"sizeof" | b"const" | b"true" | b"false") => {}
+                Kind::Ident if is_integer(text) => {}
+                Kind::Ident if is_parameter(text) || matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow)) => {
+                    if body.is(at + 1, b'(') {
+                        return None;
+                    }
+                }
                 Kind::Ident if body.is(at + 1, b'(') => {
                     // A function of CUDA's own, unless it is a macro, or a macro that changes none of its arguments.
                     let is_function = !self.definitions.contains_key(text) && takes_values(text);
@@ -161,6 +168,18 @@ impl<'a> Files<'a> {
     }
 }
 
+/// Whether the parenthesis may begin the arguments of something that is no name.
+fn calls_the_unknown(source: &[u8], body: &Fragment, open: usize) -> bool {
+    match open.checked_sub(1).and_then(|before| body.kind(before)) {
+        // Behind the parentheses of a cast.
+        Some(Kind::Punct(b')')) => body.mate(open - 1).is_none_or(|first| !is_type(source, body, first + 1..open - 1)),
+        Some(Kind::Punct(b']')) => true,
+        // A comparison, unless a name was compared by `<` before.
+        Some(Kind::Punct(b'>')) => (1..open).any(|at| body.is(at, b'<') && body.kind(at - 1) == Some(Kind::Ident)),
+        _ => false,
+    }
+}
+
 /// Whether the token stands among the arguments of a call.
 fn is_in_call(body: &Fragment, at: usize) -> bool {
     let around = (1..at).rev().find(|open| body.is(*open, b'(') && body.mate(*open).is_some_and(|close| close > at));
@@ -190,7 +209,7 @@ fn is_computed(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
 
 /// Whether the tokens are a type in the parentheses of a cast.
 fn is_type(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
-    range.into_iter().all(|at| is_integer(body.text(source, at)))
+    !range.is_empty() && range.into_iter().all(|at| is_integer(body.text(source, at)))
 }
 
 /// Arithmetic of a value, for a guess.
@@ -288,7 +307,9 @@ mod tests {
         let one = "#define N 2048\n#define HALF (N / 2)\n#define LESS N - 1\n#define TYPE float\n#define TWO 2\n#define STEPS i++\n#define CALLS next()\n\
                    #define ROUND ROUND\n#define WIDTH width\n#define CAST (int)\n#define LIST 1, 2\n#define COPY N\n#define NOTHING\n\
                    #define LAST (n - 1)\n#define AT(i, j) ((i) * N + (j))\n#define ELEMENT(i) a[i]\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n\
-                   #define DOT(a, b) ((a.x) * (b.x) + fminf(a.y, b.y))\n#define SET(a) (a = 3)\n#define OF(a) (&a + 1)\n#define LOOKS (*p)\n";
+                   #define DOT(a, b) ((a.x) * (b.x) + fminf(a.y, b.y))\n#define SET(a) (a = 3)\n#define OF(a) (&a + 1)\n#define LOOKS (*p)\n\
+                   #define SQUARE(x) ((float)(x) * (x))\n#define TEMPLATE take<3>(i)\n#define MEMBER q.next(3)\n#define BEHIND (*f)(i)\n\
+                   #define APPLY(f) (f(i) + 1)\n#define TABLE f[0](i)\n#define PAIR {1, 2}\n";
         let other = "#define TWO (1 + 1)\n#define N 512\n#define SETS (x = 3)\n#define BOUND PICK(N, n)\n#define BAD TAKE(N)\n\
                      #ifdef A\n#define PICK(x, y) x\n#else\n#define PICK(x, y) y\n#endif\n#define TAKE(x) x++\n#define CHANGED 3\n";
         let third = "#define CHANGED k = 3\n";
@@ -309,6 +330,7 @@ mod tests {
                 "N whole 2048",
                 "NOTHING",
                 "PICK()",
+                "SQUARE() computed",
                 "TWO whole 2",
                 "TYPE",
                 "WIDTH bare whole <width>",
