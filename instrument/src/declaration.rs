@@ -156,6 +156,7 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
                             None | Some(
                                 Kind::Punct(b';' | b'{' | b'}' | b'(' | b',' | b'>')
                                     | Kind::Keyword
+                                    | Kind::Class
                                     | Kind::Device
                                     | Kind::Host
                                     | Kind::Global

@@ -44,7 +44,9 @@ const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs lla
     __int2float_rn __int2float_rz __uint2float_rn __float2int_rn __float2int_rz __float2int_rd __float2int_ru __float2uint_rn \
     __float2uint_rz __ll2float_rn __ull2float_rn __int2double_rn __uint2double_rn __double2int_rn __double2int_rz __double2float_rn \
     __float2half __float2half_rn __half2float __float2bfloat16 __bfloat162float __hmul __hsub __hfma __hadd2 __hmul2 __hfma2 __hmax \
-    __hmin __low2float __high2float __float22half2_rn __half22float2 __floats2half2_rn __cvta_generic_to_shared \
+    __hmin __hadd_sat __hsub2 __hneg __hneg2 __habs __habs2 __hdiv __h2div __hmax2 __hmin2 __heq __hne __hlt __hle __hgt __hge __heq2 __hne2 __hlt2 \
+    __hle2 __hgt2 __hge2 __low2half __high2half __low2half2 __high2half2 __halves2half2 __half2half2 __float2half2_rn __float22bfloat162_rn \
+    __floats2bfloat162_rn __bfloat1622float2 __low2bfloat16 __high2bfloat16 __low2float __high2float __float22half2_rn __half22float2 __floats2half2_rn __cvta_generic_to_shared \
     atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd atomicOr atomicXor atomicAdd_block \
     atomicAdd_system atomicCAS_block atomicCAS_system atomicExch_block atomicExch_system \
     make_char2 make_char4 make_uchar2 make_uchar4 make_short2 make_short4 make_int2 make_int3 make_int4 make_uint2 make_uint3 make_uint4 \

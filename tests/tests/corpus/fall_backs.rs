@@ -65,6 +65,13 @@ const NAMES: &[Rule] = &[
     ("", "@for (int i = 0; i < n; ++i) x = x > [&i] { return ++i; }();", no_strip("what begins with a bracket changes it")),
     ("", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", STRIP),
     ("#define INFINITY (++i, x)", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", no_strip("this file says what it is")),
+    ("struct S { int a; }; __device__ void f(struct S *Y, int n) { @for (int i = 0; i < n; ++i) Y[i].a = 0; }", "f(0, n);", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) x += __low2float(__halves2half2(x, i));", STRIP),
+    (
+        "__device__ half __halves2half2(half, int &);",
+        "@for (int i = 0; i < n; ++i) x += __low2float(__halves2half2(x, i));",
+        no_strip("it is this file's"),
+    ),
     ("", "@for (int i = 0; i < n; ++i) p[i] = s == FIRST_MODE;", no_strip("nobody says what it is")),
 ];
 
