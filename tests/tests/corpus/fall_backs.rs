@@ -80,15 +80,6 @@ fn loops_by_the_names_in_them() {
     check(NAMES);
 }
 
-/// Who rewrites all files of a unit knows what the names of the others stand for.
-#[test]
-fn numbers_of_other_files_change_no_counter() {
-    let text = "__global__ void k(int *p, int n, int s) { for (int i = 0; i < n; ++i) p[i] = s == FIRST_MODE; }";
-    let known = Options { numbers: vec!["FIRST_MODE".to_owned()], ..Options::default() };
-    assert_eq!(forms(text, &known), [Form::Strip]);
-    assert_eq!(forms(text, &Options::default()), [Form::Chunk]);
-}
-
 #[test]
 fn loops_by_where_they_stand() {
     check(PLACES);
