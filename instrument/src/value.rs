@@ -132,7 +132,11 @@ impl<'a> Files<'a> {
                 }
                 Kind::Ident if self.definitions.contains_key(text) => reads.extend(self.value(text, false, all, depth)?.reads),
                 // Of a macro from elsewhere nothing is known.
-                Kind::Ident if is_constants_name(text) => _ = all.then_some(())?,
+                Kind::Ident if is_constants_name(text) => {
+                    if !all {
+                        return None;
+                    }
+                }
                 Kind::Ident => _ = reads.insert(text),
                 _ => return None,
             }
@@ -296,7 +300,7 @@ mod tests {
         let tell = |value: &ValueMacro| {
             let flags = [(value.takes_arguments, "()"), (!value.harmless, " bare"), (value.computed, " computed"), (value.whole, " whole")];
             let flags: String = flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
-            let reads = value.reads.iter().map(|name| format!(" <{name}>")).collect::<String>();
+            let reads: String = value.reads.iter().flat_map(|name| [" <", name, ">"]).collect();
             format!("{}{flags}{reads}{}", value.name, value.likely.map(|likely| format!(" {likely}")).unwrap_or_default())
         };
         of_files(&files, elsewhere).iter().map(tell).collect()

@@ -265,3 +265,31 @@ fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     }
     Ok(words)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_command_line_defines_is_said_as_a_file_would() {
+        let words = [
+            "gcc",
+            "-E",
+            "-D__CUDACC__",
+            "-DN=5",
+            "-D",
+            "M=(N * 2)",
+            "-DFLAG",
+            "-DAT(i)=((i) * N)",
+            "-UN",
+            "-x",
+            "c++",
+            "a.cu",
+            "-o",
+            "a.ii",
+        ];
+        let Ok(Call::Cuda(call)) = Call::read(words[1..].iter().map(OsString::from).collect()) else { panic!("a pass over CUDA source") };
+        let said = "#define __CUDACC__ 1\n#define N 5\n#define M (N * 2)\n#define FLAG 1\n#define AT(i) ((i) * N)\n";
+        assert_eq!(String::from_utf8_lossy(&call.definitions()), said);
+    }
+}

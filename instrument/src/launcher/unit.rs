@@ -279,6 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_knows_what_macros_of_its_other_files_and_of_the_command_line_stand_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
+        let strips = |header: &[u8], defined: &[u8]| {
+            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            maker.learn(&[source, header], defined);
+            let unit = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a unit");
+            String::from_utf8(unit.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
+        };
+        assert!(strips(b"#define WIDTH (3 * 5)\n", b"#define HEIGHT 7\n"));
+        assert!(!strips(b"#define WIDTH i--\n", b"#define HEIGHT 7\n"));
+        assert!(!strips(b"#define WIDTH 15\n", b"#define HEIGHT ++i\n"));
+        assert!(strips(b"enum { WIDTH, HEIGHT };\n", b""), "no macro of any file");
+    }
+
+    #[test]
     fn a_header_has_one_name() {
         for (path, name) in
             [("a/../b.h", "b.h"), ("/p/src/../../q/x.h", "/q/x.h"), ("../x/../y.h", "../y.h"), ("./a/./b.h", "./a/b.h"), ("a//b", "a/b")]
