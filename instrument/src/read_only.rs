@@ -81,13 +81,19 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
+        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !stands_for_a_value(context, at) {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
         !is_checked
             || if text == counter { is_read(context, at) || (is_counter && is_followed(context, at)) } else { is_harmless(context, at) }
     })
+}
+
+/// Whether the name at `at` is a macro with which nothing can be changed: no word of the language, and no type, which it would give another meaning.
+pub(crate) fn stands_for_a_value(context: &Context, at: usize) -> bool {
+    let (fragment, name) = (context.fragment, context.fragment.text(context.source, at));
+    fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && context.macros.is_harmless(name, fragment.is(at + 1, b'('))
 }
 
 /// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
@@ -208,6 +214,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || context.functions.contains(name)
             || context.declarations.is_type(name)
             || is_by_value(context, at)
+            || stands_for_a_value(context, at)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
@@ -234,7 +241,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope) || stands_for_a_value(context, at)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
@@ -294,6 +301,11 @@ fn is_own(context: &Context, at: usize) -> bool {
         && !context.declarations.declares(name)
         && !context.functions.contains(name)
         && !context.macros.is_defined(name)
+}
+
+/// Whether functions of that name, CUDA's own or C's, take all numbers by value and return one.
+pub(crate) fn takes_values(name: &[u8]) -> bool {
+    is_of_cuda(name)
 }
 
 fn is_of_cuda(name: &[u8]) -> bool {
@@ -464,7 +476,12 @@ fn is_argument_by_value(context: &Context, at: usize) -> bool {
                 Some(open) => index = open,
                 None => return false,
             },
-            Kind::Punct(b'(') => return index > 0 && (is_by_value(context, index - 1) || is_texture(context, index - 1)),
+            Kind::Punct(b'(') => {
+                return index > 0
+                    && (is_by_value(context, index - 1)
+                        || is_texture(context, index - 1)
+                        || context.macros.computes(fragment.text(context.source, index - 1)));
+            }
             Kind::Punct(b'[' | b'{' | b';') => return false,
             _ => {}
         }
