@@ -22,6 +22,8 @@ pub(crate) struct Declarations<'a> {
     aliases: BTreeSet<&'a [u8]>,
     /// Numbers that names are declared with, wherever that is: a guess at what they stand for, and no more.
     numbers: BTreeMap<&'a [u8], i64>,
+    /// Names of constants that names are declared with, the same way.
+    named: BTreeMap<&'a [u8], &'a [u8]>,
     /// What operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
 }
@@ -74,11 +76,19 @@ impl<'a> Declarations<'a> {
         if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Number) && ends {
             self.numbers.extend(integer(fragment.text(source, at + 2)).map(|number| (fragment.text(source, at), number.value)));
         }
+        if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Ident) && ends {
+            self.named.insert(fragment.text(source, at), fragment.text(source, at + 2));
+        }
     }
 
     /// The number that a name probably stands for. Nothing that has to be right may rest on it.
     pub(crate) fn likely(&self, name: &[u8]) -> Option<i64> {
         self.numbers.get(name).copied()
+    }
+
+    /// The name of the constant that a name was declared with, for such a guess.
+    pub(crate) fn alias(&self, name: &[u8]) -> Option<&'a [u8]> {
+        self.named.get(name).copied()
     }
 
     pub(crate) fn is_type(&self, name: &[u8]) -> bool {
@@ -146,6 +156,7 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
                             None | Some(
                                 Kind::Punct(b';' | b'{' | b'}' | b'(' | b',' | b'>')
                                     | Kind::Keyword
+                                    | Kind::Class
                                     | Kind::Device
                                     | Kind::Host
                                     | Kind::Global

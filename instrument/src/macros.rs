@@ -2,8 +2,9 @@
 //! public CUDA code uses, and the configuration.
 
 use crate::fragment::Fragment;
-use crate::options::{Options, Space};
+use crate::options::{Options, Space, ValueMacro};
 use crate::token::{Directive, Kind, Lexed, Line, is_name_byte, lex, splice};
+use crate::value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -67,6 +68,8 @@ pub(crate) struct Macros<'a> {
     constants: BTreeMap<&'a [u8], (usize, Integer)>,
     /// Names that stand for a literal wherever they are defined.
     literals: BTreeSet<&'a [u8]>,
+    /// Those that stand for values in all files that are known.
+    values: BTreeMap<Vec<u8>, ValueMacro>,
     /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
@@ -159,62 +162,6 @@ pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
     known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// Names that these files give to numbers: macros all of whose definitions in them are arithmetic of numbers and of such names, and enumerators that
-/// no file defines as a macro. A macro of that name from elsewhere would break the enumeration, and would be the files' own definition's rival.
-#[cfg(feature = "launcher")]
-pub(crate) fn numbers(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
-    // By name: the names in its definitions; none if a definition is no arithmetic.
-    let mut known: BTreeMap<&[u8], Option<BTreeSet<&[u8]>>> = BTreeMap::new();
-    for (source, lexed) in files {
-        for directive in &lexed.directives {
-            let Line::Define(define) = &directive.line else { continue };
-            let body = lex(source, define.body.clone(), true).tokens;
-            let is_arithmetic = |kind| matches!(kind, Kind::Number | Kind::Ident | Kind::Punct(b'(' | b')' | b'+' | b'-' | b'*' | b'/'));
-            let own = known.entry(&source[define.name.clone()]).or_insert_with(|| Some(BTreeSet::new()));
-            let is_split = splits_a_name(&source[directive.span.clone()]);
-            if define.function_like || is_split || body.is_empty() || !body.iter().all(|token| is_arithmetic(token.kind)) {
-                *own = None;
-            } else if let Some(names) = own {
-                names.extend(body.iter().filter(|token| token.kind == Kind::Ident).map(|token| &source[token.range()]));
-            }
-        }
-    }
-    for (source, lexed) in files {
-        for name in enumerators(source, lexed) {
-            known.entry(name).or_insert_with(|| Some(BTreeSet::new()));
-        }
-    }
-    loop {
-        let is_number = |name: &&[u8]| matches!(known.get(name), Some(Some(_)));
-        let is_lost = |names: &Option<BTreeSet<&[u8]>>| names.as_ref().is_some_and(|names| !names.iter().all(is_number));
-        let lost: Vec<&[u8]> = known.iter().filter(|(_, names)| is_lost(names)).map(|(name, _)| *name).collect();
-        if lost.is_empty() {
-            break;
-        }
-        known.extend(lost.into_iter().map(|name| (name, None)));
-    }
-    known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
-}
-
-/// The names that a file's enumerations without a scope list.
-#[cfg(feature = "launcher")]
-fn enumerators<'a>(source: &'a [u8], lexed: &Lexed) -> Vec<&'a [u8]> {
-    let tokens = &lexed.tokens;
-    let mut found = Vec::new();
-    for at in (0..tokens.len()).filter(|at| &source[tokens[*at].range()] == b"enum") {
-        // Its name and the type that it is made of may stand in front of the list.
-        let head = (at + 1..tokens.len()).take_while(|word| matches!(tokens[*word].kind, Kind::Ident | Kind::Keyword | Kind::Punct(b':')));
-        let open = head.last().unwrap_or(at) + 1;
-        if !tokens.get(open).is_some_and(|token| token.is(b'{')) {
-            continue;
-        }
-        let list = (open + 1..tokens.len()).take_while(|word| !tokens[*word].is(b'}'));
-        let is_first = |word: &usize| tokens[*word].kind == Kind::Ident && (tokens[word - 1].is(b'{') || tokens[word - 1].is(b','));
-        found.extend(list.filter(is_first).map(|word| &source[tokens[word].range()]));
-    }
-    found
-}
-
 /// Whether the name says that it may be a loop.
 pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
     ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
@@ -240,7 +187,8 @@ impl<'a> Macros<'a> {
         macros.plain.extend(options.plain_macros.iter().map(String::as_bytes));
         macros.read_definitions(source, lexed);
         macros.read_constants(source, lexed);
-        macros.literals.extend(options.numbers.iter().map(String::as_bytes));
+        let values = if options.value_macros.is_empty() { value::of_files(&[(source, lexed)], None) } else { options.value_macros.clone() };
+        macros.values = values.into_iter().map(|value| (value.name.clone().into_bytes(), value)).collect();
         macros
     }
 
@@ -252,6 +200,26 @@ impl<'a> Macros<'a> {
     /// Whether each definition of the name in this file is a literal, or `_Pragma("unroll")`: no part of an expression that could change anything.
     pub(crate) fn is_literal(&self, name: &[u8]) -> bool {
         self.literals.contains(name)
+    }
+
+    /// Whether the name stands for a value, wherever it is defined, with which no variable can be changed; `called` says that a parenthesis follows.
+    pub(crate) fn is_harmless(&self, name: &[u8], called: bool) -> bool {
+        self.values.get(name).is_some_and(|value| value.harmless && (called || !value.takes_arguments))
+    }
+
+    /// Whether the macro of that name takes the values of its arguments.
+    pub(crate) fn computes(&self, name: &[u8]) -> bool {
+        self.values.get(name).is_some_and(|value| value.takes_arguments && value.harmless && value.computed)
+    }
+
+    /// The variables that a name stands for, if that is a value which is one operand, wherever it is defined.
+    pub(crate) fn operand(&self, name: &[u8]) -> Option<&[String]> {
+        self.values.get(name).filter(|value| value.whole).map(|value| &value.reads[..])
+    }
+
+    /// The number that a name probably stands for. Nothing that has to be right may rest on it.
+    pub(crate) fn likely(&self, name: &[u8]) -> Option<i64> {
+        self.values.get(name)?.likely
     }
 
     fn read_constants(&mut self, source: &'a [u8], lexed: &Lexed) {
@@ -513,16 +481,5 @@ mod tests {
             ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
         );
         assert!(!plain(&[read(other)]).contains("FAR"), "EACH is another file's");
-    }
-
-    #[test]
-    fn names_stand_for_numbers_if_no_file_says_anything_else() {
-        let one: &[u8] = b"#define WIDTH 7\n#define AREA (WIDTH * HEIGHT)\n#define STEPS (i++)\n#define CALLS(x) 3\n#define EITHER 1\n#define FAR NOWHERE\n\
-                           enum Mode { FIRST_MODE, SECOND_MODE = FIRST_MODE + 2, };\nenum { TAKEN };\nenum class Scoped : int { INSIDE };\nenum Mode mode = OTHER;\n";
-        let other: &[u8] = b"#define HEIGHT 3\n#define EITHER (n--)\n#define TAKEN ++i\n#define EMPTY\n";
-        let read = |source: &'static [u8]| (source, lex(source, 0..source.len(), false));
-        let found = numbers(&[read(one), read(other)]);
-        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), ["AREA", "FIRST_MODE", "HEIGHT", "SECOND_MODE", "WIDTH"]);
-        assert!(!numbers(&[read(one)]).contains("AREA"), "HEIGHT is another file's");
     }
 }

@@ -592,6 +592,43 @@ struct __cuinstr_maybe<true, false, __cuinstr_divides> {
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
 #undef __cuinstr_strip
+// The same where the loop goes up from one number to another, if the compiler takes both for constants: then a strip is a constant number of iterations by
+// which the trips can be divided, so that the compiler may unroll it, and no more than an activation may run at first. Nothing changes the counter but
+// the strips' own steps, so where the user's condition holds at a strip's begin, at least one whole strip is left.
+__cuinstr_device unsigned int __cuinstr_even(unsigned int trips, unsigned int most) {
+#define __cuinstr_by(__cuinstr_length) trips % __cuinstr_length == 0u && __cuinstr_length <= most ? __cuinstr_length
+  return trips == 0u ? 0u : __cuinstr_by(64u) : __cuinstr_by(50u) : __cuinstr_by(40u) : __cuinstr_by(32u) : __cuinstr_by(25u) : __cuinstr_by(20u)
+         : __cuinstr_by(16u) : __cuinstr_by(12u) : __cuinstr_by(10u) : __cuinstr_by(8u) : 0u;
+#undef __cuinstr_by
+}
+// How often such a loop runs, where its types hold each of its values and compare them as numbers; zero where nobody can tell.
+template <bool __cuinstr_plain>
+struct __cuinstr_exactly {
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int trips(int, const __cuinstr_n&, const __cuinstr_s&, int) { return 0u; }
+};
+template <>
+struct __cuinstr_exactly<true> {
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int trips(int start, __cuinstr_n bound, __cuinstr_s step, int less) {
+    const long long most = 1ll << 30, least = __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(most), first = start, end = (long long)bound;
+    const long long last = end - less, by = (long long)step;
+    return first < least || end < least || first > most || end > most || by <= 0 || last < first ? 0u : (unsigned int)((last - first) / by) + 1u;
+  }
+};
+#define __cuinstr_strip(__cuinstr_name, __cuinstr_less)                                                                                           \
+  template <bool __cuinstr_all, bool __cuinstr_constants, bool __cuinstr_settles, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>        \
+  __cuinstr_device unsigned int __cuinstr_even_##__cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step, int start) { \
+    typedef __cuinstr_exactly<__cuinstr_plain<__cuinstr_all && __cuinstr_settles, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> exactly;      \
+    const unsigned int trips = exactly::template trips<__cuinstr_i>(start, to, step, __cuinstr_less);                                          \
+    const unsigned int even = __cuinstr_nest != 0u ? __cuinstr_even(trips, __cuinstr_nest >> shift) : 0u;                                          \
+    if (even == 0u) return __cuinstr_maybe_##__cuinstr_name<__cuinstr_all, __cuinstr_constants>(left, shift, from, to, step);                      \
+    const unsigned int charge = even << shift;                                                                                               \
+    left = left > charge ? left - charge : 0u;                                                                                                \
+    return even;                                                                                                                             \
+  }
+__cuinstr_strip(below, 1) __cuinstr_strip(at_most, 0)
+#undef __cuinstr_strip
 template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_device bool __cuinstr_sure(__cuinstr_i, __cuinstr_n, __cuinstr_s) {
   return __cuinstr_constants || !__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value;

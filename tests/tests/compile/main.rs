@@ -57,9 +57,9 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // One nvcc keeps one core busy; CI has two.
     arguments.test_threads = arguments.test_threads.or(Some(2));
-    let fixtures = match fixtures::all() {
-        Ok(fixtures) => fixtures,
-        Err(errors) => {
+    let (fixtures, benchmarks) = match (fixtures::all(), fixtures::benchmarks()) {
+        (Ok(fixtures), Ok(benchmarks)) => (fixtures, benchmarks),
+        (Err(errors), _) | (_, Err(errors)) => {
             eprintln!("{errors}");
             return ExitCode::FAILURE;
         }
@@ -83,7 +83,9 @@ fn main() -> ExitCode {
     ] {
         add(&fixtures, &mut checks);
     }
+    verify::add_sweep(fixtures.iter().chain(&benchmarks), &mut checks);
     let tools = Nvcc::find().map(|nvcc| {
+        let fixtures = fixtures.into_iter().chain(benchmarks).collect();
         let nvrtc = Nvrtc::of(&nvcc, Path::new(env!("CARGO_BIN_EXE_nvrtc-compile")));
         Arc::new(Tools { nvcc, nvrtc, fixtures })
     });

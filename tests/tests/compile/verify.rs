@@ -68,21 +68,45 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             rewritten(tools, name, &Options::default(), &["-Xcicc", "-O0"])
         });
     }
-    // `CUINSTR_SWEEP` asks for all kernels, which takes longer than a test run has (CONTRIBUTING.md).
-    let all = std::env::var_os("CUINSTR_SWEEP").is_some();
-    let named = |fixture: &&Fixture| VARIED.contains(&fixture.name.as_str()) || (all && !fixture.name.starts_with("probe/"));
-    for name in fixtures.iter().filter(named).map(|fixture| fixture.name.clone()) {
-        checks
-            .add(format!("proof: {name} notices each poll that is taken out, and each site's"), move |tools| mutilated(tools, &name, &[]));
+    for name in VARIED {
+        let name = (*name).to_owned();
+        checks.add(format!("proof: {name} {NOTICES}"), move |tools| mutilated(tools, &name, &[]));
     }
     for name in ["gemm_tiled", "collatz", "recursion"] {
-        checks.add(format!("proof: {name} notices each poll that is taken out, and each site's, not optimised"), move |tools| {
-            mutilated(tools, name, &["-Xcicc", "-O0"])
-        });
+        checks.add(format!("proof: {name} {NOTICES}, not optimised"), move |tools| mutilated(tools, name, &["-Xcicc", "-O0"]));
     }
     for fixture in fixtures.iter().filter(|fixture| fixture.hang.is_some() && fixture.name.starts_with("hang/")) {
         let name = fixture.name.clone();
         checks.add(format!("proof: {name} as written fails at its line"), move |tools| plain(tools, &name));
+    }
+}
+
+/// What the removal of polls is tested for.
+const NOTICES: &str = "notices each poll that is taken out, and each site's";
+
+/// Ways to compile what polls are taken out of.
+const WAYS: &[(&str, &[&str])] = &[
+    ("sm_90", &[]),
+    ("sm_75", &["-arch=sm_75"]),
+    ("sm_90a", &["-arch=sm_90a"]),
+    ("sm_100", &["-arch=sm_100"]),
+    ("sm_90, not optimised", &["-Xcicc", "-O0"]),
+    ("sm_90, with debug information", &["-G"]),
+];
+
+/// `CUINSTR_SWEEP` asks for all kernels and all ways to compile them, which takes longer than a test run has (CONTRIBUTING.md).
+pub(crate) fn add_sweep<'f>(fixtures: impl Iterator<Item = &'f Fixture>, checks: &mut Checks) {
+    if std::env::var_os("CUINSTR_SWEEP").is_none() {
+        return;
+    }
+    for fixture in fixtures.filter(|fixture| !fixture.name.starts_with("probe/")) {
+        for (way, args) in WAYS {
+            // Architectures that are too old for it do not compile it.
+            if *way != "sm_75" || fixture.header.min_arch <= 75 {
+                let name = fixture.name.clone();
+                checks.add(format!("sweep: {name} {NOTICES}: {way}"), move |tools| mutilated(tools, &name, args));
+            }
+        }
     }
 }
 
@@ -92,6 +116,7 @@ fn ptx(tools: &Tools, name: &str, options: Option<&Options>, args: &[&str]) -> R
     let args: Vec<&str> = ["-ptx", "-w", "-lineinfo", &arch]
         .iter()
         .filter(|arg| **arg != "-lineinfo" || !args.contains(&"-G"))
+        .filter(|arg| **arg != arch || !args.iter().any(|own| own.starts_with("-arch=")))
         .chain(args)
         .copied()
         .collect();
