@@ -157,7 +157,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
         }
         let is_plain = may_be_plain(options, home, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        let unrolled = is_plain && nest::is_unrolled(home, loop_, cost);
+        let unrolled = is_plain && !known.around_paid && nest::is_unrolled(home, loop_, cost);
         return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
     }
     if options.limits.fuel.is_some() {

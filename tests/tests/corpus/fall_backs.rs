@@ -209,3 +209,19 @@ fn a_loop_of_known_trips_is_cut_evenly() {
         }
     }
 }
+
+/// A loop around one that takes from the allowance stays rolled, as compilers leave it: unrolled, it would be as many copies of the other's polls.
+#[test]
+fn a_short_loop_around_one_that_pays_is_not_unrolled_for_the_compiler() {
+    let unrolls = |loop_: &str| {
+        let text = format!("constexpr int few = 16;\n__global__ void k(int *p, int n) {{\n    {loop_}\n}}\n");
+        let output = rewritten_as(&text, &Options::default()).output.expect("it is rewritten");
+        String::from_utf8(output)
+            .expect("it is text")
+            .rsplit("#line 1")
+            .next()
+            .is_some_and(|text| text.contains("__cuinstr_pragma(unroll)"))
+    };
+    assert!(unrolls("for (int i = 0; i < few; ++i) p[i * n] = 0;"));
+    assert!(!unrolls("for (int i = 0; i < few; ++i) for (int j = 0; j < n; ++j) p[i * j] = 0;"));
+}
