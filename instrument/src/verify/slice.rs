@@ -2,6 +2,7 @@
 
 use super::blank;
 use super::body::Body;
+use super::equations::{self, Equations};
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
 use super::renewed;
@@ -53,6 +54,8 @@ pub(super) struct Slice<'a> {
     live: BTreeMap<u32, Vec<u32>>,
     /// Where a bound of a set that grows may come to rest, by slot.
     marks: Marks,
+    /// What holds for good between registers.
+    pub(super) equations: Equations,
     /// Whether this is more than a first look, and may cost more.
     pub(super) is_close: bool,
 }
@@ -86,6 +89,7 @@ impl<'a> Slice<'a> {
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
             marks: Marks::default(),
+            equations: Equations::new(),
             is_close: depth != Depth::Shallow,
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
@@ -147,6 +151,7 @@ impl<'a> Slice<'a> {
         slice.arrange(body, blocks, decoded);
         slice.first_sum = slice.slots.len() as u32;
         if depth == Depth::Sums {
+            slice.equations = equations::find(body, blocks, &slice);
             slice.add_sums();
         }
         slice.marks = Marks::new(&slice);

@@ -120,6 +120,41 @@ $I:
 \t@%p4 bra $I;
 \tbra $O;";
 
+/// From a number's opposite to it, each compared before it goes on, as compilers that know how many there are leave it.
+const TO_AND_FRO: &str = "\tld.global.u32 %r1, [%rd9];
+\tand.b32 %r2, %r1, 255;
+\tneg.s32 %r3, %r2;
+$I:
+\tadd.s32 %r4, %r3, 1;
+\tsetp.ne.s32 %p4, %r3, %r2;
+\tmov.u32 %r3, %r4;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// Eight at a time, as often as twice a number of 16 bits and one says; what is asked of the double is known of its eighth part.
+const HALVES: &str = "\tld.global.u16 %rs1, [%rd9];
+\tmax.s16 %rs1, %rs1, -256;
+\tmin.s16 %rs1, %rs1, 256;
+\tmul.wide.s16 %r1, %rs1, 2;
+\tcvt.u16.u32 %rs2, %r1;
+\tadd.s16 %rs3, %rs2, 1;
+\tshr.u16 %rs4, %rs3, 3;
+\tsetp.lt.s16 %p2, %rs1, 0;
+\t@%p2 bra $E;
+$O:
+POLL
+\tsetp.lt.u32 %p3, %r1, 7;
+\t@%p3 bra $O;
+\tmul.wide.u16 %r2, %rs4, 8;
+\tneg.s32 %r3, %r2;
+$I:
+\tadd.s32 %r3, %r3, 8;
+\tsetp.ne.s32 %p4, %r3, 0;
+\t@%p4 bra $I;
+\tbra $O;
+$E:
+\tret;";
+
 /// The same as newer compilers ask for what is left over: by two bits amid a multiple of 32.
 fn by_bits_amid() -> String {
     STRIP
@@ -140,7 +175,7 @@ fn all_hold(body: &str) -> bool {
 #[test]
 fn loops_unrolled_by_four_end() {
     let added_first = BLOCKS.replace("%r2, %r1, %r2", "%r2, %r2, %r1");
-    for body in [CHUNK, STRIP, LATE, RENEWED, LIMITED, REST, BLOCKS, &added_first, &by_bits_amid()] {
+    for body in [CHUNK, STRIP, LATE, RENEWED, LIMITED, REST, BLOCKS, TO_AND_FRO, &added_first, &by_bits_amid()] {
         assert!(all_hold(body), "{body}");
     }
 }
@@ -178,6 +213,10 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         (REST, "%r5, 3", "%r5, 7", "three bits say nothing of two"),
         (REST, "add.s32 %r5, %r3, 1", "add.s32 %r5, %r1, 1", "it is another number"),
         (REST, "add.s32 %r5, %r3, 1", "sub.s32 %r5, 1, %r3", "one bit less may be left over"),
+        (TO_AND_FRO, "neg.s32 %r3, %r2", "not.b32 %r3, %r2;\n\tneg.s32 %r3, %r3", "it begins beyond its end"),
+        (TO_AND_FRO, "%r3, %r2;\n\tmov", "%r4, %r2;\n\tmov", "from zero on it goes past zero"),
+        (TO_AND_FRO, "%r1, 255", "%r1, -2", "nothing bounds it"),
+        (TO_AND_FRO, "%r3, 1;", "%r3, 3;", "it steps over its end"),
         (BLOCKS, "%ntid.x", "%tid.x", "some thread's is zero"),
         (LATE, "%p2, %r1, 1", "%p2, %r1, 65", "it never comes by there"),
         (LATE, "and.pred", "or.pred", "either condition goes on"),
@@ -186,4 +225,31 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         assert_ne!(text, body, "{from}");
         assert!(!all_hold(&text), "{why}: {from} -> {to}");
     }
+}
+
+#[test]
+fn what_was_made_in_front_of_a_loop_follows_what_is_asked_in_it() {
+    let holds = |body: &str| {
+        let verdicts = verdicts(&body.replace("POLL\n", &poll(1)));
+        assert_eq!(verdicts.len(), 2, "{body}");
+        verdicts.iter().all(cuinstr::verify::report::Verdict::holds)
+    };
+    assert!(holds(HALVES));
+    for (from, to, why) in [
+        ("%r1, 7;", "%r1, 6;", "an eighth of seven is nothing"),
+        ("%rs3, 3;", "%rs3, 4;", "half an eighth of it is nothing"),
+        ("%rs1, 0;", "%rs1, -300;", "what is negative has no eighth"),
+        ("add.s16 %rs3, %rs2, 1", "ld.global.u16 %rs3, [%rd9]", "it is another number"),
+        ("POLL\n", "POLL\n\tld.global.u32 %r1, [%rd9];\n", "it was written since"),
+        ("POLL\n", "POLL\n\tld.global.u16 %rs2, [%rd9];\n\tadd.s16 %rs3, %rs2, 1;\n\tshr.u16 %rs4, %rs3, 3;\n", "each was written since"),
+        ("POLL\n", "POLL\n\tld.global.u16 %rs3, [%rd9];\n\tshr.u16 %rs4, %rs3, 3;\n", "the eighth was written since"),
+    ] {
+        let text = HALVES.replace(from, to);
+        assert_ne!(text, HALVES, "{from}");
+        assert!(!holds(&text), "{why}: {from} -> {to}");
+    }
+    // Where a way leads past the instruction nothing is known of its register.
+    let past = HALVES.replace("\tcvt.u16.u32", "\tld.global.u32 %r9, [%rd9];\n\tsetp.eq.s32 %p9, %r9, 0;\n\t@%p9 bra $S;\n\tcvt.u16.u32");
+    let past = past.replace("\tsetp.lt.s16", "$S:\n\tsetp.lt.s16");
+    assert!(!holds(&past), "{past}");
 }
