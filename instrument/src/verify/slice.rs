@@ -392,6 +392,7 @@ fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
             | "selp"
             | "setp"
             | "bfe"
+            | "clz"
     );
     if modelled && integer {
         for operand in &instruction.rest {
