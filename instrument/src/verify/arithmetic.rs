@@ -195,7 +195,14 @@ pub(super) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
             {
                 let kind = of.map_or(Kind::Plain, |of| Kind::Low { of, bits });
                 let step = if never { below.unsigned_abs() as u64 + 1 } else { 1 };
-                return Some(Value::of(Range::strided(0, mask, step, width)).kind(kind));
+                let size = asked + 1;
+                // Between two multiples of 2^n the lowest bits rise with the value.
+                let range = if from.lo.div_euclid(size) == from.hi.div_euclid(size) {
+                    Range::strided(from.lo.rem_euclid(size), from.hi.rem_euclid(size), from.step.max(1), width)
+                } else {
+                    Range::strided(0, mask, step, width)
+                };
+                return Some(Value::of(range).kind(kind));
             }
         }
     }

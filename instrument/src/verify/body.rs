@@ -43,6 +43,8 @@ pub(super) struct Body<'a> {
     pub(super) spare_slots: RefCell<Vec<u32>>,
     /// Whether each block belongs to a loop.
     in_loop: Vec<bool>,
+    /// Where each block stands in a reverse postorder; empty until it is noted which blocks belong to loops.
+    place: Vec<u32>,
     /// Loops that end by themselves.
     counted: Vec<Counted>,
 }
@@ -98,6 +100,7 @@ impl<'a> Body<'a> {
             last_mark: Cell::new(0),
             spare_slots: RefCell::default(),
             in_loop: vec![false; graph.blocks.len()],
+            place: Vec::new(),
             counted: Vec::new(),
         }
     }
@@ -149,12 +152,33 @@ impl<'a> Body<'a> {
         self.dead[block as usize] = true;
     }
 
-    /// Notes which blocks belong to loops.
-    pub(super) fn note_loops(&mut self, sets: &[Vec<u32>]) {
+    /// Notes which blocks belong to loops, and a reverse postorder of all.
+    pub(super) fn note_loops(&mut self, sets: &[Vec<u32>], place: &[u32]) {
+        self.place = place.to_vec();
         self.in_loop = vec![false; self.graph.blocks.len()];
         for block in sets.iter().flatten() {
             self.in_loop[*block as usize] = true;
         }
+    }
+
+    /// When a statement of no loop is passed, beside others of none: control that has passed one comes to none of those before it any more. None for
+    /// statements of loops, and those that control never comes to.
+    pub(super) fn when(&self, statement: u32) -> Option<(u32, u32)> {
+        let block = self.block_of(statement) as usize;
+        let place = self.place.get(block).copied().filter(|place| *place != u32::MAX)?;
+        (!self.in_loop[block]).then_some((place, statement))
+    }
+
+    /// The blocks that control comes to without passing one.
+    pub(super) fn reached_without(&self, block: u32) -> Vec<bool> {
+        let mut reached = vec![false; self.graph.blocks.len()];
+        let mut work = if block == 0 { Vec::new() } else { vec![0] };
+        while let Some(at) = work.pop() {
+            if !std::mem::replace(&mut reached[at as usize], true) {
+                work.extend(self.graph.edges(at).iter().map(|edge| edge.to).filter(|to| *to != block));
+            }
+        }
+        reached
     }
 
     /// Notes that so many rounds at most of a loop come back, whatever happens.

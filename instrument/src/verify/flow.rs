@@ -360,7 +360,12 @@ impl Pass<'_, '_> {
             }
             // The last way takes the state along.
             let Some(mut state) = (if nth + 1 == edges.len() { rest.take() } else { rest.clone() }) else { break };
-            if holds.is_none_or(|holds| guard.is_none_or(|slot| self.learn(&mut state, slot, holds, 0))) {
+            let (Some(holds), Some(slot)) = (holds, guard) else {
+                ways.push((first + nth, edge.to, state));
+                continue;
+            };
+            let before = self.slice.equations.contains_key(&block).then(|| state.clone());
+            if self.learn(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve(block, &before, &mut state)) {
                 ways.push((first + nth, edge.to, state));
             }
         }

@@ -88,7 +88,7 @@ impl Pass<'_, '_> {
         let difference = if first_is_larger == apart.is_first_less_second { difference } else { difference.times(-1, width) };
         // A range around 0 that has 0 taken out may be none; that it is not 0 may still be of use.
         (least == 0 || self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width))
-            && self.narrow(state, name, difference, width, 0)
+            && self.narrow(state, name, difference, width)
     }
 
     /// Takes in that of two values without signs one is greater: then something is left of it when the other has been taken from it.
@@ -132,11 +132,16 @@ impl Pass<'_, '_> {
                 None => return true,
             },
         };
-        self.narrow(state, name, range, width, 0)
+        self.narrow(state, name, range, width)
+    }
+
+    /// Takes the value of that name to be in a range.
+    pub(super) fn narrow(&self, state: &mut State, name: Name, range: Range, width: u8) -> bool {
+        name == NOBODY || self.narrow_deep(state, name, range, width, 0)
     }
 
     /// Takes the value of that name to be in a range, and all values that are it plus something, or its lowest bits, accordingly.
-    fn narrow(&self, state: &mut State, name: Name, range: Range, width: u8, depth: u32) -> bool {
+    fn narrow_deep(&self, state: &mut State, name: Name, range: Range, width: u8, depth: u32) -> bool {
         // What this value is made from, and what else was learned of that.
         let mut others: Vec<(Name, Range)> = Vec::new();
         let mut narrowed = range;
@@ -208,6 +213,8 @@ impl Pass<'_, '_> {
         }
         others.sort_unstable_by_key(|(name, _)| *name);
         others.dedup();
-        others.into_iter().all(|(other, range)| depth >= DEEPEST || other == name || self.narrow(state, other, range, width, depth + 1))
+        others
+            .into_iter()
+            .all(|(other, range)| depth >= DEEPEST || other == name || self.narrow_deep(state, other, range, width, depth + 1))
     }
 }

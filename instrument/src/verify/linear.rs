@@ -209,10 +209,10 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             if by.lo == by.hi && by.lo < 31 {
                 return zero()?.plus(sum(0)?, 1 << by.lo);
             }
-            // At least as much as it was.
+            // At least as much as by the least.
             let most = value(0)?.range.unsigned(width).hi;
             let shifted = (by.hi < 31).then(|| most.checked_mul(1 << by.hi))?.filter(|shifted| *shifted <= Range::full(width).hi)?;
-            sum(0)?.plus_range(0, i64::try_from(shifted - most).ok()?)
+            zero()?.plus(sum(0)?, 1 << by.lo)?.plus_range(0, i64::try_from(shifted - (most << by.lo)).ok()?)
         }
         // A multiple of 2^n without its n lowest bits.
         ("shr", false) if kind.starts_with(['u', 'b']) => {

@@ -3,7 +3,7 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn`, `equations` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
@@ -12,6 +12,7 @@ mod blank;
 mod body;
 mod calls;
 mod count;
+mod equations;
 mod flow;
 mod fork;
 mod graph;

@@ -2,6 +2,7 @@
 
 use super::blank;
 use super::body::Body;
+use super::equations::{self, Equations};
 use super::instruction::{Instruction, Operand, Register, decode};
 use super::marks::Marks;
 use super::renewed;
@@ -55,6 +56,8 @@ pub(super) struct Slice<'a> {
     live: BTreeMap<u32, Vec<u32>>,
     /// Where a bound of a set that grows may come to rest, by slot.
     marks: Marks,
+    /// What holds for good between registers.
+    pub(super) equations: Equations,
     /// Whether this is more than a first look, and may cost more.
     pub(super) is_close: bool,
 }
@@ -88,6 +91,7 @@ impl<'a> Slice<'a> {
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
             marks: Marks::default(),
+            equations: Equations::new(),
             is_close: depth != Depth::Shallow,
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
@@ -161,7 +165,10 @@ impl<'a> Slice<'a> {
                 let is_known = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if *slot < asked_for);
                 step.writes.iter().any(|slot| *slot < asked_for) || step.instruction.rest.iter().all(is_known)
             }),
-            Depth::Sums => slice.add_sums(|_| true),
+            Depth::Sums => {
+                slice.equations = equations::find(body, blocks, &slice);
+                slice.add_sums(|_| true);
+            }
         }
         slice.marks = Marks::new(&slice);
         slice.trace(body, blocks);
@@ -401,6 +408,7 @@ fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
             | "selp"
             | "setp"
             | "bfe"
+            | "clz"
     );
     if modelled && integer {
         for operand in &instruction.rest {

@@ -313,10 +313,14 @@ impl Pass<'_, '_> {
                 if let Some(both) = new.range.meet(stepped.range, width) {
                     new.range = both;
                 }
-                if new.form.is_none() {
+                // What was asked of it before may be told only now: `if (i != n)` behind `i + 1`.
+                let asks = |held: &Value| matches!(held.kind, Kind::Truth { apart, .. } if apart == before.name && apart != NOBODY);
+                let is_asked = state.iter().any(|(_, held)| asks(held));
+                if new.form.is_none() || is_asked {
                     let moved = moved.signed(width);
                     let offsets = i64::try_from(moved.lo).ok().zip(i64::try_from(moved.hi).ok());
-                    new.form = before.linear(width).zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
+                    let from = if is_asked { Linear::of(before.name) } else { before.linear(width) };
+                    new.form = from.zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
                 }
             }
             Self::put(sum_slot, self.name_of_sum(step, number), new, state);

@@ -393,7 +393,12 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         "shl" | "shr" if plain => shift(head == "shl", a()?, unary(1, 32)?, signed, of),
         "rem" | "div" if plain => quotient(head == "div", &a()?, &b()?, signed, of),
         "selp" if plain => select(instruction, of, source),
-        "popc" | "clz" => Some(Value::of(Range::between(0, 64, width))),
+        // The larger a number the fewer zeroes it begins with.
+        "clz" => {
+            let (range, zeroes) = (a()?.range.unsigned(of), |number: i128| i128::from(number.leading_zeros()) - 128 + i128::from(of));
+            Some(Value::of(Range::between(zeroes(range.hi), zeroes(range.lo), width)))
+        }
+        "popc" => Some(Value::of(Range::between(0, 64, width))),
         "bfe" if plain && !signed => {
             let length = unary(2, 32)?.range.value(32)?;
             (length < 32).then(|| Value::of(Range::between(0, (1 << length) - 1, of)))

@@ -98,7 +98,7 @@ impl<'a> Whole<'a> {
                 continue;
             }
             let mut body = Body::new(self.text, function, graph);
-            body.note_loops(&sets);
+            body.note_loops(&sets, &order);
             let returns = |statement: u32, assumption: Assumption| self.call_returns(index, statement, assumption);
             let mut all: Vec<Round> = Vec::new();
             let mut position = Vec::new();

@@ -53,6 +53,12 @@ enum Block {
     LowOfNext(usize),
     /// Adds what does not change while the thread runs: 1 or 2.
     AddFixed(usize),
+    /// Adds twice that and one less, which was made in front: 1 or 3.
+    AddDerived(usize),
+    /// The first way if what does not change is 1.
+    FixedIsOne,
+    /// The first way if a counter is not the other, or else the second; then adds to it.
+    NotThenAdd(usize, i64),
     /// Ends.
     Return,
 }
@@ -76,7 +82,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            31
+            35
         } else if counters {
             13
         } else {
@@ -106,7 +112,10 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             24 | 25 => Block::NotMasked(counter),
             26 => Block::Smaller(counter),
             27 => Block::LowOfNext(counter),
-            28..=30 => Block::AddFixed(counter),
+            28 | 29 => Block::AddFixed(counter),
+            30 => Block::AddDerived(counter),
+            31 => Block::FixedIsOne,
+            32..=34 => Block::NotThenAdd(counter, step),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -120,7 +129,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
 fn ptx(graph: &Graph) -> String {
     let mut body =
         String::from("\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n");
-    body.push_str("\tld.global.u32 %r9, [%rd9];\n\tand.b32 %r8, %r9, 1;\n\tadd.s32 %r22, %r8, 1;\n");
+    body.push_str("\tld.global.u32 %r9, [%rd9];\n\tand.b32 %r8, %r9, 1;\n\tadd.s32 %r22, %r8, 1;\n\tshl.b32 %r23, %r22, 1;\n\tadd.s32 %r24, %r23, -1;\n");
     for (at, (block, one, two)) in graph.iter().enumerate() {
         let _ = writeln!(body, "$B{at}:");
         let read = |weak: bool| {
@@ -170,6 +179,13 @@ fn ptx(graph: &Graph) -> String {
             Block::LowOfNext(counter) => {
                 format!("\tadd.s32 %r15, %r2{}, 1;\n\tand.b32 %r2{counter}, %r15, 3;\n\tbra $B{one};", 1 - counter)
             }
+            Block::AddDerived(counter) => format!("\tadd.s32 %r2{counter}, %r2{counter}, %r24;\n\tbra $B{one};"),
+            Block::FixedIsOne => format!("\tsetp.eq.s32 %p2, %r22, 1;\n\t@%p2 bra $B{one};\n\tbra $B{two};"),
+            Block::NotThenAdd(counter, step) => {
+                format!(
+                    "\tsetp.ne.s32 %p2, %r20, %r21;\n\tadd.s32 %r2{counter}, %r2{counter}, {step};\n\t@%p2 bra $B{one};\n\tbra $B{two};"
+                )
+            }
             Block::AddFixed(counter) => format!("\tadd.s32 %r2{counter}, %r22, %r2{counter};\n\tbra $B{one};"),
             Block::Return => "\tret;".to_owned(),
         };
@@ -201,7 +217,7 @@ fn is_endless(graph: &Graph) -> bool {
         // What lies far away is not known exactly: such a way is not followed, which can only make a graph look as if it ended.
         let is_far = |counter: usize| state.counters[counter].abs() >= FAR;
         match block {
-            Block::LessOther | Block::NotOther | Block::NotMasked(_) if is_far(0) && is_far(1) => return vec![],
+            Block::LessOther | Block::NotOther | Block::NotMasked(_) | Block::NotThenAdd(..) if is_far(0) && is_far(1) => return vec![],
             Block::NotMasked(counter) if is_far(counter) && state.counters[1 - counter] < 4 - FAR => return vec![],
             Block::Low(counter) | Block::LowOfNext(counter) if is_far(1 - counter) => return vec![],
             Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) if is_far(1 - counter) => return vec![],
@@ -256,9 +272,16 @@ fn is_endless(graph: &Graph) -> bool {
                 let other = state.counters[1 - counter];
                 vec![to(if state.counters[counter] == other - other.rem_euclid(4) { two } else { one })]
             }
-            Block::AddFixed(counter) => {
+            Block::AddFixed(counter) | Block::AddDerived(counter) => {
                 let mut next = to(one);
-                next.counters[counter] = (next.counters[counter] + state.fixed).clamp(-FAR, FAR);
+                let by = if block == Block::AddFixed(counter) { state.fixed } else { 2 * state.fixed - 1 };
+                next.counters[counter] = (next.counters[counter] + by).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::FixedIsOne => vec![to(if state.fixed == 1 { one } else { two })],
+            Block::NotThenAdd(counter, step) => {
+                let mut next = to(if state.counters[0] == state.counters[1] { two } else { one });
+                next.counters[counter] = (next.counters[counter] + step).clamp(-FAR, FAR);
                 vec![next]
             }
             Block::Low(counter) | Block::LowOfNext(counter) | Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) => {

@@ -1,6 +1,7 @@
 //! Loops that a compiler has unrolled by four, with what is left over in front of them or behind: within a loop that polls.
 
 use crate::{poll, verdicts};
+use cuinstr::verify::report::{Bound, Verdict};
 
 /// At most 42 rounds of a loop over `t <= end`, four at a time, counted down from 42 to what is left over.
 const CHUNK: &str = "\tld.global.u32 %r1, [%rd9];
@@ -120,6 +121,55 @@ $I:
 \t@%p4 bra $I;
 \tbra $O;";
 
+/// Up to a thousand by 6 to 13: as many as 32 less the zeroes that a number from 60 to 4155 begins with.
+const LENGTH: &str = "\tld.global.u32 %r1, [%rd9];
+\tand.b32 %r2, %r1, 4095;
+\tadd.s32 %r3, %r2, 60;
+\tclz.b32 %r4, %r3;
+\tneg.s32 %r5, %r4;
+\tand.b32 %r6, %r5, 15;
+\tmov.u32 %r7, 0;
+$I:
+\tadd.s32 %r7, %r7, %r6;
+\tsetp.lt.u32 %p4, %r7, 1000;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// From a number's opposite to it, each compared before it goes on, as compilers that know how many there are leave it.
+const TO_AND_FRO: &str = "\tld.global.u32 %r1, [%rd9];
+\tand.b32 %r2, %r1, 255;
+\tneg.s32 %r3, %r2;
+$I:
+\tadd.s32 %r4, %r3, 1;
+\tsetp.ne.s32 %p4, %r3, %r2;
+\tmov.u32 %r3, %r4;
+\t@%p4 bra $I;
+\tbra $O;";
+
+/// Eight at a time, as often as twice a number of 16 bits and one says; what is asked of the double is known of its eighth part.
+const HALVES: &str = "\tld.global.u16 %rs1, [%rd9];
+\tmax.s16 %rs1, %rs1, -256;
+\tmin.s16 %rs1, %rs1, 256;
+\tmul.wide.s16 %r1, %rs1, 2;
+\tcvt.u16.u32 %rs2, %r1;
+\tadd.s16 %rs3, %rs2, 1;
+\tshr.u16 %rs4, %rs3, 3;
+\tsetp.lt.s16 %p2, %rs1, 0;
+\t@%p2 bra $E;
+$O:
+POLL
+\tsetp.lt.u32 %p3, %r1, 7;
+\t@%p3 bra $O;
+\tmul.wide.u16 %r2, %rs4, 8;
+\tneg.s32 %r3, %r2;
+$I:
+\tadd.s32 %r3, %r3, 8;
+\tsetp.ne.s32 %p4, %r3, 0;
+\t@%p4 bra $I;
+\tbra $O;
+$E:
+\tret;";
+
 /// The same as newer compilers ask for what is left over: by two bits amid a multiple of 32.
 fn by_bits_amid() -> String {
     STRIP
@@ -134,13 +184,13 @@ fn by_bits_amid() -> String {
 fn all_hold(body: &str) -> bool {
     let verdicts = verdicts(&format!("$O:\n{}{body}", poll(1)));
     assert_eq!(verdicts.len(), 2, "{body}");
-    verdicts.iter().all(cuinstr::verify::report::Verdict::holds)
+    verdicts.iter().all(Verdict::holds)
 }
 
 #[test]
 fn loops_unrolled_by_four_end() {
     let added_first = BLOCKS.replace("%r2, %r1, %r2", "%r2, %r2, %r1");
-    for body in [CHUNK, STRIP, LATE, RENEWED, LIMITED, REST, BLOCKS, &added_first, &by_bits_amid()] {
+    for body in [CHUNK, STRIP, LATE, RENEWED, LIMITED, REST, BLOCKS, TO_AND_FRO, LENGTH, &added_first, &by_bits_amid()] {
         assert!(all_hold(body), "{body}");
     }
 }
@@ -178,6 +228,14 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         (REST, "%r5, 3", "%r5, 7", "three bits say nothing of two"),
         (REST, "add.s32 %r5, %r3, 1", "add.s32 %r5, %r1, 1", "it is another number"),
         (REST, "add.s32 %r5, %r3, 1", "sub.s32 %r5, 1, %r3", "one bit less may be left over"),
+        (TO_AND_FRO, "neg.s32 %r3, %r2", "not.b32 %r3, %r2;\n\tneg.s32 %r3, %r3", "it begins beyond its end"),
+        (TO_AND_FRO, "%r3, %r2;\n\tmov", "%r4, %r2;\n\tmov", "from zero on it goes past zero"),
+        (TO_AND_FRO, "%r1, 255", "%r1, -2", "nothing bounds it"),
+        (TO_AND_FRO, "%r3, 1;", "%r3, 3;", "it steps over its end"),
+        (LENGTH, "%r1, 4095", "%r1, -1", "a number of 32 bits begins with no zeroes"),
+        (LENGTH, "%r2, 60", "%r2, 0", "zero begins with 32 zeroes, of which four bits are none"),
+        (LENGTH, "%r5, 15", "%r5, 7", "three bits of eight are none"),
+        (LENGTH, "clz", "popc", "it counts other bits"),
         (BLOCKS, "%ntid.x", "%tid.x", "some thread's is zero"),
         (LATE, "%p2, %r1, 1", "%p2, %r1, 65", "it never comes by there"),
         (LATE, "and.pred", "or.pred", "either condition goes on"),
@@ -186,4 +244,57 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         assert_ne!(text, body, "{from}");
         assert!(!all_hold(&text), "{why}: {from} -> {to}");
     }
+}
+
+#[test]
+fn what_was_made_in_front_of_a_loop_follows_what_is_asked_in_it() {
+    let holds = |body: &str| {
+        let verdicts = verdicts(&body.replace("POLL\n", &poll(1)));
+        assert_eq!(verdicts.len(), 2, "{body}");
+        verdicts.iter().all(Verdict::holds)
+    };
+    assert!(holds(HALVES));
+    for (from, to, why) in [
+        ("%r1, 7;", "%r1, 6;", "an eighth of seven is nothing"),
+        ("%rs3, 3;", "%rs3, 4;", "half an eighth of it is nothing"),
+        ("%rs1, 0;", "%rs1, -300;", "what is negative has no eighth"),
+        ("add.s16 %rs3, %rs2, 1", "ld.global.u16 %rs3, [%rd9]", "it is another number"),
+        ("POLL\n", "POLL\n\tld.global.u32 %r1, [%rd9];\n", "it was written since"),
+        ("POLL\n", "POLL\n\tld.global.u16 %rs2, [%rd9];\n\tadd.s16 %rs3, %rs2, 1;\n\tshr.u16 %rs4, %rs3, 3;\n", "each was written since"),
+        ("POLL\n", "POLL\n\tld.global.u16 %rs3, [%rd9];\n\tshr.u16 %rs4, %rs3, 3;\n", "the eighth was written since"),
+    ] {
+        let text = HALVES.replace(from, to);
+        assert_ne!(text, HALVES, "{from}");
+        assert!(!holds(&text), "{why}: {from} -> {to}");
+    }
+    // Where a way leads past the instruction nothing is known of its register.
+    let past = HALVES.replace("\tcvt.u16.u32", "\tld.global.u32 %r9, [%rd9];\n\tsetp.eq.s32 %p9, %r9, 0;\n\t@%p9 bra $S;\n\tcvt.u16.u32");
+    let past = past.replace("\tsetp.lt.s16", "$S:\n\tsetp.lt.s16");
+    assert!(!holds(&past), "{past}");
+}
+
+#[test]
+fn what_is_shifted_by_six_bits_at_least_pays_for_sixty_four() {
+    let body = "\tld.global.u32 %r1, [%rd9];
+\tmin.u32 %r3, %r1, 16384;
+$I:
+\tld.global.u32 %r4, [%rd9];
+\tmin.u32 %r4, %r4, 256;
+\tmax.u32 %r4, %r4, 1;
+\tld.global.u32 %r5, [%rd9];
+\tmin.u32 %r5, %r5, 13;
+\tmax.u32 %r5, %r5, 6;
+\tshl.b32 %r6, %r4, %r5;
+\tmax.u32 %r7, %r3, %r6;
+\tsub.s32 %r3, %r7, %r6;
+\tsetp.ne.s32 %p4, %r3, 0;
+\t@%p4 bra $I;
+\tret;";
+    let rounds = |body: &str| match verdicts(body)[..] {
+        [Verdict::Bounded { by: Bound::Rounds(rounds) }] => rounds,
+        ref other => panic!("{body}: {other:?}"),
+    };
+    assert!((250..300).contains(&rounds(body)), "{}", rounds(body));
+    let by_three = rounds(&body.replace("%r5, 6", "%r5, 3"));
+    assert!((2040..2100).contains(&by_three), "{by_three}");
 }
