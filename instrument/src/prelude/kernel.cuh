@@ -183,6 +183,10 @@ __cuinstr_device unsigned int __cuinstr_number() {
   asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];" : "=r"(launch));
   return launch;
 }
+// The same with where the flag lies.
+__cuinstr_device void __cuinstr_read_launch(unsigned int& launch, const unsigned int*& where) {
+  asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];\n\tld.global.u64 %1, [cuinstr_control_v1+16];" : "=r"(launch), "=l"(where));
+}
 // A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same; where no limit is compiled in, its ends have
 // nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
 __cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
@@ -234,7 +238,7 @@ template <bool __cuinstr_has_barriers>
 __cuinstr_device void __cuinstr_entry(unsigned long long site) {
   unsigned int launch;
   const unsigned int* where;
-  asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];\n\tld.global.u64 %1, [cuinstr_control_v1+16];" : "=r"(launch), "=l"(where));
+  __cuinstr_read_launch(launch, where);
   const bool asks = !__cuinstr_unarmed(launch);
   // Read first and looked at last: what else there is to read is then waited for at the same time.
   const unsigned int flag = asks ? __cuinstr_load_near(where) : 0u;
