@@ -190,6 +190,12 @@ fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integ
     (reader.at == range.end).then_some(value)
 }
 
+/// The number that a name probably stands for: a macro, what is declared with a number, or with the name of one.
+fn likely_of(context: &Context, name: &[u8]) -> Option<i64> {
+    let named = || context.declarations.alias(name).and_then(|other| context.macros.likely(other));
+    context.declarations.likely(name).or_else(|| context.macros.likely(name)).or_else(named)
+}
+
 /// Arithmetic of constants, none of which is large.
 struct Arithmetic<'a> {
     context: &'a Context<'a>,
@@ -260,7 +266,7 @@ impl Arithmetic<'_> {
         match fragment.kind(at)? {
             Kind::Number => integer(text),
             Kind::Ident => {
-                let guess = || context.declarations.likely(text).filter(|_| self.guesses).map(|value| Integer { value, unsigned: false });
+                let guess = || likely_of(context, text).filter(|_| self.guesses).map(|value| Integer { value, unsigned: false });
                 context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
             }
             _ => None,

@@ -150,8 +150,6 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
                 Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
                 Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
                 Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
-                // `a[i] += x` reads and writes.
-                Kind::Punct(b'[') if changes(fragment, at) => 2 * GLOBAL,
                 Kind::Punct(b'[') => GLOBAL,
                 Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
                 Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
@@ -250,11 +248,6 @@ impl<'a> Memory<'a> {
         let end = fragment.mate(open).unwrap_or(open);
         (open + 1..end).any(|at| self.is_load(source, fragment, at) || self.loaded.contains(fragment.text(source, at)))
     }
-}
-
-/// Whether what the subscript at `open` names is read, changed and written back.
-fn changes(fragment: &Fragment, open: usize) -> bool {
-    fragment.mate(open).is_some_and(|close| matches!(fragment.kind(close + 1), Some(Kind::OpAssign | Kind::Step)))
 }
 
 /// Whether a pointer goes on to the next of a chain: `p = p->next`.

@@ -22,6 +22,8 @@ pub(crate) struct Declarations<'a> {
     aliases: BTreeSet<&'a [u8]>,
     /// Numbers that names are declared with, wherever that is: a guess at what they stand for, and no more.
     numbers: BTreeMap<&'a [u8], i64>,
+    /// Names of constants that names are declared with, the same way.
+    named: BTreeMap<&'a [u8], &'a [u8]>,
     /// What operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
 }
@@ -74,11 +76,19 @@ impl<'a> Declarations<'a> {
         if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Number) && ends {
             self.numbers.extend(integer(fragment.text(source, at + 2)).map(|number| (fragment.text(source, at), number.value)));
         }
+        if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Ident) && ends {
+            self.named.insert(fragment.text(source, at), fragment.text(source, at + 2));
+        }
     }
 
     /// The number that a name probably stands for. Nothing that has to be right may rest on it.
     pub(crate) fn likely(&self, name: &[u8]) -> Option<i64> {
         self.numbers.get(name).copied()
+    }
+
+    /// The name of the constant that a name was declared with, for such a guess.
+    pub(crate) fn alias(&self, name: &[u8]) -> Option<&'a [u8]> {
+        self.named.get(name).copied()
     }
 
     pub(crate) fn is_type(&self, name: &[u8]) -> bool {
@@ -121,6 +131,9 @@ pub(crate) fn is_builtin(text: &[u8]) -> bool {
 /// Whether the name at `at` follows a type: `int name`, `Type *name`, `(*name)`, `auto &name`, `using ns::name`.
 pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
+    if is_use_of_integer(source, fragment, at) {
+        return false;
+    }
     match fragment.tokens[before].kind {
         Kind::Ident | Kind::Class | Kind::Device | Kind::Host | Kind::Global | Kind::Constexpr => true,
         Kind::Keyword => !matches!(fragment.text(source, before), b"this" | b"throw" | b"new" | b"delete" | b"sizeof"),
@@ -143,6 +156,7 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
                             None | Some(
                                 Kind::Punct(b';' | b'{' | b'}' | b'(' | b',' | b'>')
                                     | Kind::Keyword
+                                    | Kind::Class
                                     | Kind::Device
                                     | Kind::Host
                                     | Kind::Global
@@ -161,6 +175,21 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
         Kind::Scope => fragment.is(at + 1, b';'),
         _ => false,
     }
+}
+
+/// Whether the name at `at` is that of an integer's type in another's declaration: `const size_t n`, `constexpr uint32_t *p`, `vector<const int64_t>`.
+/// Where a variable of that name is declared, a type stands in front of it and nothing of the kind behind it.
+fn is_use_of_integer(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let goes_on = matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Punct(b'*' | b'&' | b'>')));
+    let is_qualifier = |word: &usize| matches!(fragment.text(source, *word), b"const" | b"volatile");
+    let has_type = || {
+        let before = (0..at).rev().find(|word| !is_qualifier(word));
+        before.is_some_and(|word| {
+            let text = fragment.text(source, word);
+            text == b"auto" || is_integer(text) || matches!(fragment.kind(word), Some(Kind::Class | Kind::Punct(b'*' | b'&')))
+        })
+    };
+    goes_on && is_integer(fragment.text(source, at)) && !has_type()
 }
 
 /// Whether what stands behind a name is an operator, which no declaration has there.

@@ -5,11 +5,38 @@
 //! `exit` that it is in the plain build. It would else be a jump to the kernel's end, and ptxas, to which the warp is divided from then on, keeps
 //! what all its threads share in registers of each: `stencil3d` had 48 for 32.
 
+use crate::fragment::Fragment;
 use crate::function::Function;
+use crate::macros::Macros;
 use crate::options::{AtExit, Options};
 use crate::read_only::Context;
 use crate::statement::Body;
 use crate::token::Kind;
+
+/// Parts of the names of functions that make a thread wait: `__nanosleep`, `__syncwarp`, `grid.sync()`, `bar.arrive_and_wait()`.
+const WAITS: &[&[u8]] = &[b"sync", b"wait", b"sleep", b"barrier", b"arrive", b"acquire"];
+
+/// Whether a kernel's text, which opens there, may wait: in assembly, in a macro's body, or in a function whose name says so. The deadline of one
+/// that does not may begin where its first block ends, a moment after it began. Should a name not tell, a launch that waits for ever is told to its host
+/// by no thread, as one that waits before any thread has run.
+pub(crate) fn waits(source: &[u8], fragment: &Fragment, macros: &Macros, open: usize) -> bool {
+    let close = fragment.mate(open).unwrap_or(fragment.tokens.len() - 1);
+    (open..close).any(|at| match fragment.kind(at) {
+        Some(Kind::Asm) => true,
+        Some(Kind::Ident) => {
+            let name = fragment.text(source, at);
+            (macros.is_defined(name) && !macros.is_literal(name))
+                || WAITS.iter().any(|part| name.windows(part.len()).any(|here| here == *part))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a kernel's text, which opens there, has a barrier whose check takes for granted that what other launches left has been cleared.
+pub(crate) fn has_barrier(source: &[u8], fragment: &Fragment, open: usize) -> bool {
+    let close = fragment.mate(open).unwrap_or(fragment.tokens.len() - 1);
+    (open..close).any(|at| fragment.text(source, at) == b"__syncthreads")
+}
 
 /// The offset where the poll is declared, if not first in the kernel: behind the last `return` in front of anything that may take long, wait
 /// or jump.

@@ -81,6 +81,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let tile = |home: &Home, loop_: &Loop| if is_asked(home) { tile::of_loop(home, loop_) } else { None };
     let tiles: Vec<Option<Tile>> = body.loops.iter().map(|loop_| tile(&homes[loop_.scope], loop_)).collect();
     let costs = cost::of_loops(context, options, body, &may_be_known, &tiles);
+    let is_rolled = |at: usize, loop_: &Loop| few && may_be_known[at] && rolled(options, &homes[loop_.scope], loop_, costs[at]).is_some();
+    let are_rolled: Vec<bool> = body.loops.iter().enumerate().map(|(at, loop_)| is_rolled(at, loop_)).collect();
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
@@ -92,7 +94,7 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         };
         let within = (index + 1..body.loops.len()).take_while(|at| loop_.end.is_some_and(|end| body.loops[*at].keyword <= end));
         let around_shared = few && within.clone().any(|at| costs[at].shares);
-        let pays = |at: usize| costs[at].left_alone.is_none() && !may_be_known[at] && !costs[at].shares;
+        let pays = |at: usize| costs[at].left_alone.is_none() && (!may_be_known[at] || are_rolled[at]) && !costs[at].shares;
         let around_paid = few && within.into_iter().any(|at| body.loops[at].scope == loop_.scope && pays(at));
         let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, around_shared, around_paid };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
@@ -150,17 +152,12 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     if !known.is_open {
         // What it would not unroll in any case is better off in strips: between two looks nothing of ours then keeps a sum of the user's in memory.
         // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the look.
-        let burns = options.limits.fuel.is_some();
-        let is_plain = !burns && !home.host_too && unroll::of_loop(context, home.body, loop_) == Unroll::Unasked;
-        if is_plain
-            && nest::stays_rolled(home, loop_, cost)
-            && let Ok(strip) = strip::of_loop(home, loop_)
-            && !jumps(home, loop_)
-        {
+        if let Some(strip) = rolled(options, home, loop_, cost) {
             return Ok(Shape::Strip(strip, Unroll::Unasked));
         }
+        let is_plain = may_be_plain(options, home, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        let unrolled = is_plain && nest::is_unrolled(home, loop_, cost);
+        let unrolled = is_plain && !known.around_paid && nest::is_unrolled(home, loop_, cost);
         return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
     }
     if options.limits.fuel.is_some() {
@@ -198,6 +195,18 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     let condition = condition(home, loop_).filter(|condition| is_chunkable(home, loop_, condition)).ok_or(why)?;
     let chunk = Chunk { turns: (4 * HEAVY / cost.weight()).clamp(4, MOST_TURNS), has_condition: !condition.is_empty() };
     Ok(Shape::Chunk(chunk, unroll))
+}
+
+/// Whether nothing but the compiler decides how a loop is unrolled that it may know, and each of its iterations may be one of many that are paid for.
+fn may_be_plain(options: &Options, home: &Home, loop_: &Loop) -> bool {
+    let may_be_paid_for = options.polls == Polls::Amortised && options.limits.fuel.is_none() && home.context.fragment.of_macro.is_none();
+    may_be_paid_for && !home.host_too && unroll::of_loop(home.context, home.body, loop_) == Unroll::Unasked
+}
+
+/// The strips of a loop that the compiler may know, but would not unroll as a whole.
+fn rolled(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Option<Strip> {
+    let is_rolled = may_be_plain(options, home, loop_) && nest::stays_rolled(home, loop_, cost);
+    if is_rolled { strip::of_loop(home, loop_).ok().filter(|_| !jumps(home, loop_)) } else { None }
 }
 
 /// The condition that is asked before each iteration.
@@ -260,6 +269,7 @@ fn jumps(home: &Home, loop_: &Loop) -> bool {
             Kind::Ident => {
                 let name = fragment.text(source, at);
                 let is_unknown = !context.macros.is_literal(name)
+                    && !read_only::stands_for_a_value(context, at)
                     && (context.macros.is_defined(name) || (is_capital(name) && read_only::starts_statement(context, at)));
                 if is_unknown {
                     return true;

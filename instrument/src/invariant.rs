@@ -107,7 +107,7 @@ impl Home<'_> {
             return None;
         }
         if !self.keeps(name, loop_) {
-            return self.constant(at, end, found);
+            return self.constant(at, end, loop_, found);
         }
         let mut variable = String::new();
         for token in at..=last {
@@ -120,7 +120,7 @@ impl Home<'_> {
     }
 
     /// The last token of a name, with the scopes in front of it, that this function does not declare and that may be a constant.
-    fn constant(&self, at: usize, end: usize, found: &mut Invariant) -> Option<usize> {
+    fn constant(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
         let context = self.context;
         let (fragment, source) = (context.fragment, context.source);
         let mut last = at;
@@ -128,9 +128,12 @@ impl Home<'_> {
             last += 2;
         }
         let words = (at..=last).map(|token| fragment.text(source, token));
-        // A name in capitals that this file does not declare may be a macro that does anything.
+        // A name in capitals that this file does not declare may be a macro that does anything. Of one that is an operand without side effects in
+        // each file the compiler can tell whether it is a constant.
         let is_macro = |word: &[u8]| {
-            context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
+            let may_be =
+                context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word));
+            may_be && context.macros.operand(word).is_none()
         };
         if words.clone().step_by(2).any(is_macro) || matches!(fragment.kind(last + 1), Some(Kind::Punct(b'(' | b'[' | b'<'))) {
             return None;
@@ -143,6 +146,19 @@ impl Home<'_> {
         });
         if is_local {
             return None;
+        }
+        // It may stand for variables, which have to keep their values then.
+        let reads = if last == at { context.macros.operand(fragment.text(source, at)).unwrap_or_default() } else { &[] };
+        if !reads.is_empty() {
+            for name in reads {
+                if !self.keeps(name.as_bytes(), loop_) {
+                    return None;
+                }
+                if !found.variables.contains(name) {
+                    found.variables.push(name.clone());
+                }
+            }
+            return Some(last);
         }
         let name: Vec<&str> = words.map(std::str::from_utf8).collect::<Result<_, _>>().ok()?;
         let name = name.concat();

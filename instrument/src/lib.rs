@@ -56,6 +56,7 @@ mod tile;
 mod token;
 mod tree;
 mod unroll;
+mod value;
 pub mod verify;
 mod waiver;
 

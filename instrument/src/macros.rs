@@ -2,8 +2,9 @@
 //! public CUDA code uses, and the configuration.
 
 use crate::fragment::Fragment;
-use crate::options::{Options, Space};
+use crate::options::{Options, Space, ValueMacro};
 use crate::token::{Directive, Kind, Lexed, Line, is_name_byte, lex, splice};
+use crate::value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -67,6 +68,8 @@ pub(crate) struct Macros<'a> {
     constants: BTreeMap<&'a [u8], (usize, Integer)>,
     /// Names that stand for a literal wherever they are defined.
     literals: BTreeSet<&'a [u8]>,
+    /// Those that stand for values in all files that are known.
+    values: BTreeMap<Vec<u8>, ValueMacro>,
     /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
@@ -184,6 +187,8 @@ impl<'a> Macros<'a> {
         macros.plain.extend(options.plain_macros.iter().map(String::as_bytes));
         macros.read_definitions(source, lexed);
         macros.read_constants(source, lexed);
+        let values = if options.value_macros.is_empty() { value::of_files(&[(source, lexed)], None) } else { options.value_macros.clone() };
+        macros.values = values.into_iter().map(|value| (value.name.clone().into_bytes(), value)).collect();
         macros
     }
 
@@ -195,6 +200,26 @@ impl<'a> Macros<'a> {
     /// Whether each definition of the name in this file is a literal, or `_Pragma("unroll")`: no part of an expression that could change anything.
     pub(crate) fn is_literal(&self, name: &[u8]) -> bool {
         self.literals.contains(name)
+    }
+
+    /// Whether the name stands for a value, wherever it is defined, with which no variable can be changed; `called` says that a parenthesis follows.
+    pub(crate) fn is_harmless(&self, name: &[u8], called: bool) -> bool {
+        self.values.get(name).is_some_and(|value| value.harmless && (called || !value.takes_arguments))
+    }
+
+    /// Whether the macro of that name takes the values of its arguments.
+    pub(crate) fn computes(&self, name: &[u8]) -> bool {
+        self.values.get(name).is_some_and(|value| value.takes_arguments && value.harmless && value.computed)
+    }
+
+    /// The variables that a name stands for, if that is a value which is one operand, wherever it is defined.
+    pub(crate) fn operand(&self, name: &[u8]) -> Option<&[String]> {
+        self.values.get(name).filter(|value| value.whole).map(|value| &value.reads[..])
+    }
+
+    /// The number that a name probably stands for. Nothing that has to be right may rest on it.
+    pub(crate) fn likely(&self, name: &[u8]) -> Option<i64> {
+        self.values.get(name)?.likely
     }
 
     fn read_constants(&mut self, source: &'a [u8], lexed: &Lexed) {

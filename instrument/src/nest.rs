@@ -306,8 +306,9 @@ fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> 
             // A name in capitals that this file does not declare may be a macro that does anything.
             Kind::Ident
                 if !fragment.is(at + 1, b'(')
-                    && !context.macros.is_defined(word)
-                    && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word))
+                    && (context.macros.operand(word).is_some_and(<[String]>::is_empty)
+                        || !context.macros.is_defined(word)
+                            && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word)))
                     && !is_local(home, at, outermost) => {}
             _ => return None,
         }

@@ -100,6 +100,25 @@ pub struct DeviceMacro {
     pub space: Space,
 }
 
+/// A macro that stands for a value wherever it is defined, or a name in capitals that is no macro of the user's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueMacro {
+    /// Its name.
+    pub name: String,
+    /// Whether arguments follow it.
+    pub takes_arguments: bool,
+    /// Whether nothing that is done with it changes a variable which it names.
+    pub harmless: bool,
+    /// Whether it is a result of arithmetic, so that nothing which is done with it changes its arguments either.
+    pub computed: bool,
+    /// Whether it is one operand, whatever operators stand beside it, and asks no memory.
+    pub whole: bool,
+    /// Variables that it names.
+    pub reads: Vec<String>,
+    /// The number that it probably stands for. Nothing that has to be right may rest on it.
+    pub likely: Option<i64>,
+}
+
 /// A gap that a person has looked at and accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiver {
@@ -134,6 +153,8 @@ pub struct Options {
     pub loop_macros: Vec<String>,
     /// Macros of other files that are known to open no loop and to jump nowhere, so that what stands behind one is no loop's body.
     pub plain_macros: Vec<String>,
+    /// Macros of all files of the translation unit that stand for values; if there are none, nothing is known of other files than this one.
+    pub value_macros: Vec<ValueMacro>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.

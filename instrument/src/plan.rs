@@ -387,9 +387,11 @@ impl Planner<'_> {
                 let entry = self.site(SiteKind::Entry, name_at, owner, Form::Flag, None);
                 let close = known.fragment.tokens[known.functions[index].close].start as usize;
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
-                opening.short = !counts.polls && !self.calls_into_the_file(known, index);
+                let is_short = !counts.polls && !self.calls_into_the_file(known, index);
+                opening.short = is_short.then(|| exit::waits(self.input.source, known.fragment, self.input.macros, open));
                 opening.entry = Some(entry);
-                match counts.exit.filter(|_| !opening.short) {
+                opening.barriers = exit::has_barrier(self.input.source, known.fragment, open);
+                match counts.exit.filter(|_| !is_short) {
                     Some(at) => self.insert(at, false, poll::exit(exit)),
                     None => opening.exit = Some(exit),
                 }

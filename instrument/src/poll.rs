@@ -130,14 +130,17 @@ impl Spelling {
     pub(crate) fn opening(self, opening: &Opening) -> String {
         let mut text = String::new();
         match opening.entry {
-            Some(_) if opening.short => text.push_str(" __cuinstr_short_entry();"),
-            Some(site) => {
-                let _ = write!(text, " __cuinstr_entry({site:#x}ull);");
+            Some(site) if opening.short.is_none() => {
+                let _ = write!(text, " __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
             }
-            None => {}
+            _ => {}
         }
-        if let Some(site) = opening.exit {
-            text.push_str(&exit(site));
+        match (opening.exit, opening.short) {
+            (Some(site), Some(waits)) => {
+                let _ = write!(text, " __cuinstr_short_kernel<{waits}, {}> __cuinstr_guard({site:#x}ull);", opening.barriers);
+            }
+            (Some(site), None) => text.push_str(&exit(site)),
+            (None, _) => {}
         }
         if let Some(site) = opening.recursion {
             let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
@@ -181,8 +184,10 @@ pub(crate) struct Opening {
     pub(crate) recursion: Option<u64>,
     /// Members of its object that are all that it calls on, if they have the types of values.
     pub(crate) parts: Vec<String>,
-    /// Whether nothing in the kernel polls but its end.
-    pub(crate) short: bool,
+    /// Of a kernel in which nothing polls but its end, whether it may wait.
+    pub(crate) short: Option<bool>,
+    /// Whether a kernel has barriers of its own.
+    pub(crate) barriers: bool,
     /// Whether a loop of this activation counts down.
     pub(crate) allowance: bool,
     /// How many loops count their chunks.
@@ -306,6 +311,34 @@ fn length(strip: &Strip, weight: &str) -> String {
     format!("__cuinstr_{name}<{}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}))", values(strip), shift(weight))
 }
 
+/// The length of a strip whose loop may be cut evenly, as text, and whether it will be: it goes up by a number, from one to a bound that is a number as
+/// well, or of which the compiler can be asked. Such a strip is counted down: where its length is a constant, that leaves nothing behind in a loop which
+/// is unrolled as a whole, and of one which is not a proof knows that it ends.
+fn even(strip: &Strip, loop_: &Loop, weight: &str) -> Option<(String, String)> {
+    // In a loop around it, the proof of that one does not yet follow what such strips take from the allowance.
+    if loop_.outer.is_some() {
+        return None;
+    }
+    let name = match strip.relation {
+        Relation::Below => "below",
+        Relation::AtMost => "at_most",
+        Relation::Above | Relation::AtLeast | Relation::Not => return None,
+    };
+    let Strip { counter, bound, amount, start: Some(start), constant: true, known, constants, .. } = strip else { return None };
+    let (known, settles) = match (known, constants.is_empty()) {
+        (true, true) => ("true".to_owned(), "true".to_owned()),
+        (false, true) => return None,
+        (_, false) => (asked(constants), format!("__cuinstr_constant({bound})")),
+    };
+    let of = format!("{}, {known}, {settles}", values(strip));
+    Some((format!("__cuinstr_even_{name}<{of}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}), {start})", shift(weight)), settles))
+}
+
+/// Whether the compiler takes names for constants, as text.
+fn asked(names: &[String]) -> String {
+    names.iter().map(|name| format!("__cuinstr_constant({name})")).collect::<Vec<_>>().join(" && ")
+}
+
 /// The header of a loop that is not just counted down; `index` is a free variable of its activation.
 pub(crate) fn header(shape: &Shape, loop_: &Loop, weight: &str, index: usize, site: u64) -> Option<Header> {
     match shape {
@@ -344,10 +377,12 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
     let is_for = loop_.kind == LoopKind::For;
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new(), counts: false };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
-        let turns_now = length(strip, weight);
+        let even = even(strip, loop_, weight);
+        let ends = if even.is_some() { "false" } else { &values };
+        let turns_now = even.map_or_else(|| length(strip, weight), |(turns, _)| turns);
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
-            let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+            let end = format!("__cuinstr_to<{ends}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
             header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_on(__cuinstr_strip, {counter})");
             header.step = format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
         } else {
@@ -356,20 +391,24 @@ fn strip(strip: &Strip, loop_: &Loop, unroll: &Unroll, weight: &str, index: usiz
         }
         return header;
     }
-    let turns = turns(index);
+    let (turns, mut ends) = (turns(index), values.clone());
     // Where a name turns out to be no constant, the condition is asked in each iteration.
     let (turns_now, asked) = if strip.constants.is_empty() {
         (length(strip, weight), String::new())
     } else {
-        let constants: Vec<String> = strip.constants.iter().map(|name| format!("__cuinstr_constant({name})")).collect();
-        let known = format!("<{values}, {}>", constants.join(" && "));
-        let asked = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
-        (format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})"), asked)
+        let known = format!("<{values}, {}>", asked(&strip.constants));
+        let asks = format!(" && (__cuinstr_sure{known}({three}) || {counter} {} ({bound}))", sign_of(strip.relation));
+        let even = even(strip, loop_, weight);
+        if let Some((_, settles)) = &even {
+            ends = format!("{values} && !{settles}");
+        }
+        let maybe = || format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})");
+        (even.map_or_else(maybe, |(turns, _)| turns), asks)
     };
     // With a constant step the counter itself tells where it was when the loop was left.
     let (inside, count, ended) = if strip.constant && strip.steady {
         let sign = if strip.up { "" } else { "-" };
-        let types = format!("<{values}, decltype(({bound}))>");
+        let types = format!("<{ends}, decltype(({bound}))>");
         let strip_now = format!("__cuinstr_leg{types}({turns}, {counter}, {turns_now}, {sign}({amount}))");
         let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}, {turns}){asked}");
         let inside = format!("for (auto __cuinstr_strip = {strip_now}; {goes_on}");

@@ -44,14 +44,23 @@ const BY_VALUE: &str = "min max umin umax llmin llmax ullmin ullmax abs labs lla
     __int2float_rn __int2float_rz __uint2float_rn __float2int_rn __float2int_rz __float2int_rd __float2int_ru __float2uint_rn \
     __float2uint_rz __ll2float_rn __ull2float_rn __int2double_rn __uint2double_rn __double2int_rn __double2int_rz __double2float_rn \
     __float2half __float2half_rn __half2float __float2bfloat16 __bfloat162float __hmul __hsub __hfma __hadd2 __hmul2 __hfma2 __hmax \
-    __hmin __low2float __high2float __float22half2_rn __half22float2 __floats2half2_rn __cvta_generic_to_shared \
+    __hmin __hadd_sat __hsub2 __hneg __hneg2 __habs __habs2 __hdiv __h2div __hmax2 __hmin2 __heq __hne __hlt __hle __hgt __hge __heq2 __hne2 __hlt2 \
+    __hle2 __hgt2 __hge2 __low2half __high2half __low2half2 __high2half2 __halves2half2 __half2half2 __float2half2_rn __float22bfloat162_rn \
+    __floats2bfloat162_rn __bfloat1622float2 __low2bfloat16 __high2bfloat16 __low2float __high2float __float22half2_rn __half22float2 __floats2half2_rn __cvta_generic_to_shared \
     atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd atomicOr atomicXor atomicAdd_block \
     atomicAdd_system atomicCAS_block atomicCAS_system atomicExch_block atomicExch_system \
     make_char2 make_char4 make_uchar2 make_uchar4 make_short2 make_short4 make_int2 make_int3 make_int4 make_uint2 make_uint3 make_uint4 \
     make_float2 make_float3 make_float4 make_double2 make_double3 make_double4 make_longlong2 make_ulonglong2 make_half2 dim3 int2 int3 \
     int4 uint2 uint3 uint4 float2 float3 float4 double2";
 
-/// The same that write through pointers which they are given, and so no variable whose address nobody takes.
+/// Names in capitals that C's headers and CUDA's define as constants.
+const CONSTANTS: &str = "INFINITY NAN HUGE_VAL HUGE_VALF NULL FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON CHAR_BIT SCHAR_MAX SCHAR_MIN \
+    UCHAR_MAX CHAR_MAX CHAR_MIN SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX LLONG_MAX LLONG_MIN ULLONG_MAX \
+    INT8_MAX INT8_MIN UINT8_MAX INT16_MAX INT16_MIN UINT16_MAX INT32_MAX INT32_MIN UINT32_MAX INT64_MAX INT64_MIN UINT64_MAX SIZE_MAX RAND_MAX \
+    M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 CUDART_INF CUDART_INF_F CUDART_NAN CUDART_NAN_F \
+    CUDART_PI CUDART_PI_F CUDART_SQRT_TWO CUDART_SQRT_TWO_F CUDART_MAX_NORMAL_F CUDART_MIN_DENORM_F";
+
+/// Functions that do the same but write through pointers which they are given, and so no variable whose address nobody takes.
 const BY_POINTER: &str = "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof";
 
 /// Whether nothing in the loop's body can change the variable, and nothing in its header but the counter's own step does.
@@ -81,13 +90,19 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) {
+        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !stands_for_a_value(context, at) {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
         !is_checked
             || if text == counter { is_read(context, at) || (is_counter && is_followed(context, at)) } else { is_harmless(context, at) }
     })
+}
+
+/// Whether the name at `at` is a macro with which nothing can be changed: no word of the language, and no type, which it would give another meaning.
+pub(crate) fn stands_for_a_value(context: &Context, at: usize) -> bool {
+    let (fragment, name) = (context.fragment, context.fragment.text(context.source, at));
+    fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && context.macros.is_harmless(name, fragment.is(at + 1, b'('))
 }
 
 /// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
@@ -133,7 +148,11 @@ fn is_harmless(context: &Context, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
     match fragment.tokens[at].kind {
         // Behind an operand it is a subscript, elsewhere it begins a lambda, an attribute or a list of names.
-        Kind::Punct(b'[') => matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']'))) || follows(context, at, b"this"),
+        Kind::Punct(b'[') => {
+            matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']')))
+                || follows(context, at, b"this")
+                || is_of_template(context, at)
+        }
         Kind::Punct(byte) => b"(){}];,.+-*/%<>&|^!~?:".contains(&byte),
         Kind::Op => matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||"),
         Kind::Keyword => {
@@ -186,6 +205,23 @@ fn is_harmless(context: &Context, at: usize) -> bool {
     }
 }
 
+/// Whether the bracket at `open` is the subscript of a variable that a template declares: `mask<T>[j]`. What stands behind it can't stand behind
+/// what a lambda begins with, and no operator takes one as it is.
+fn is_of_template(context: &Context, open: usize) -> bool {
+    let fragment = context.fragment;
+    let goes_on = |close: usize| {
+        matches!(
+            fragment.kind(close + 1),
+            Some(
+                Kind::Punct(b';' | b',' | b')' | b']' | b'}' | b'+' | b'-' | b'*' | b'/' | b'.' | b'[' | b'?' | b':')
+                    | Kind::Assign
+                    | Kind::OpAssign
+            )
+        )
+    };
+    open > 0 && fragment.is(open - 1, b'>') && fragment.mate(open).is_some_and(goes_on)
+}
+
 fn follows(context: &Context, at: usize, word: &[u8]) -> bool {
     at > 0 && context.fragment.text(context.source, at - 1) == word
 }
@@ -208,6 +244,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || context.functions.contains(name)
             || context.declarations.is_type(name)
             || is_by_value(context, at)
+            || stands_for_a_value(context, at)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
             || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
@@ -234,7 +271,16 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
         }
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
-    !in_capitals || context.declarations.declares(name) || before == Some(Kind::Scope)
+    !in_capitals
+        || context.declarations.declares(name)
+        || before == Some(Kind::Scope)
+        || stands_for_a_value(context, at)
+        || is_constant_of_c(context, name)
+}
+
+/// Whether the name is that of a constant of C's headers or CUDA's, and this file defines no macro of that name.
+fn is_constant_of_c(context: &Context, name: &[u8]) -> bool {
+    !context.macros.is_defined(name) && CONSTANTS.split_ascii_whitespace().any(|word| word.as_bytes() == name)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
@@ -296,6 +342,11 @@ fn is_own(context: &Context, at: usize) -> bool {
         && !context.macros.is_defined(name)
 }
 
+/// Whether functions of that name, CUDA's own or C's, take all numbers by value and return one.
+pub(crate) fn takes_values(name: &[u8]) -> bool {
+    is_of_cuda(name)
+}
+
 fn is_of_cuda(name: &[u8]) -> bool {
     BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
 }
@@ -354,7 +405,8 @@ pub(crate) fn is_read(context: &Context, at: usize) -> bool {
             Kind::Punct(b'[') => {
                 return after == Kind::Punct(b']')
                     && before > 0
-                    && matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')));
+                    && (matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')))
+                        || is_of_template(context, before));
             }
             Kind::Punct(b'(') if after == Kind::Punct(b')') => {
                 let Some(head) = before.checked_sub(1) else { return false };
@@ -464,7 +516,12 @@ fn is_argument_by_value(context: &Context, at: usize) -> bool {
                 Some(open) => index = open,
                 None => return false,
             },
-            Kind::Punct(b'(') => return index > 0 && (is_by_value(context, index - 1) || is_texture(context, index - 1)),
+            Kind::Punct(b'(') => {
+                return index > 0
+                    && (is_by_value(context, index - 1)
+                        || is_texture(context, index - 1)
+                        || context.macros.computes(fragment.text(context.source, index - 1)));
+            }
             Kind::Punct(b'[' | b'{' | b';') => return false,
             _ => {}
         }

@@ -111,7 +111,8 @@ impl Home<'_> {
                     is_member
                         || (!matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
                             && (!fragment.is(at + 1, b'(') || read_only::is_by_value(self.context, at))
-                            && (depth == 0 || !self.is_variable_of_run_time(name, loop_, depth - 1)))
+                            && (depth == 0 || !self.is_variable_of_run_time(name, loop_, depth - 1))
+                            && (depth == 0 || !self.stands_for_run_time(name, loop_, depth - 1)))
                 }
                 _ => true,
             };
@@ -121,6 +122,12 @@ impl Home<'_> {
             at += 1;
         }
         false
+    }
+
+    /// Whether the name is a macro that stands for a variable of run time.
+    fn stands_for_run_time(&self, name: &[u8], loop_: Option<&Loop>, depth: usize) -> bool {
+        let reads = self.context.macros.operand(name).unwrap_or_default();
+        reads.iter().any(|read| self.is_variable_of_run_time(read.as_bytes(), loop_, depth))
     }
 
     /// The last token of what begins at a name and may be known by its type alone, as `size<1>(tensor)`, `size(tensor)`, `array.size()` and `Policy<T>::items` are

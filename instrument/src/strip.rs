@@ -26,6 +26,10 @@ pub(crate) const MOST_STEP: i64 = 1 << 14;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strip {
     pub(crate) counter: String,
+    /// The counter's first value, if the header says it by a number.
+    pub(crate) start: Option<i64>,
+    /// Whether the bound is a number.
+    pub(crate) known: bool,
     pub(crate) relation: Relation,
     pub(crate) up: bool,
     pub(crate) bound: String,
@@ -120,6 +124,8 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     let breaks = body.clone().any(|at| fragment.kind(at) == Some(Kind::Break) && !is_inner(at));
     Ok(Strip {
         counter: name.to_owned(),
+        start: bound::literal(context, &induction.start).map(|literal| literal.value),
+        known: bound::literal(context, &induction.bound).is_some(),
         relation: induction.relation,
         up,
         bound: bound.text,

@@ -17,6 +17,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Largest source that is read to show a line of it, in bytes.
 const LARGEST_SOURCE: u64 = 16 << 20;
@@ -77,7 +78,7 @@ struct Printer<'a> {
     exceptions: Exceptions,
     text: String,
     /// Sources by path, and none for those that are not there.
-    sources: BTreeMap<String, Option<Source>>,
+    sources: BTreeMap<String, Option<Rc<Source>>>,
     results: Vec<sarif::Result>,
     status: Status,
 }
@@ -125,8 +126,8 @@ impl Printer<'_> {
         }
         let mut source = None;
         let mut ptx = |line: usize| {
-            let source: &Source = source.get_or_insert_with(|| Source::new(name, text.as_bytes()));
-            (source.clone(), source.line(line, 0))
+            let source: &Rc<Source> = source.get_or_insert_with(|| Rc::new(Source::new(name, text.as_bytes())));
+            (Rc::clone(source), source.line(line, 0))
         };
         let (mut bad, mut allowed) = (0, 0);
         for fault in &report.faults {
@@ -190,7 +191,7 @@ impl Printer<'_> {
         diagnostic: &Diagnostic,
         place: Option<&Place>,
         line: usize,
-        ptx: &mut dyn FnMut(usize) -> (Source, std::ops::Range<usize>),
+        ptx: &mut dyn FnMut(usize) -> (Rc<Source>, std::ops::Range<usize>),
         accepted: Option<String>,
     ) {
         let mut diagnostic = diagnostic.clone();
@@ -344,7 +345,7 @@ fn help(found: &Loop) -> String {
     text
 }
 
-fn read_source(path: &str) -> Option<Source> {
+fn read_source(path: &str) -> Option<Rc<Source>> {
     let is_small = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST_SOURCE);
-    is_small.then(|| std::fs::read(Path::new(path)).ok()).flatten().map(|bytes| Source::new(path, &bytes))
+    is_small.then(|| std::fs::read(Path::new(path)).ok()).flatten().map(|bytes| Rc::new(Source::new(path, &bytes)))
 }

@@ -185,6 +185,23 @@ impl Cuda {
         &self.words
     }
 
+    /// What the words define, as the text of a file that would.
+    pub(super) fn definitions(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut words = self.words.iter().map(|word| word.as_bytes());
+        while let Some(word) = words.next() {
+            let Some(defined) = (if word == b"-D" { words.next() } else { word.strip_prefix(b"-D") }) else { continue };
+            let (name, value) = match defined.iter().position(|byte| *byte == b'=') {
+                Some(at) => (&defined[..at], &defined[at + 1..]),
+                None => (defined, &b"1"[..]),
+            };
+            let line = [b"#define ", name, b" ", value].concat();
+            text.extend(line.into_iter().map(|byte| if byte == b'\n' { b' ' } else { byte }));
+            text.push(b'\n');
+        }
+        text
+    }
+
     /// The words of a call that reads the view; on the host's side, of one that reads the user's own files.
     pub(super) fn arguments(&self, view: &View) -> Vec<OsString> {
         let mut words = Vec::with_capacity(self.words.len() + 4);
@@ -247,4 +264,32 @@ fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
         }
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_command_line_defines_is_said_as_a_file_would() {
+        let words = [
+            "gcc",
+            "-E",
+            "-D__CUDACC__",
+            "-DN=5",
+            "-D",
+            "M=(N * 2)",
+            "-DFLAG",
+            "-DAT(i)=((i) * N)",
+            "-UN",
+            "-x",
+            "c++",
+            "a.cu",
+            "-o",
+            "a.ii",
+        ];
+        let Ok(Call::Cuda(call)) = Call::read(words[1..].iter().map(OsString::from).collect()) else { panic!("a pass over CUDA source") };
+        let said = "#define __CUDACC__ 1\n#define N 5\n#define M (N * 2)\n#define FLAG 1\n#define AT(i) ((i) * N)\n";
+        assert_eq!(String::from_utf8_lossy(&call.definitions()), said);
+    }
 }

@@ -4,13 +4,13 @@ use super::settings::Settings;
 use super::store::Store;
 use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::options::{DeviceMacro, Options, Space};
+use crate::options::{DeviceMacro, Options, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
 use crate::token::{is_name_byte, lex};
-use crate::{Rewrite, macros, prelude, rewrite};
+use crate::{Rewrite, macros, prelude, rewrite, value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -51,17 +51,31 @@ pub(super) struct Maker<'a> {
     shared_macros: Vec<DeviceMacro>,
     /// Macros of its files that open no loop.
     plain_macros: HashSet<Vec<u8>>,
+    /// Macros of its files that stand for values, and names in capitals that none of them defines.
+    value_macros: Vec<ValueMacro>,
 }
 
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the store.
     pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
-        Self { settings, store, configs: BTreeMap::new(), shared_macros: Vec::new(), plain_macros: HashSet::new() }
+        Self {
+            settings,
+            store,
+            configs: BTreeMap::new(),
+            shared_macros: Vec::new(),
+            plain_macros: HashSet::new(),
+            value_macros: Vec::new(),
+        }
     }
 
     /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
-    pub(super) fn learn(&mut self, files: &[&[u8]]) {
+    /// And which stand for values: `defined` holds what the command line defines, as text.
+    pub(super) fn learn(&mut self, files: &[&[u8]], defined: &[u8]) {
         let files: Vec<_> = files.iter().map(|bytes| (*bytes, lex(bytes, 0..bytes.len(), false))).collect();
+        let command_line = lex(defined, 0..defined.len(), false);
+        let all: Vec<_> = files.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain([(defined, &command_line)]).collect();
+        let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
+        self.value_macros = value::of_files(&all, Some(&words));
         self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
@@ -106,9 +120,11 @@ impl<'a> Maker<'a> {
         let shared_macros: Vec<_> =
             shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
         options.device_macros.extend(shared_macros);
-        let words = bytes.split(|byte| !is_name_byte(*byte));
-        let plain: BTreeSet<&[u8]> = words.filter(|word| !word.is_empty() && self.plain_macros.contains(*word)).collect();
+        let words: BTreeSet<&[u8]> = bytes.split(|byte| !is_name_byte(*byte)).filter(|word| !word.is_empty()).collect();
+        let plain = words.iter().filter(|word| self.plain_macros.contains(**word));
         options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
+        options.value_macros = values.cloned().collect();
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }
@@ -260,6 +276,23 @@ mod tests {
         let gap = "__global__ void f() { asm(\"L: bra L;\"); }\n";
         assert!(!made(gap, &settings).facts.refused && made(gap, &settings).facts.said.contains("warning[CI013]"));
         assert!(made(gap, &Settings { strict: true, ..settings }).facts.refused);
+    }
+
+    #[test]
+    fn a_unit_knows_what_macros_of_its_other_files_and_of_the_command_line_stand_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
+        let strips = |header: &[u8], defined: &[u8]| {
+            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            maker.learn(&[source, header], defined);
+            let unit = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a unit");
+            String::from_utf8(unit.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
+        };
+        assert!(strips(b"#define WIDTH (3 * 5)\n", b"#define HEIGHT 7\n"));
+        assert!(!strips(b"#define WIDTH i--\n", b"#define HEIGHT 7\n"));
+        assert!(!strips(b"#define WIDTH 15\n", b"#define HEIGHT ++i\n"));
+        assert!(strips(b"enum { WIDTH, HEIGHT };\n", b""), "no macro of any file");
     }
 
     #[test]

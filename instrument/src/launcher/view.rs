@@ -455,7 +455,7 @@ impl<'a> Builder<'a> {
             self.read(&place, true);
         }
         let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
-        maker.learn(&own);
+        maker.learn(&own, &call.definitions());
         for file in std::mem::take(&mut self.found) {
             self.make(file, &mut maker)?;
         }

@@ -147,7 +147,8 @@ __cuinstr_everywhere void __cuinstr_call_smaller_hd(unsigned long long site) {
   if (!__cuinstr_less) __cuinstr_call_hd(site);
 }
 
-// What a kernel does first.
+// What a kernel does first, with barriers of its own or without.
+template <bool __cuinstr_has_barriers>
 __cuinstr_device void __cuinstr_begin() {
 #if __cuinstr_clocks
   __cuinstr_enter_block(__cuinstr_this_block());
@@ -158,7 +159,7 @@ __cuinstr_device void __cuinstr_begin() {
   __syncthreads();
 #endif
 #if __cuinstr_barriers
-  __cuinstr_forget_left();
+  if (__cuinstr_has_barriers) __cuinstr_forget_left();
 #endif
 #if __cuinstr_fuel
   *__cuinstr_tank() = __cuinstr_full_tank();
@@ -175,9 +176,19 @@ __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
 #endif
   if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
 }
+// Reads the launch's number where it stands, so that a kernel that is soon over has it before it needs it: what compilers read by themselves, they
+// read where it is used.
+__cuinstr_device unsigned int __cuinstr_number() {
+  unsigned int launch;
+  asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];" : "=r"(launch));
+  return launch;
+}
+// A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same; where no limit is compiled in, its ends have
+// nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
+__cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
-__cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
+__cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned int launch) {
 #if __cuinstr_gate
   // A thread that is done sleeps and polls until its whole block is done.
   const unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
@@ -203,7 +214,7 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 #if __cuinstr_clocks
   const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
 #else
-  if ((threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
+  if (__cuinstr_unarmed(launch) || (threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
   if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
   const bool asked = __cuinstr_asked_near();
   unsigned int why = asked ? 1u : 0u;
@@ -212,7 +223,6 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 #endif
   if (why == 0u) return;
   if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
-  const unsigned int launch = cuinstr_control_v1.launch;
   // The host's own copy lies across the bus, so few write it.
   if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
   *(volatile unsigned int*)&__cuinstr_record()->late = launch;
@@ -220,23 +230,35 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site) {
 }
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
 // threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32).
+template <bool __cuinstr_has_barriers>
 __cuinstr_device void __cuinstr_entry(unsigned long long site) {
+  unsigned int launch;
+  const unsigned int* where;
+  asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];\n\tld.global.u64 %1, [cuinstr_control_v1+16];" : "=r"(launch), "=l"(where));
+  const bool asks = !__cuinstr_unarmed(launch);
   // Read first and looked at last: what else there is to read is then waited for at the same time.
-  const unsigned int flag = __cuinstr_load_near(cuinstr_control_v1.flag);
-  __cuinstr_begin();
-  __cuinstr_begin_clock(0u);
-  if (__cuinstr_any(flag == cuinstr_control_v1.launch)) __cuinstr_end_thread(site & ~1ull, 1u);
-}
-// The same in a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
-__cuinstr_device void __cuinstr_short_entry() {
-  __cuinstr_begin();
-  __cuinstr_begin_clock(blockIdx.y | blockIdx.z);
+  const unsigned int flag = asks ? __cuinstr_load_near(where) : 0u;
+  __cuinstr_begin<__cuinstr_has_barriers>();
+  if (asks) __cuinstr_begin_clock(0u);
+  if (__cuinstr_any(flag == launch)) __cuinstr_end_thread(site & ~1ull, 1u);
 }
 // Asks on every way out of the kernel from where it is declared.
 struct __cuinstr_exit {
   unsigned long long exit_site;
   __device__ __forceinline__ explicit __cuinstr_exit(unsigned long long site) : exit_site(site) {}
-  __device__ __forceinline__ ~__cuinstr_exit() { __cuinstr_finish(exit_site); }
+  __device__ __forceinline__ ~__cuinstr_exit() { __cuinstr_finish(exit_site, cuinstr_control_v1.launch); }
+};
+// Both ends of a kernel without a loop or call that polls: it is soon over, so it asks at its end only, when nothing waits for the answer.
+template <bool __cuinstr_waits, bool __cuinstr_has_barriers>
+struct __cuinstr_short_kernel {
+  unsigned long long exit_site;
+  unsigned int launch;
+  __device__ __forceinline__ explicit __cuinstr_short_kernel(unsigned long long site) : exit_site(site), launch(__cuinstr_number()) {
+    __cuinstr_begin<__cuinstr_has_barriers>();
+    // One that waits for nothing has begun when its first block ends, too.
+    if (__cuinstr_waits) __cuinstr_begin_clock(blockIdx.y | blockIdx.z);
+  }
+  __device__ __forceinline__ ~__cuinstr_short_kernel() { __cuinstr_finish(exit_site, launch); }
 };
 }
 #if defined(__CUDACC_RDC__) && __cplusplus < 201703L

@@ -492,16 +492,28 @@ __cuinstr_device unsigned int __cuinstr_stride(__cuinstr_s step) {
   typedef typename __cuinstr_unsigned<sizeof(__cuinstr_s) <= 4>::type own;
   return (own)step - 1u < (own)0x7fffffffu ? (unsigned int)step : 0u;
 }
+// How often a step fits into a distance; never too often, and once in a million and more maybe less often. A division takes some forty instructions, this ten: each part is
+// rounded so that the product is not above the quotient, down, up and down again, and of the reciprocal, which may be too large by one of its last places, two
+// are taken off. What is then left over tells whether one more fits: with fewer than 2^20 the parts miss less than one.
+__cuinstr_device unsigned int __cuinstr_fits(unsigned int distance, unsigned int step) {
+  unsigned int times;
+  asm("{\n\t.reg .f32 far, by;\n\tcvt.rz.f32.u32 far, %1;\n\tcvt.rp.f32.u32 by, %2;\n\trcp.approx.ftz.f32 by, by;\n\tmul.rz.f32 by, by, 0f3F7FFFFC;\n\t"
+      "mul.rz.f32 far, far, by;\n\tcvt.rzi.u32.f32 %0, far;\n\t}"
+      : "=r"(times)
+      : "r"(distance), "r"(step));
+  return distance - times * step >= step ? times + 1u : times;
+}
 // The number of iterations of a loop whose condition has just held and whose counter moves towards its bound by `step`, in strips. Where
 // the types make it doubtful, or the step does not lead there, a strip is one iteration, and the user's condition is asked behind it.
 template <bool __cuinstr_known, bool __cuinstr_divides>
 struct __cuinstr_strips {
-  // How many steps a distance surely holds. A step that is not known before the kernel runs is rounded up to a power of two: that is what
-  // it mostly is, and where it is not, a few strips more cost less than a division each.
+  // How many steps a distance surely holds. A step that is not known before the kernel runs mostly is a power of two, or the threads of a grid, which
+  // has as many blocks as the device has multiprocessors: rounded up, that would give a strip for each digit of the trips.
   template <class __cuinstr_t>
   static __device__ __forceinline__ __cuinstr_t steps(__cuinstr_t distance, unsigned int step) {
     if (__cuinstr_divides) return distance / (__cuinstr_t)step;
-    return distance >> __cuinstr_power(step);
+    if ((step & (step - 1u)) == 0u) return distance >> __cuinstr_power(step);
+    return (__cuinstr_t)__cuinstr_fits(distance < 0xffffffffu ? (unsigned int)distance : 0xffffffffu, step);
   }
   // The counter's own type holds each of its values up to the bound.
   template <class __cuinstr_t>
@@ -579,6 +591,43 @@ struct __cuinstr_maybe<true, false, __cuinstr_divides> {
     return __cuinstr_maybe<__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value, __cuinstr_constants, false>::__cuinstr_name(left, shift, from, to, step); \
   }
 __cuinstr_strip(below) __cuinstr_strip(above) __cuinstr_strip(at_most) __cuinstr_strip(at_least) __cuinstr_strip(not_up) __cuinstr_strip(not_down)
+#undef __cuinstr_strip
+// The same where the loop goes up from one number to another, if the compiler takes both for constants: then a strip is a constant number of iterations by
+// which the trips can be divided, so that the compiler may unroll it, and no more than an activation may run at first. Nothing changes the counter but
+// the strips' own steps, so where the user's condition holds at a strip's begin, at least one whole strip is left.
+__cuinstr_device unsigned int __cuinstr_even(unsigned int trips, unsigned int most) {
+#define __cuinstr_by(__cuinstr_length) trips % __cuinstr_length == 0u && __cuinstr_length <= most ? __cuinstr_length
+  return trips == 0u ? 0u : __cuinstr_by(64u) : __cuinstr_by(50u) : __cuinstr_by(40u) : __cuinstr_by(32u) : __cuinstr_by(25u) : __cuinstr_by(20u)
+         : __cuinstr_by(16u) : __cuinstr_by(12u) : __cuinstr_by(10u) : __cuinstr_by(8u) : 0u;
+#undef __cuinstr_by
+}
+// How often such a loop runs, where its types hold each of its values and compare them as numbers; zero where nobody can tell.
+template <bool __cuinstr_plain>
+struct __cuinstr_exactly {
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int trips(int, const __cuinstr_n&, const __cuinstr_s&, int) { return 0u; }
+};
+template <>
+struct __cuinstr_exactly<true> {
+  template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int trips(int start, __cuinstr_n bound, __cuinstr_s step, int less) {
+    const long long most = 1ll << 30, least = __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(most), first = start, end = (long long)bound;
+    const long long last = end - less, by = (long long)step;
+    return first < least || end < least || first > most || end > most || by <= 0 || last < first ? 0u : (unsigned int)((last - first) / by) + 1u;
+  }
+};
+#define __cuinstr_strip(__cuinstr_name, __cuinstr_less)                                                                                           \
+  template <bool __cuinstr_all, bool __cuinstr_constants, bool __cuinstr_settles, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>        \
+  __cuinstr_device unsigned int __cuinstr_even_##__cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step, int start) { \
+    typedef __cuinstr_exactly<__cuinstr_plain<__cuinstr_all && __cuinstr_settles, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> exactly;      \
+    const unsigned int trips = exactly::template trips<__cuinstr_i>(start, to, step, __cuinstr_less);                                          \
+    const unsigned int even = __cuinstr_nest != 0u ? __cuinstr_even(trips, __cuinstr_nest >> shift) : 0u;                                          \
+    if (even == 0u) return __cuinstr_maybe_##__cuinstr_name<__cuinstr_all, __cuinstr_constants>(left, shift, from, to, step);                      \
+    const unsigned int charge = even << shift;                                                                                               \
+    left = left > charge ? left - charge : 0u;                                                                                                \
+    return even;                                                                                                                             \
+  }
+__cuinstr_strip(below, 1) __cuinstr_strip(at_most, 0)
 #undef __cuinstr_strip
 template <bool __cuinstr_all, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 __cuinstr_device bool __cuinstr_sure(__cuinstr_i, __cuinstr_n, __cuinstr_s) {

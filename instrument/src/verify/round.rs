@@ -166,11 +166,21 @@ fn rounds_of<'a>(
     if is_settled(&first.found) {
         return (first.found, false);
     }
-    let closer = closer(set);
-    let some = open(&first.found) > 0;
-    let slice = Slice::new(body, set, closer);
-    let mut found = look(body, set, &slice, some.then_some(&first));
-    if some && open(&found) == 0 && !is_settled(&found) {
+    let mut known = (open(&first.found) > 0).then_some(&first);
+    if known.is_some() && set.len() <= MOST_WITH_SUMS {
+        // Mostly a bound less a counter is missing.
+        let slice = Slice::new(body, set, Depth::SumsFor(&first.open_blocks()));
+        if !slice.steps.is_empty() {
+            let found = look(body, set, &slice, known);
+            if is_settled(&found) {
+                return (found, false);
+            }
+            known = known.filter(|_| open(&found) > 0 || !has_many(&found));
+        }
+    }
+    let slice = Slice::new(body, set, closer(set));
+    let mut found = look(body, set, &slice, known);
+    if known.is_some() && open(&found) == 0 && has_many(&found) {
         // What was proved at the first look may be counted better.
         found = look(body, set, &slice, None);
     }
@@ -205,7 +215,7 @@ fn look_again(
 }
 
 /// How closely a set is looked at that one look was not enough for.
-fn closer(set: &[u32]) -> Depth {
+fn closer(set: &[u32]) -> Depth<'static> {
     if set.len() > MOST_WITH_SUMS { Depth::Registers } else { Depth::Sums }
 }
 
@@ -216,7 +226,11 @@ fn is_proved(found: &[Round]) -> bool {
 
 /// How many loops are not proved.
 fn open(found: &[Round]) -> usize {
-    found.iter().filter(|round| matches!(round.proof, Proof::None(_))).count()
+    found.iter().filter(|round| is_open(round)).count()
+}
+
+fn is_open(round: &Round) -> bool {
+    matches!(round.proof, Proof::None(_))
 }
 
 /// What an earlier look at a set has found, and the register of each of its slots.
@@ -226,6 +240,15 @@ struct Earlier {
 }
 
 impl Earlier {
+    /// Blocks of loops that are not proved, sorted.
+    fn open_blocks(&self) -> Vec<u32> {
+        let rounds = self.found.iter().filter(|round| is_open(round));
+        let mut blocks: Vec<u32> = rounds.flat_map(|round| &round.blocks).copied().collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
     /// What was proved of a loop, in terms of the slots of now.
     fn proof(&self, number: usize, head: u32, blocks: &[u32], slice: &Slice<'_>) -> Option<(Proof, Left)> {
         let known = self.found.get(number).filter(|known| known.head == head && known.blocks == blocks)?;
@@ -248,7 +271,12 @@ impl Earlier {
 /// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.
 fn is_settled(found: &[Round]) -> bool {
     let is_proved = |round: &Round| !matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
-    found.iter().all(is_proved) && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_AT_FIRST)
+    found.iter().all(is_proved) && !has_many(found)
+}
+
+/// Whether rounds of loops within each other multiply to nearly too many.
+fn has_many(found: &[Round]) -> bool {
+    totals_of(found, |_| 1).into_iter().any(|total| total > MOST_AT_FIRST)
 }
 
 /// The same with the registers, and sums of them, that are followed, and the blocks that are followed for what registers hold: the set's, and some

@@ -23,9 +23,11 @@ const NOT_FOLLOWED: u32 = u32::MAX;
 
 /// How much is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum Depth<'d> {
     /// Registers that something may be known of.
     Shallow,
+    /// And sums of them, as far as the branches of these blocks depend on their steps.
+    SumsFor(&'d [u32]),
     /// All registers.
     Registers,
     /// And sums of them.
@@ -77,7 +79,7 @@ pub(super) struct Step<'a> {
 
 impl<'a> Slice<'a> {
     /// `blocks` are sorted. Of registers that nothing can be known of in themselves, and of sums, only as much is followed as `depth` says.
-    pub(super) fn new(body: &Body<'a>, blocks: &[u32], depth: Depth) -> Self {
+    pub(super) fn new(body: &Body<'a>, blocks: &[u32], depth: Depth<'_>) -> Self {
         let mut slice = Self {
             slots: Vec::new(),
             sums: Vec::new(),
@@ -119,7 +121,8 @@ impl<'a> Slice<'a> {
             }
         });
         decoded.sort_unstable_by_key(|(statement, _)| *statement);
-        if depth == Depth::Shallow {
+        let mut asked_for = 0;
+        if let Depth::Shallow | Depth::SumsFor(_) = depth {
             // The same again without what can't be known.
             let known = blank::known(&slice.slots, |register| slice.followed(register), &decoded);
             let is_known = |register: Register| known.binary_search(&register).is_ok();
@@ -130,7 +133,7 @@ impl<'a> Slice<'a> {
             }
             of.sort_unstable();
             slice.forget_slots();
-            slice.close(body, &guards, |slice, register| {
+            let mut follow = |slice: &mut Self, register: Register| {
                 let from = of.partition_point(|(written, _)| *written < register);
                 for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
                     each_needed(&decoded[*at as usize].1, |register| {
@@ -139,7 +142,13 @@ impl<'a> Slice<'a> {
                         }
                     });
                 }
-            });
+            };
+            if let Depth::SumsFor(blocks) = depth {
+                let some: Vec<(u32, Register)> = guards.iter().filter(|(block, _)| blocks.binary_search(block).is_ok()).copied().collect();
+                slice.close(body, &some, &mut follow);
+                asked_for = slice.slots.len() as u32;
+            }
+            slice.close(body, &guards, &mut follow);
             decoded.retain(|(_, instruction)| {
                 let mut is_followed = false;
                 instruction.each_written(|register| is_followed |= slice.followed(register).is_some());
@@ -150,9 +159,16 @@ impl<'a> Slice<'a> {
         slice.guards.extend(guards);
         slice.arrange(body, blocks, decoded);
         slice.first_sum = slice.slots.len() as u32;
-        if depth == Depth::Sums {
-            slice.equations = equations::find(body, blocks, &slice);
-            slice.add_sums();
+        match depth {
+            Depth::Shallow | Depth::Registers => {}
+            Depth::SumsFor(_) => slice.add_sums(|step| {
+                let is_known = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if *slot < asked_for);
+                step.writes.iter().any(|slot| *slot < asked_for) || step.instruction.rest.iter().all(is_known)
+            }),
+            Depth::Sums => {
+                slice.equations = equations::find(body, blocks, &slice);
+                slice.add_sums(|_| true);
+            }
         }
         slice.marks = Marks::new(&slice);
         slice.trace(body, blocks);
@@ -192,9 +208,9 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// Gives slots to sums.
-    fn add_sums(&mut self) {
-        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots);
+    /// Gives slots to the sums that such steps are about.
+    fn add_sums(&mut self, is_asked_for: impl Fn(&Step<'_>) -> bool) {
+        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots, is_asked_for);
         for (number, sum) in (0..).zip(&self.sums) {
             self.slots.push((NO_REGISTER, sum.width));
             for (slot, _) in &sum.terms {
@@ -307,7 +323,8 @@ impl<'a> Slice<'a> {
     }
 
     fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], mut decoded: Vec<(u32, Instruction<'a>)>) {
-        let copies = if self.is_close { renewed::settle(body, &mut decoded) } else { Vec::new() };
+        let copies =
+            if self.is_close { renewed::settle(body, |register| self.followed(register).is_some(), &mut decoded) } else { Vec::new() };
         let mut copies = copies.into_iter().peekable();
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);

@@ -68,8 +68,13 @@ pub(super) struct Derived {
     pub(super) offset: i128,
 }
 
-/// Finds the sums in steps, block by block, and notes in each step which one it is about.
-pub(super) fn find(steps: &mut [Step<'_>], blocks: impl Iterator<Item = (u32, u32)>, widths: &[(Register, u8)]) -> Vec<Sum> {
+/// Finds the sums that such steps are about, block by block, and notes in each step which one it is.
+pub(super) fn find(
+    steps: &mut [Step<'_>],
+    blocks: impl Iterator<Item = (u32, u32)>,
+    widths: &[(Register, u8)],
+    is_asked_for: impl Fn(&Step<'_>) -> bool,
+) -> Vec<Sum> {
     let mut found: Vec<Sum> = Vec::new();
     let mut place = |terms: Vec<(u32, i8)>, width: u8| {
         let sign = terms[0].1;
@@ -102,6 +107,9 @@ pub(super) fn find(steps: &mut [Step<'_>], blocks: impl Iterator<Item = (u32, u3
                 && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
                 && a != b
             {
+                if !is_asked_for(step) {
+                    continue;
+                }
                 // What was copied in front of it stands for its copy: only that lasts from round to round.
                 let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
                     Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
@@ -138,7 +146,7 @@ pub(super) fn find(steps: &mut [Step<'_>], blocks: impl Iterator<Item = (u32, u3
                     (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
                 // What is compared may be a sum of two, since compilers count down by adding what they have negated.
                 let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && expansion.terms.len() > 1;
-                if plus && minus || is_compared() {
+                if (plus && minus || is_compared()) && is_asked_for(step) {
                     step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
                 }
             }

@@ -136,7 +136,7 @@ fn a_launcher_below_a_launcher_does_nothing_twice() {
     let wrapper = project.path().join("wrapper/nvcc");
     expect(project.command("chmod").arg("+x").arg(&wrapper), 0);
     expect(project.command(BINARY).arg(&wrapper).args(["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 0);
-    assert_eq!(project.preprocessed("a.cu").matches("__cuinstr_exit __cuinstr_guard").count(), 1);
+    assert_eq!(project.preprocessed("a.cu").matches(" __cuinstr_guard(").count(), 1);
 }
 
 #[test]

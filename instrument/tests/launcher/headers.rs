@@ -260,3 +260,18 @@ fn a_macro_of_one_header_is_known_to_open_no_loop_in_another() {
     let preprocessed = project.preprocessed("a.cu");
     assert!(preprocessed.contains("if (true) { p[0] = 1; }"), "{preprocessed}");
 }
+
+#[test]
+fn a_number_of_one_header_changes_no_counter_in_another() {
+    let user = "__global__ void k(int* p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = p[i] == FIRST_MODE ? COLUMNS : 0;\n    for (int i = 0; i < n; ++i) p[i] = NEXT;\n}\n";
+    let project = Project::new(&[
+        ("a.cu", "#include \"numbers.h\"\n#include \"b.cuh\"\n"),
+        ("numbers.h", "#define COLUMNS 7\n#define NEXT i++\nenum { FIRST_MODE, OTHER_MODE };\n"),
+        ("b.cuh", user),
+    ]);
+    expect(project.launch(&["-c", "a.cu"]).env("SHIM_SOURCES", "a.cu"), 0);
+    let text = project.preprocessed("a.cu");
+    let line = |mark: &str| text.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark} is gone")).to_owned();
+    assert!(line("? 7 : 0").contains("__cuinstr_below<"), "{}", line("? 7 : 0"));
+    assert!(line("= i++").contains("__cuinstr_again("), "{}", line("= i++"));
+}

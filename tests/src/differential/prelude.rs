@@ -18,6 +18,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_lend", "(void)$0;"),
     ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
     ("__cuinstr_share", "unsigned int power = 0u; while ($1 >> power > 1u) ++power; return ($0 >> power) + 1u;"),
+    ("__cuinstr_fits", "return $0 / $1;"),
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_few", "return $0 < 1u ? 1u : $0 < __cuinstr_near ? $0 : __cuinstr_near;"),

@@ -14,7 +14,7 @@ const LOOPS: &[(&str, bool)] = &[
     ("for (int i = 0; i < Eight; ++i) p[i] += n;", false),
     ("for (unsigned i = 2; i <= Eight * 2; i += 3) p[i] += n;", false),
     ("for (int i = -Eight; i < Eight; ++i) p[i] += n;", false),
-    ("for (long i = 0; i < Eight; ++i) { for (int j = 0; j < Eight; ++j) p[i * j] = n; }", false),
+    ("for (long i = 0; i < Eight; ++i) { for (int j = 0; j < Eight; ++j) p[i * j] += n; }", false),
     ("constexpr int own = Eight / 2; for (int i = 0; i < own; ++i) p[i] += part<own>(p, n);", false),
     // Many trips.
     ("for (int i = 0; i < Eight * 50000; ++i) p[i] += n;", true),
@@ -43,6 +43,7 @@ const MOST_READS: usize = 240;
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     checks.add("unrolled: short loops of known trips hold no poll, and what only looks like one does", each);
+    checks.add("unrolled: long loops of known trips read as far ahead as their strips are long", evenly);
     checks.add("unrolled: a nest of three holds few polls when it is unrolled", nests);
 }
 
@@ -79,4 +80,25 @@ fn nests(tools: &Tools) -> Result<(), String> {
     let ptx = unit.nvcc(&tools.nvcc, &["-ptx", "-arch=sm_90"])?.expect_clean()?.text();
     let found = ptx.matches("%globaltimer").count();
     if found <= MOST_READS { Ok(()) } else { Err(format!("{found} reads of the clock, more than {MOST_READS}")) }
+}
+
+/// Loops that no compiler unrolls as a whole, by a number, a macro and a template's parameter: between two polls each has all of a strip's loads, where a
+/// loop that asks in each iteration has one or two.
+fn evenly(tools: &Tools) -> Result<(), String> {
+    let text = "#define COUNT (500 * 8)\nconst int size = COUNT;\nint told() { return size; }\n\
+                extern \"C\" __global__ void by_number(const int *p, int *q, int n) { int s = 0; for (int i = 0; i < 4000; ++i) s += p[i * n]; *q = s; }\n\
+                extern \"C\" __global__ void by_macro(const int *p, int *q, int n) { int s = 0; for (int i = 0; i < COUNT; ++i) s += p[i * n]; *q = s; }\n\
+                template <int size> __global__ void by_parameter(const int *p, int *q, int n) { int s = 0; for (int i = 0; i < size; ++i) s += p[i * n]; *q = s; }\n\
+                template __global__ void by_parameter<4000>(const int *, int *, int);\n";
+    let unit = Unit { needs: vec!["-std=c++17".into(), "-arch=sm_80".into()], ..Unit::new("even.cu", text.to_owned()) };
+    let ptx = unit.rewrite(&Options::default())?.nvcc(&tools.nvcc, &["-ptx"])?.expect_clean()?.text();
+    let mut wrong = String::new();
+    for entry in ptx.split(".entry ").skip(1) {
+        // The launch's number and what else a look reads are named in the instruction.
+        let loads = entry.lines().filter(|line| line.contains("ld.global.u32") && !line.contains("cuinstr")).count();
+        if loads < 20 {
+            let _ = writeln!(wrong, "{loads} loads in {}", entry.split('(').next().unwrap_or_default());
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }

@@ -1,8 +1,8 @@
 //! The rules that `forms.rs` has no row for: where a loop stands, what was asked for, and where its header leads.
 
-use super::forms::{CHUNK, Rule, STRIP, check, counts_down, foldable, no_strip};
+use super::forms::{CHUNK, Rule, STRIP, Wanted, check, counts_down, foldable, no_strip};
 use crate::rewritten_as;
-use cuinstr::options::{Limits, Options, Polls};
+use cuinstr::options::{Limits, Options, Polls, ValueMacro};
 use cuinstr::site::{Form, Kind};
 
 /// Rules of where the loop stands, beside what it is.
@@ -53,6 +53,32 @@ const NOT_KNOWN: &[Rule] = &[
     ("", "@for (int i = s; i < n + 1; ++i) p[i] = 0;", STRIP),
     ("", "@for (int i = 0; i < 40; i += n) p[i] = 0;", STRIP),
 ];
+
+/// A name of which the text tells enough, and one that only looks like it.
+const NAMES: &[Rule] = &[
+    ("__device__ const uint32_t *first(const uint32_t *q);", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", Wanted::LeftAlone),
+    ("constexpr uint32_t kN = 4; static uint32_t other(int);", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", Wanted::LeftAlone),
+    ("struct uint32_t { int a; };", "@for (uint32_t i = 0; i < 8; ++i) p[i] = 0;", foldable("the type may be anything")),
+    ("int uint32_t;", "@for (::uint32_t i = 0; i < 8; ++i) p[i] = 0;", foldable("a variable has that name")),
+    ("template <class T> __constant__ T mask[9];", "@for (int i = 0; i < n; ++i) x += mask<float>[i];", STRIP),
+    ("template <class T> __constant__ T mask[9];", "@for (int i = 0; i < n; ++i) mask<float>[i++] = x;", no_strip("it is stepped")),
+    ("", "@for (int i = 0; i < n; ++i) x = x > [&i] { return ++i; }();", no_strip("what begins with a bracket changes it")),
+    ("", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", STRIP),
+    ("#define INFINITY (++i, x)", "@for (int i = 0; i < n; ++i) p[i] = x < INFINITY;", no_strip("this file says what it is")),
+    ("struct S { int a; }; __device__ void f(struct S *Y, int n) { @for (int i = 0; i < n; ++i) Y[i].a = 0; }", "f(0, n);", STRIP),
+    ("", "@for (int i = 0; i < n; ++i) x += __low2float(__halves2half2(x, i));", STRIP),
+    (
+        "__device__ half __halves2half2(half, int &);",
+        "@for (int i = 0; i < n; ++i) x += __low2float(__halves2half2(x, i));",
+        no_strip("it is this file's"),
+    ),
+    ("", "@for (int i = 0; i < n; ++i) p[i] = s == FIRST_MODE;", no_strip("nobody says what it is")),
+];
+
+#[test]
+fn loops_by_the_names_in_them() {
+    check(NAMES);
+}
 
 #[test]
 fn loops_by_where_they_stand() {
@@ -119,4 +145,83 @@ fn a_header_is_told_where_it_says_how_often_the_loop_runs() {
         let text = output.rsplit("#line 1").next().unwrap_or_default();
         assert!(text.contains(poll), "{loop_} has no {poll}:\n{text}");
     }
+}
+
+/// What a macro of another file stands for is known where the unit's files were read; its variables have to keep their values.
+#[test]
+fn macros_of_other_files_are_values_where_those_files_say_so() {
+    let value = |name: &str, reads: &[&str], likely: Option<i64>| ValueMacro {
+        name: name.to_owned(),
+        takes_arguments: false,
+        harmless: reads.is_empty(),
+        computed: false,
+        whole: true,
+        reads: reads.iter().map(|read| (*read).to_owned()).collect(),
+        likely,
+    };
+    let known =
+        [value("WIDTH", &[], Some(2048)), value("BOUND", &["n"], Some(2048)), value("TILE", &[], Some(16)), value("OTHER", &[], None)];
+    let rows = [
+        ("for (int i = 0; i < n; ++i) p[i * WIDTH] = 0;", Form::Strip, Form::Chunk),
+        ("for (int i = 0; i < n; ++i) p[i * OTHER] = 0;", Form::Strip, Form::Chunk),
+        ("for (int i = 0; i < BOUND; ++i) p[i * s] = 0;", Form::Strip, Form::Foldable),
+        // What it stands for changes.
+        ("for (int i = 0; i < BOUND; ++i) { p[i * s] = 0; --n; }", Form::Chunk, Form::Foldable),
+        // So many iterations no compiler unrolls as a whole.
+        ("for (int i = 0; i < WIDTH; ++i) p[i * s] = 0;", Form::Strip, Form::Foldable),
+        ("for (int i = 0; i < TILE; ++i) p[i * s] = 0;", Form::Foldable, Form::Foldable),
+        ("for (int i = 0; i < OTHER; ++i) p[i * s] = 0;", Form::Foldable, Form::Foldable),
+        // Of these nobody knows anything.
+        ("for (int i = 0; i < n; ++i) p[i * ANOTHER] = 0;", Form::Chunk, Form::Chunk),
+    ];
+    for (loop_, with, without) in rows {
+        let text = format!("__global__ void k(int *p, int n, int s) {{\n    {loop_}\n}}\n");
+        let options = Options { value_macros: known.to_vec(), ..Options::default() };
+        assert_eq!((forms(&text, &options), forms(&text, &Options::default())), (vec![with], vec![without]), "{loop_}");
+    }
+}
+
+/// A strip is a constant number of iterations where numbers say how many there are, or names do that the compiler takes for constants.
+#[test]
+fn a_loop_of_known_trips_is_cut_evenly() {
+    let rows = [
+        ("for (int i = 0; i < 100000; ++i) p[i * n] = 0;", Some("true, true>")),
+        ("for (int i = 4; i <= 100000; i += 2) p[i * n] = 0;", Some("__cuinstr_even_at_most<")),
+        ("for (int i = 0; i < count; ++i) p[i * n] = 0;", Some("__cuinstr_constant(count), __cuinstr_constant(")),
+        // Known at run time, in part or as a whole.
+        ("for (int i = 0; i < n; ++i) p[i * n] = 0;", None),
+        ("for (int i = 0; i < blockDim.x; ++i) p[i * n] = 0;", None),
+        ("for (int i = n; i < 100000; ++i) p[i * n] = 0;", None),
+        ("for (int i = 0; i < 100000; i += n) p[i * n] = 0;", None),
+        ("for (int i = 100000; i > 0; --i) p[i * n] = 0;", None),
+        ("for (int i = 0; i != 100000; ++i) p[i * n] = 0;", None),
+        // A proof does not follow it there.
+        ("for (int j = 0; j < n; ++j) for (int i = 0; i < 100000; ++i) p[i * j] = 0;", None),
+    ];
+    for (loop_, wanted) in rows {
+        let text = format!("constexpr int count = 100000;\n__global__ void k(int *p, int n) {{\n    {loop_}\n}}\n");
+        let output = rewritten_as(&text, &Options::default()).output.expect("it is rewritten");
+        let output = String::from_utf8(output).expect("it is text");
+        let text = output.rsplit("#line 1").next().unwrap_or_default();
+        match wanted {
+            Some(wanted) => assert!(text.contains("__cuinstr_even_") && text.contains(wanted), "{text}"),
+            None => assert!(!text.contains("__cuinstr_even_"), "{text}"),
+        }
+    }
+}
+
+/// A loop around one that takes from the allowance stays rolled, as compilers leave it: unrolled, it would be as many copies of the other's polls.
+#[test]
+fn a_short_loop_around_one_that_pays_is_not_unrolled_for_the_compiler() {
+    let unrolls = |loop_: &str| {
+        let text = format!("constexpr int few = 16;\n__global__ void k(int *p, int n) {{\n    {loop_}\n}}\n");
+        let output = rewritten_as(&text, &Options::default()).output.expect("it is rewritten");
+        String::from_utf8(output)
+            .expect("it is text")
+            .rsplit("#line 1")
+            .next()
+            .is_some_and(|text| text.contains("__cuinstr_pragma(unroll)"))
+    };
+    assert!(unrolls("for (int i = 0; i < few; ++i) p[i * n] = 0;"));
+    assert!(!unrolls("for (int i = 0; i < few; ++i) for (int j = 0; j < n; ++j) p[i * j] = 0;"));
 }

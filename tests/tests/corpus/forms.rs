@@ -122,6 +122,11 @@ const COUNTED: &[Rule] = &[
     ("", "@for (int i = 0; i != n; i += 2) p[i] = 0;", STRIP),
     ("", "@for (int i = 0; i < 1000000; ++i) p[i] = 0;", STRIP),
     ("#define COUNT 1000000", "@for (int i = 0; i < COUNT; ++i) p[i] = 0;", STRIP),
+    // Macros that stand for values change nothing, whatever they are.
+    ("#define COUNT (500 * 2000)", "@for (int i = 0; i < COUNT; ++i) p[i] = 0;", STRIP),
+    ("#define WIDE 64\n#define HALF (WIDE / 2)", "@for (int i = 0; i < n; i += HALF) p[i * HALF] = WIDE - 1;", STRIP),
+    ("#define AT(i, j) ((i) * 16 + (j))", "@for (int i = 0; i < n; ++i) p[AT(i, 3)] = 0;", STRIP),
+    ("#define DOT(a, b) ((a.x) * (b.x) + fminf(a.y, b.y))", "float4 a, b; @for (int i = 0; i < n; ++i) p[i] = DOT(a, b);", STRIP),
     ("", "\n#pragma unroll\n@for (int i = 0; i < n; ++i) p[i] = 0;", STRIP),
     // What is no constant after all is asked for in each iteration.
     ("constexpr int TILE = 32;", "@for (int i = 0; i < n; i += TILE) p[i] = 0;", STRIP),
@@ -382,6 +387,16 @@ const COUNTER_CHANGES: &[Rule] = &[
     ("#define SKIP ++i", "@for (int i = 0; i < n; ++i) { SKIP; }", no_strip("a macro of this file changes it")),
     ("#define SKIP(x) (x) += 2", "@for (int i = 0; i < n; ++i) { SKIP(i); }", no_strip("a macro changes its argument")),
     ("", "@for (int i = 0; i < n; ++i) { SKIP; p[i] = 0; }", no_strip("a macro that nobody knows")),
+    ("#define SAME i", "@for (int i = 0; i < n; ++i) { SAME = 3; }", no_strip("a macro is another name of it")),
+    ("#define OTHER(a) a", "@for (int i = 0; i < n; ++i) { OTHER(i) = 3; }", no_strip("a macro hands it on")),
+    ("#define MORE(a, b) ((a) > (b) ? (a) : (b))", "@for (int i = 0; i < n; ++i) { MORE(i, s) = 3; }", no_strip("one of two is changed")),
+    ("#define CALL(f) (f(i) + 1)", "@for (int i = 0; i < n; ++i) p[0] = CALL(take);", no_strip("a macro may give it away")),
+    ("#define LESS (i -= 2)", "@for (int i = 0; i < n; ++i) p[0] = LESS;", no_strip("a macro changes it in passing")),
+    (
+        "#define WIDE 8\n#undef WIDE\n#define WIDE i++",
+        "@for (int i = 0; i < n; ++i) p[WIDE] = 0;",
+        no_strip("one of two definitions changes it"),
+    ),
     ("", "@for (int i = 0; i < n; ++i) {\n#include \"body.inc\"\n}", no_strip("a file that nobody knows")),
     ("", "@for (int i = 0; i < n; ++i) {\n#if FAST\n++i;\n#endif\np[i] = 0; }", no_strip("an arm changes it")),
     ("#define i n", "@for (int i = 0; i < s; ++i) p[0] = i;", no_strip("its name is a macro")),
@@ -423,6 +438,9 @@ const BOUND_CHANGES: &[Rule] = &[
     ("", "int &last = *p; @for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("it is a reference")),
     ("", "int last = n; @for (int i = 0; i < last; ++i) f(last);", no_strip("an unknown function may take it by reference")),
     ("#define last (--n)", "@for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("it is a macro that does something")),
+    ("#define last (n - 1)", "@for (int i = 0; i < last; ++i) { p[i] = 0; --n; }", no_strip("what its macro stands for changes")),
+    ("#define last (*p)", "@for (int i = 0; i < last; ++i) p[i] = 0;", no_strip("its macro asks memory")),
+    ("#define last n && s", "@for (int i = 0; i < last; ++i) { p[i] = 0; }", no_strip("its macro is more than one operand")),
     ("", "@for (int i = 0; i < n - i; ++i) p[i] = 0;", no_strip("it depends on the counter")),
     ("", "@for (int i = 0; i < n; ++i) asm(\"\" : \"+r\"(n));", no_strip("assembly changes it")),
     (

@@ -20,7 +20,7 @@ __cuinstr_once bool begin_thread(void* (*does)(void*), void* with) {
 __cuinstr_once void renew(image* of) {
   driver& cuda = here().cuda;
   stop_record* record = &here().memory->records[of->index];
-  u32 next = of->launch + 1 != 0 ? of->launch + 1 : 1;
+  u32 next = of->launch + 1 != 0 ? of->launch + 1 : 2;
   cuda.clear(of->control_at + 72, 0, sizeof(stop_record) / 4, of->home->stream);
   cuda.write(of->home->stream, of->control_at + 8, next, 0);
   const u64 since = now_ns();
