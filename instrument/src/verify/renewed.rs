@@ -11,13 +11,20 @@ use super::instruction::{Instruction, Op, Operand, Register};
 /// Most instructions behind which one value is masked.
 const MOST_WRITERS: usize = 8;
 
-/// Puts copies in the place of such instructions. They go behind the statements that are named with them, in their order.
-pub(super) fn settle<'a>(body: &Body<'a>, decoded: &mut [(u32, Instruction<'a>)]) -> Vec<(u32, Instruction<'a>)> {
+/// Puts copies in the place of such instructions. They go behind the statements that are named with them, in their order. `decoded` holds all
+/// that writes the registers which are followed; of others it may hold some writers and not all.
+pub(super) fn settle<'a>(
+    body: &Body<'a>,
+    is_followed: impl Fn(Register) -> bool,
+    decoded: &mut [(u32, Instruction<'a>)],
+) -> Vec<(u32, Instruction<'a>)> {
     // By the register that is written: where, and the register that is masked.
     let mut found: Vec<(Register, usize, Register)> = Vec::new();
     for (at, (statement, instruction)) in decoded.iter().enumerate() {
         if let Some((into, of)) = masked(instruction)
             && into != of
+            && is_followed(into)
+            && is_followed(of)
             && body.writers(into) == [*statement]
         {
             found.push((into, at, of));
@@ -36,8 +43,8 @@ pub(super) fn settle<'a>(body: &Body<'a>, decoded: &mut [(u32, Instruction<'a>)]
     let mut copies = Vec::new();
     for ((into, at, of), _) in found.into_iter().zip(is_local).filter(|(_, is_local)| *is_local) {
         let (statement, instruction) = &decoded[at];
-        let is_followed = |writer: &&u32| decoded.binary_search_by_key(*writer, |(statement, _)| *statement).is_ok();
-        let writers: Vec<u32> = body.writers(of).iter().filter(is_followed).copied().take(MOST_WRITERS + 1).collect();
+        let is_here = |writer: &&u32| decoded.binary_search_by_key(*writer, |(statement, _)| *statement).is_ok();
+        let writers: Vec<u32> = body.writers(of).iter().filter(is_here).copied().take(MOST_WRITERS + 1).collect();
         let is_near = writers.iter().any(|writer| body.block_of(*writer) == body.block_of(*statement));
         if writers.is_empty() || writers.len() > MOST_WRITERS || is_near {
             continue;

@@ -323,7 +323,8 @@ impl<'a> Slice<'a> {
     }
 
     fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], mut decoded: Vec<(u32, Instruction<'a>)>) {
-        let copies = if self.is_close { renewed::settle(body, &mut decoded) } else { Vec::new() };
+        let copies =
+            if self.is_close { renewed::settle(body, |register| self.followed(register).is_some(), &mut decoded) } else { Vec::new() };
         let mut copies = copies.into_iter().peekable();
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);
