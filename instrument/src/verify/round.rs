@@ -170,7 +170,7 @@ fn rounds_of<'a>(
     if known.is_some() && set.len() <= MOST_WITH_SUMS {
         // Mostly a bound less a counter is missing.
         let slice = Slice::new(body, set, Depth::SumsFor(&first.open_blocks()));
-        if !slice.steps.is_empty() {
+        if !slice.sums.is_empty() {
             let found = look(body, set, &slice, known);
             if is_settled(&found) {
                 return (found, false);
