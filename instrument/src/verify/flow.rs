@@ -228,11 +228,17 @@ impl Pass<'_, '_> {
                     } else if self.body.graph.sources(to).len() > 1 {
                         self.forget_old(to, &mut state);
                     }
+                    // A block that is looked at for each way to it is looked at again where one of them changes what it brings, though all
+                    // together bring what they did.
+                    let mut is_other_way = false;
                     let next = match &found.states[target] {
                         // Where control only comes from further up, what comes now takes the place of what came before: so a value keeps
                         // its name, and with it what is known of it, while loops around come to rest.
                         known if !gathers => {
                             let new = if self.body.graph.sources(to).len() > 1 {
+                                if self.is_short(to) {
+                                    is_other_way = found.incoming.get(&(to, edge)) != Some(&state);
+                                }
                                 found.incoming.insert((to, edge), state);
                                 let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
                                 let first = all.next().cloned().unwrap_or_default();
@@ -240,7 +246,7 @@ impl Pass<'_, '_> {
                             } else {
                                 state
                             };
-                            (known.as_ref() != Some(&new)).then_some(new)
+                            (is_other_way || known.as_ref() != Some(&new)).then_some(new)
                         }
                         None => Some(state),
                         Some(known) => {
@@ -290,8 +296,7 @@ impl Pass<'_, '_> {
     /// register holds and which branch is taken, only so do both stay together.
     fn leave_by_ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
         let ways = self.leave(block, state, found);
-        let is_short = self.slice.is_close && self.slice.steps(block).len() <= MOST_STEPS;
-        if ways.len() < 2 || !is_short || found.incoming.range((block, 0)..=(block, usize::MAX)).nth(1).is_none() {
+        if ways.len() < 2 || !self.is_short(block) || found.incoming.range((block, 0)..=(block, usize::MAX)).nth(1).is_none() {
             return ways;
         }
         let incoming: Vec<State> = found.incoming.range((block, 0)..=(block, usize::MAX)).map(|(_, state)| state.clone()).collect();
@@ -314,6 +319,11 @@ impl Pass<'_, '_> {
             None => None,
         };
         ways.into_iter().filter_map(of_edge).collect()
+    }
+
+    /// Whether a block is short enough to be looked at for each way to it.
+    fn is_short(&self, block: u32) -> bool {
+        self.slice.is_close && self.slice.steps(block).len() <= MOST_STEPS && self.body.graph.edges(block).len() > 1
     }
 
     /// Ways out of a block with the values there.

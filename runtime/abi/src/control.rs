@@ -161,7 +161,7 @@ shared! {
         abi_version: u32 = "unsigned int",
         /// What a thread does that must stop: 0 trap, 1 leave. Host, before the launch.
         action: u32 = "unsigned int",
-        /// Number of the current launch, never 0. Threads stop when the flag equals it. Host, before each launch.
+        /// Number of the current launch, never 0; 1 until a host arms one. Threads stop when the flag equals it. Host, before each launch.
         launch: u32 = "unsigned int",
         /// 1 if threads shall note their fuel in the record's `fuel_used`. Host, before the launch.
         count_fuel: u32 = "unsigned int",

@@ -411,3 +411,21 @@ fn values_that_never_come_to_rest_are_given_up() {
     ];
     assert!(is_endless(&graph) && !verify_ptx(&ptx(&graph)).holds());
 }
+
+#[test]
+fn a_block_is_looked_at_again_where_one_way_to_it_changes_what_it_brings() {
+    // Number 63,426 by chance: what one way brought was among what all had brought together, and what it did by itself was not asked again.
+    let graph = vec![
+        (Block::NotMasked(1), 2, 0),
+        (Block::NotOther, 3, 1),
+        (Block::NotMasked(1), 4, 4),
+        (Block::FixedIsOne, 5, 9),
+        (Block::Either, 6, 6),
+        (Block::Set(1, -1), 6, 7),
+        (Block::Not(1, -1), 7, 8),
+        (Block::NotOther, 8, 6),
+        (Block::AddDerived(0), 9, 6),
+        (Block::Set(0, 3), 7, 6),
+    ];
+    assert!(is_endless(&graph) && !verify_ptx(&ptx(&graph)).holds());
+}
