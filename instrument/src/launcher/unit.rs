@@ -53,6 +53,8 @@ pub(super) struct Maker<'a> {
     plain_macros: HashSet<Vec<u8>>,
     /// Macros of its files that stand for values, and names in capitals that none of them defines.
     value_macros: Vec<ValueMacro>,
+    /// What decides what becomes of a source, the text that is inserted too: two builds of this tool may run at once.
+    digest: u64,
 }
 
 impl<'a> Maker<'a> {
@@ -65,6 +67,7 @@ impl<'a> Maker<'a> {
             shared_macros: Vec::new(),
             plain_macros: HashSet::new(),
             value_macros: Vec::new(),
+            digest: settings.digest(),
         }
     }
 
@@ -128,7 +131,7 @@ impl<'a> Maker<'a> {
         if !shared || !edits.is_empty() {
             return Ok(unit(&input.name, bytes, &options, edits));
         }
-        let key = format!("{} {options:?}", env!("CARGO_PKG_VERSION"));
+        let key = format!("{:016x} {options:?}", self.digest);
         if let Some(unit) = self.store.get(&key, bytes) {
             return Ok(unit);
         }
