@@ -246,7 +246,7 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
             || is_by_value(context, at)
             || stands_for_a_value(context, at)
             || (is_own(context, at) && BY_POINTER.split_ascii_whitespace().any(|word| word.as_bytes() == name))
-            || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
+            || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
             // variable of which it is given nothing. (What it is given of the counter is looked at there.)
             || is_qualified(context, at)
@@ -301,7 +301,7 @@ pub(crate) fn calls_the_unknown(context: &Context, loop_: &Loop) -> bool {
             && is_qualified(context, at)
             && !context.functions.contains(name)
             && !context.declarations.is_type(name)
-            && !(follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && is_of_cuda(name))
+            && !(follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
     };
     (loop_.keyword..=end).any(is_unknown)
 }
@@ -329,7 +329,7 @@ pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
 
 /// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
 pub(crate) fn is_by_value(context: &Context, at: usize) -> bool {
-    is_own(context, at) && is_of_cuda(context.fragment.text(context.source, at))
+    is_own(context, at) && takes_values(context.fragment.text(context.source, at))
 }
 
 /// Whether the function's name at `at` is no member's and none of this file's. `std::min` hands on a reference to what it was given.
@@ -344,10 +344,6 @@ fn is_own(context: &Context, at: usize) -> bool {
 
 /// Whether functions of that name, CUDA's own or C's, take all numbers by value and return one.
 pub(crate) fn takes_values(name: &[u8]) -> bool {
-    is_of_cuda(name)
-}
-
-fn is_of_cuda(name: &[u8]) -> bool {
     BY_VALUE.split_ascii_whitespace().any(|word| word.as_bytes() == name)
 }
 
