@@ -241,14 +241,15 @@ __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuin
 // for constants and its type surely holds.
 template <bool __cuinstr_plain>
 struct __cuinstr_header {
-  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long trips(const __cuinstr_s&, const __cuinstr_n&, int) { return ~0ull; }
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+  static __device__ __forceinline__ unsigned long long trips(const __cuinstr_s&, const __cuinstr_n&, const __cuinstr_a&) { return ~0ull; }
 };
 template <>
 struct __cuinstr_header<true> {
-  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long trips(__cuinstr_s start, __cuinstr_n bound, int amount) {
-    return __cuinstr_counted((long long)start, (long long)bound, amount, false, __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(1ll << 30), 1ll << 30);
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+  static __device__ __forceinline__ unsigned long long trips(__cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
+    if (amount < (__cuinstr_a)1 || amount > (__cuinstr_a)16384) return ~0ull;
+    return __cuinstr_counted((long long)start, (long long)bound, (long long)amount, false, __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(1ll << 30), 1ll << 30);
   }
 };
 template <bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
@@ -272,9 +273,10 @@ __cuinstr_device void __cuinstr_tick_of(unsigned int& run, unsigned int& left, u
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
-template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
-  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount));
+template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
+  typedef __cuinstr_header<__cuinstr_steps<__cuinstr_a>::number && __cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> header;
+  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, header::template trips<__cuinstr_i>(start, bound, amount));
 }
 // The same where the bound is a call or a member: its type tells, if it is a class that holds one constant, an integral_constant of some kind.
 template <class __cuinstr_t>
