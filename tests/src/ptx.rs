@@ -98,7 +98,7 @@ pub fn guards_alone_together(ptx: &str, guard: &str, counted: &[String], group: 
     module.has_cycle_of(&module.edges_but_back_to(counted), &guards, group)
 }
 
-/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a call on a way on from it, before
+/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a stop on a way on from it, before
 /// another strong load of 32 bits; none if there are several, or no such number. It may have been moved through registers that nothing else is
 /// written to, as compilers do for a debugger.
 #[must_use]
@@ -116,7 +116,10 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
                 continue;
             }
             let handed = text.trim_start().strip_prefix("st.param.b64").and_then(|rest| {
+                // A barrier's site is handed to something else.
+                let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
                 let operand = rest.rsplit(',').next()?.trim();
+                let operand = call.text.contains("__cuinstr_stop").then_some(operand)?;
                 module.number(&written, module.statements[at].function, operand)
             });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
@@ -512,13 +515,17 @@ mod tests {
     #[test]
     fn a_poll_s_site_is_told_through_moves_and_masks_but_not_where_a_register_is_written_twice() {
         let site = -5_403_417_830_986_564_938_i64;
-        let poll = "\tld.relaxed.sys.u32 %r1, [%rd9];\n\t@%p1 bra $L1;\n\tst.param.b64 [param0+0], %rd3;\n\tcall.uni stop, (param0);\n$L1:\n\tret;";
+        let poll = "\tld.relaxed.sys.u32 %r1, [%rd9];\n\t@%p1 bra $L1;\n\tst.param.b64 [param0+0], %rd3;\n\tcall.uni __cuinstr_stop, (param0);\n$L1:\n\tret;";
         let sites = |moved: &str| sites_of_guards(&body(&format!("{moved}{poll}")), "ld.relaxed.sys.u32");
         let chain = format!("\tmov.u64 %rd1, {};\n\tmov.b64 %rd2, %rd1;\n\tand.b64 %rd3, %rd2, -2;\n", site + 1);
         assert_eq!(sites(&chain), [Some(site)]);
         assert_eq!(sites(&format!("{chain}\t@%p2 mov.b64 %rd2, %rd8;\n")), [None]);
         assert_eq!(sites("\tmov.b64 %rd2, %rd3;\n\tmov.b64 %rd3, %rd2;\n"), [None]);
         assert_eq!(sites("\tadd.s64 %rd3, %rd1, 7;\n"), [None]);
+        // What a barrier hands over on the way is no second one.
+        let barrier = format!("$L1:\n\tst.param.b64 [site], {};\n\tcall __cuinstr_released, (site);\n\tret;", site + 7);
+        let text = body(&format!("{chain}{}", poll.replace("$L1:\n\tret;", &barrier)));
+        assert_eq!(sites_of_guards(&text, "ld.relaxed.sys.u32"), [Some(site)]);
     }
 
     #[test]
