@@ -1,7 +1,7 @@
 //! The text in front of a rewritten file: the device side of `docs/ABI.md`, the site map as a record in the module, and the line that
 //! lets compilers name the user's file.
 
-use crate::options::{AtExit, Options};
+use crate::options::{AtExit, BarrierMarks, Options};
 use crate::poll;
 use crate::site::{Kind, SiteMap};
 use cuinstr_abi::control;
@@ -54,6 +54,11 @@ pub(crate) struct SharedMemory {
 /// The device side of the ABI, the same for all files of a translation unit.
 pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
+    let global_marks = match options.barrier_marks {
+        BarrierMarks::Auto => shared.dynamic,
+        BarrierMarks::Shared => false,
+        BarrierMarks::Global => true,
+    };
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
     let pace = poll::Pace::of(options.poll_gap);
     let values = [
@@ -63,6 +68,7 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
         ("FUEL", limit(options.limits.fuel)),
         ("GATE", gate.to_owned()),
         ("BARRIERS", u8::from(shared.barriers).to_string()),
+        ("GLOBAL_MARKS", u8::from(global_marks).to_string()),
         ("DYNAMIC", u8::from(shared.dynamic).to_string()),
         ("FIRST_PACE", pace.first.to_string()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),
