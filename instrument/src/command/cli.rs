@@ -209,7 +209,7 @@ pub(crate) struct HowArgs {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = AtExitArg::Check)]
     pub(crate) at_exit: AtExitArg,
 
-    /// Where a thread that leaves tells those that it may release from a barrier. `shared` takes 16 bytes of a block's shared memory (1 KB on sm_90 where the
+    /// Where a thread that leaves tells those that it may release from a barrier. `shared` takes 16 bytes of a block's shared memory (1 KB on `sm_90` where the
     /// launch sizes some), `global` none.
     #[arg(long, value_name = "MEMORY", value_enum, default_value_t = BarrierMarksArg::Auto)]
     pub(crate) barrier_marks: BarrierMarksArg,
