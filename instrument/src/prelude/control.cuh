@@ -267,7 +267,8 @@ __cuinstr_device void __cuinstr_count(__cuinstr_stop_record* record, unsigned lo
   }
 }
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
-// the record is out: device memory can't be read afterwards.
+// the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
+// only: both are one function, since each costs every compilation some milliseconds.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
   __cuinstr_control* control = &cuinstr_control_v1;
   const unsigned int launch = control->launch;
@@ -282,7 +283,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
   if ((mask & lanes_below) == 0u) {
     __cuinstr_stop_record* record = __cuinstr_record();
     const unsigned long long threads = (unsigned long long)__popc(mask);
-    if (atomicCAS(&record->claimed, 0u, launch) == 0u) {
+    if (why != 0u && atomicCAS(&record->claimed, 0u, launch) == 0u) {
       record->site = site;
       record->why = why;
       record->block[0] = blockIdx.x;
@@ -316,6 +317,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
     }
     __cuinstr_count(record, site, threads);
   }
+  if (why == 0u) return;
   // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
   if (__cuinstr_load(control->flag) != launch) {
     __threadfence_system();

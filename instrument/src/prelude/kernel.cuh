@@ -12,13 +12,10 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   __cuinstr_pay(left, weight, site);
 }
 #if __cuinstr_barriers
-// Counts a warp's threads that leave behind a barrier; those that released them have told why. Known to assembly by its name.
+// Counts a thread that leaves behind a barrier; those that released it have told why. Known to assembly by its name.
 extern "C" {
 inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(unsigned long long site) {
-  const unsigned int warp = __activemask();
-  unsigned int lanes_below;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
-  if ((warp & lanes_below) == 0u) __cuinstr_count(__cuinstr_record(), site, (unsigned long long)__popc(warp));
+  __cuinstr_stop(site, 0u);
 #if __cuinstr_global_marks
   // Another block may have told: those of this one are told by one of their own.
   __cuinstr_tell_left();
