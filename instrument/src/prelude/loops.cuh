@@ -441,20 +441,15 @@ __cuinstr_device unsigned int __cuinstr_share(unsigned int trips, unsigned int t
   asm volatile("bfind.u32 %0, %1;" : "=r"(power) : "r"(threads));
   return (trips >> (power & 31u)) + 1u;
 }
-// Nobody has to ask whether a strip is empty.
-__cuinstr_device unsigned int __cuinstr_some(unsigned int turns) {
-#ifdef __CUDA_ARCH__
-  __builtin_assume(turns != 0u);
-#endif
-  return turns;
-}
 // What a strip's length is anyway, said again where the optimiser can't mix it with the rest: what it makes of minima, and a division, no
 // proof could follow.
 __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
 #ifdef __CUDA_ARCH__
   asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
+  // Nobody has to ask whether a strip is empty.
+  __builtin_assume(turns != 0u);
 #endif
-  return __cuinstr_some(turns);
+  return turns;
 }
 // The next strip of a loop: as many iterations as the allowance holds at 2^shift units each, but never fewer than are soon over in any
 // case, and no more than will run for sure.
@@ -468,12 +463,6 @@ __cuinstr_device unsigned int __cuinstr_turns(unsigned int& left, unsigned int s
   const unsigned int charge = turns << shift;
   left = left > charge ? left - charge : 0u;
   return turns;
-}
-// A strip of one iteration.
-__cuinstr_device unsigned int __cuinstr_once(unsigned int& left, unsigned int shift) {
-  const unsigned int charge = 1u << shift;
-  left = left > charge ? left - charge : 0u;
-  return 1u;
 }
 // How far a counter is from its bound, in a type without a sign, so that no difference overflows.
 template <class __cuinstr_i, class __cuinstr_n>
@@ -526,29 +515,34 @@ struct __cuinstr_strips {
     if ((step & (step - 1u)) == 0u) return distance >> __cuinstr_power(step);
     return (__cuinstr_t)__cuinstr_fits(distance < 0xffffffffu ? (unsigned int)distance : 0xffffffffu, step);
   }
-  // The counter's own type holds each of its values up to the bound.
-  template <class __cuinstr_t, class __cuinstr_s>
-  static __device__ __forceinline__ unsigned int less(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
-    if (!__cuinstr_divides && distance <= (__cuinstr_t)by) return __cuinstr_once(left, shift);
-    const unsigned int step = stride(by);
-    return __cuinstr_turns(left, shift, step != 0u ? steps(distance - 1u, step != 0u ? step : 1u) + 1u : (__cuinstr_t)1u);
-  }
-  template <class __cuinstr_t, class __cuinstr_s>
-  static __device__ __forceinline__ unsigned int upto(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
-    if (!__cuinstr_divides && distance < (__cuinstr_t)by) return __cuinstr_once(left, shift);
-    const unsigned int step = stride(by);
-    const __cuinstr_t further = step != 0u ? steps(distance, step != 0u ? step : 1u) : (__cuinstr_t)0u;
-    return __cuinstr_turns(left, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
-  }
-  // Where it is known at run time only, what is reckoned of it stays behind the question whether a second iteration will run: in most loops by a grid's
-  // threads none does, and compilers would else reckon in front of the loop, for all.
+  // Where the step is known at run time only, what is reckoned of it stays behind the question whether it leads past the bound: in most loops by a grid's
+  // threads it does, and compilers would else reckon in front of the loop, for all.
   template <class __cuinstr_s>
   static __device__ __forceinline__ unsigned int stride(__cuinstr_s by) {
     unsigned int step = __cuinstr_stride(by);
 #ifdef __CUDA_ARCH__
-    if (!__cuinstr_divides) asm volatile("" : "+r"(step));
+    if (!__cuinstr_divides) asm("" : "+r"(step));
 #endif
     return step;
+  }
+  // The counter's own type holds each of its values up to the bound.
+  template <class __cuinstr_t, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int less(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
+    __cuinstr_t trips = 1u;
+    if (__cuinstr_divides || distance > (__cuinstr_t)by) {
+      const unsigned int step = stride(by);
+      if (step != 0u) trips = steps(distance - 1u, step) + 1u;
+    }
+    return __cuinstr_turns(left, shift, trips);
+  }
+  template <class __cuinstr_t, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int upto(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
+    __cuinstr_t further = 0u;
+    if (__cuinstr_divides || distance >= (__cuinstr_t)by) {
+      const unsigned int step = stride(by);
+      if (step != 0u) further = steps(distance, step);
+    }
+    return __cuinstr_turns(left, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
   template <class __cuinstr_t, class __cuinstr_s>
   static __device__ __forceinline__ unsigned int meet(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
@@ -558,8 +552,7 @@ struct __cuinstr_strips {
 #define __cuinstr_count(__cuinstr_name, __cuinstr_how, __cuinstr_way)                                                                             \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
   static __device__ __forceinline__ unsigned int __cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    const unsigned int turns = __cuinstr_how(left, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), step);        \
-    return __cuinstr_some(turns);                                                                                                         \
+    return __cuinstr_how(left, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), step);                            \
   }
   __cuinstr_count(below, less, up) __cuinstr_count(above, less, down) __cuinstr_count(at_most, upto, up) __cuinstr_count(at_least, upto, down)
   __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)
