@@ -2,7 +2,7 @@
 
 use cuinstr_tests::differential::batch::Workshop;
 use cuinstr_tests::differential::check::{self, Failure, Plan};
-use cuinstr_tests::differential::lane::{self, Lane};
+use cuinstr_tests::differential::lane::{self, Lane, replaced};
 use cuinstr_tests::differential::program::Program;
 use cuinstr_tests::differential::{generate, gpu, reduce};
 use cuinstr_tests::nvcc::Nvcc;
@@ -41,12 +41,6 @@ fn random_programs_do_the_same_when_rewritten() {
 fn broken(name: &str, sabotage: fn(&mut String, &mut String, &str)) -> Lane {
     let lane = lane::rewritten_lanes().into_iter().find(|lane| lane.name == name).expect("a lane of that name");
     Lane { sabotage: Some(sabotage), ..lane }
-}
-
-/// The prelude with a piece of it replaced, which must be there.
-fn replaced(prelude: &str, from: &str, to: &str) -> String {
-    assert!(prelude.contains(from), "the prelude says `{from}` no more");
-    prelude.replace(from, to)
 }
 
 #[test]
