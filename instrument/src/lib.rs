@@ -28,6 +28,7 @@ mod fragment;
 mod function;
 mod hardware;
 mod induction;
+mod instance;
 mod invariant;
 mod jump;
 #[cfg(feature = "launcher")]

@@ -208,6 +208,11 @@ impl Home<'_> {
         if at < self.open {
             return true;
         }
+        // What the language calls a constant is one, whoever computes it.
+        let begins = |index: &usize| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')')));
+        if (self.open..at).rev().take_while(begins).any(|index| fragment.text(source, index) == b"constexpr") {
+            return false;
+        }
         let end = (at..self.range.end).find(|index| fragment.is(*index, b';')).unwrap_or(at);
         self.any_of_run_time(at + 1..end, None, depth)
     }
