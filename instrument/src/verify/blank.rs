@@ -67,6 +67,7 @@ impl<F: Fn(Register) -> Option<u32>> Blank<F> {
                 _ => false,
             },
             "setp" => registers().any(known),
+            "vote" => instruction.rest.first().is_some_and(known),
             "min" | "max" => instruction.rest.iter().any(known),
             "selp" => instruction.rest.iter().take(2).all(known) || instruction.rest.last().is_some_and(known),
             "and" | "or" | "xor" if suffix == "pred" => registers().any(known),

@@ -411,6 +411,12 @@ fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
             | "bfe"
             | "clz"
     );
+    // Of a vote what the thread says, not who is asked.
+    if head == "vote"
+        && let Some(Operand::Register(register)) = instruction.rest.first()
+    {
+        found(*register);
+    }
     if modelled && integer {
         for operand in &instruction.rest {
             if let Operand::Register(register) = operand {
