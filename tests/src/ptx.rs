@@ -120,7 +120,7 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
                 let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
                 let operand = rest.rsplit(',').next()?.trim();
                 let operand = call.text.contains("__cuinstr_stop").then_some(operand)?;
-                module.number(&written, module.statements[at].function, operand)
+                Module::number(&written, module.statements[at].function, operand)
             });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
                 Some(number) => _ = found.insert(number),
@@ -324,7 +324,7 @@ impl Module {
     }
 
     /// The number that an operand stands for: itself, or what its register is set to by the only statement that writes it, a move or a mask.
-    fn number(&self, written: &BTreeMap<(usize, &str), Vec<&str>>, function: usize, operand: &str) -> Option<i64> {
+    fn number(written: &BTreeMap<(usize, &str), Vec<&str>>, function: usize, operand: &str) -> Option<i64> {
         let (mut operand, mut mask) = (operand, -1);
         // Chains of moves are short; a register may be moved to itself.
         for _ in 0..16 {

@@ -86,7 +86,7 @@ fn each_kind_of_fault_is_found() {
             "one trip too many between two constants",
             "after",
             broken("default", |prelude, _, _| {
-                *prelude = replaced(prelude, "(unsigned int)((last - first) / by) + 1u", "(unsigned int)((last - first) / by) + 2u")
+                *prelude = replaced(prelude, "(unsigned int)((last - first) / by) + 1u", "(unsigned int)((last - first) / by) + 2u");
             }),
         ),
     ];

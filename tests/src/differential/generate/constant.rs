@@ -24,7 +24,8 @@ impl Generator {
     fn constant_head(&mut self, items: &mut Vec<Item>) -> Item {
         let numbers = [Number::INT, Number::INT, Number::INT, Number::UNSIGNED, Number::LONG_LONG, Number::SIZE];
         let number = if self.random.percent(85) { self.random.of(&numbers) } else { Number::any(&mut self.random) };
-        let amount = i128::from(self.random.of(&[1, 1, 1, 2, 3, 4, 8, 25, 32]));
+        let steps: usize = self.random.of(&[1, 1, 1, 2, 3, 4, 8, 25, 32]);
+        let amount = steps as i128;
         let trips = match self.random.below(8) {
             0..=4 => self
                 .random
@@ -35,7 +36,7 @@ impl Generator {
         let start = i128::from(self.random.of(&[0, 0, 0, 0, 1, 7, -3, -40, 2_147_000_000])).max(number.min());
         let down = self.random.percent(12);
         // Behind the last value, and perhaps some more; a bound that is to be met may be missed.
-        let rest = if amount > 1 && self.random.percent(30) { self.random.below(amount as usize) as i128 } else { 0 };
+        let rest = if amount > 1 && self.random.percent(30) { self.random.below(steps) as i128 } else { 0 };
         let relation = self.random.of(&["<", "<", "<", "<", "<", "<=", "<=", "!="]);
         let distance = trips * amount - rest - if relation == "<=" { self.random.below(2) as i128 } else { 0 };
         let (start, last) = if down { (start + distance, start) } else { (start, start + distance) };
