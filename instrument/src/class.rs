@@ -39,7 +39,7 @@ pub(crate) fn is_class(source: &[u8], fragment: &Fragment, open: usize) -> bool 
 
 /// The name of the class whose brace this is: `struct Name`, `template <…> class Name final : Bases`. A class with bases has functions of theirs, too, and
 /// is not told.
-fn name_of<'a>(source: &'a [u8], fragment: &Fragment, open: usize) -> Option<&'a [u8]> {
+pub(crate) fn name_of<'a>(source: &'a [u8], fragment: &Fragment, open: usize) -> Option<&'a [u8]> {
     if !is_class(source, fragment, open) {
         return None;
     }

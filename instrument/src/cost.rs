@@ -30,9 +30,10 @@ const MOST_VALUE: usize = 64;
 const MOST_INNER: usize = 256;
 
 /// Tokens that a subscript costs: where it may go to memory that the whole device shares, so that a full grid takes a third of a microsecond
-/// for it; where its index comes from such memory itself, which takes microseconds; and where the array is the block's or the thread's own.
+/// for it; where its index comes from such memory itself, which takes microseconds (less than 128 units, with what stands beside it: strips weigh powers of two); and
+/// where the array is the block's or the thread's own.
 const GLOBAL: u64 = 128;
-const INDIRECT: u64 = 2048;
+const INDIRECT: u64 = 1536;
 const OWN: u64 = 3;
 
 /// Tokens that a call costs whose function may run for long.

@@ -173,7 +173,12 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
         Kind::Punct(b'>') => {
             !matches!(fragment.kind(at + 1), Some(Kind::Punct(b')' | b'?') | Kind::Op)) && ends_arguments(source, fragment, before)
         }
-        Kind::Scope => fragment.is(at + 1, b';'),
+        // `using ns::name;`, but not `i < Type::name;`.
+        Kind::Scope if fragment.is(at + 1, b';') => {
+            let of_name = |index: &usize| matches!(fragment.kind(*index), Some(Kind::Ident | Kind::Scope));
+            let outside = (0..before).rev().find(|index| !of_name(index));
+            outside.is_some_and(|index| fragment.is(index, b'>') || matches!(fragment.text(source, index), b"using" | b"typename"))
+        }
         _ => false,
     }
 }

@@ -7,6 +7,7 @@ use crate::calls::Call;
 use crate::class::{MOST_HEAD, is_class, opener};
 use crate::fragment::Fragment;
 use crate::function::Function;
+use crate::instance::{self, Named};
 use crate::macros::Macros;
 use crate::terms::{self, Handed};
 use crate::token::Kind;
@@ -31,6 +32,8 @@ pub(crate) enum Descent {
     Deduced,
     /// Its calls hand on types, and the compiler sees which of them are smaller than its own.
     Smaller(Vec<Handed>),
+    /// Its calls name the classes whose members they call, and the compiler sees which of them come before its own.
+    Named(Vec<Named>),
 }
 
 impl Descent {
@@ -41,8 +44,13 @@ impl Descent {
                 Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
             }
             Self::Instances => Some("each call is of another instance, whose number is one less or one more: compilers end that"),
-            Self::Parts(_) | Self::Smaller(_) | Self::Unknown => None,
+            Self::Parts(_) | Self::Smaller(_) | Self::Named(_) | Self::Unknown => None,
         }
+    }
+
+    /// Whether its calls ask, not the function where it begins.
+    pub(crate) fn asks_in_calls(&self) -> bool {
+        matches!(self, Self::Smaller(_) | Self::Named(_))
     }
 }
 
@@ -80,15 +88,25 @@ pub(crate) fn of_cycles(
         if smaller.len() < deduced.len() {
             smaller.clear();
         }
-        let hands_on = !smaller.is_empty();
+        let mut named = if all_parts || all_instances || !smaller.is_empty() {
+            BTreeMap::new()
+        } else {
+            instance::of_cycle(source, fragment, functions, macros, cycle)
+        };
+        if named.len() < deduced.len() {
+            named.clear();
+        }
+        let hands_on = !smaller.is_empty() || !named.is_empty();
         for index in cycle.keys() {
             let descent = if let Some(calls) = smaller.remove(index) {
                 Descent::Smaller(calls)
+            } else if let Some(calls) = named.remove(index) {
+                Descent::Named(calls)
             } else if hands_on {
                 Descent::Unknown
             } else if all_parts {
-                let names = objects.remove(index).unwrap_or_default();
-                Descent::Parts(names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+                let parts = objects.remove(index).unwrap_or_default();
+                Descent::Parts(parts.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
             } else if all_instances {
                 Descent::Instances
             } else if deduced.contains(index) {

@@ -29,6 +29,7 @@ mod fragment;
 mod function;
 mod hardware;
 mod induction;
+mod instance;
 mod invariant;
 mod jump;
 #[cfg(feature = "launcher")]

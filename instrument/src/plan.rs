@@ -399,12 +399,11 @@ impl Planner<'_> {
                 let is_short = known.functions[index].constexpr && Self::is_one_return(known, index);
                 let no_room = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
                 let why = if is_short { Some(no_room) } else { descent.why_none() };
-                if let (None, Descent::Smaller(calls)) = (why, descent) {
+                if why.is_none() && descent.asks_in_calls() {
                     let site = self.site(SiteKind::Recursion, name_at, owner, Form::Foldable, None);
-                    for call in calls {
-                        let tokens = &known.fragment.tokens;
-                        self.insert(tokens[call.first].start as usize, false, format!("({}, ", owner.spelling.handed(call, site)));
-                        self.insert(tokens[call.last].end as usize, true, ")".to_owned());
+                    for (first, last, poll) in owner.spelling.in_calls(descent, site) {
+                        self.insert(known.fragment.tokens[first].start as usize, false, format!("({poll}, "));
+                        self.insert(known.fragment.tokens[last].end as usize, true, ")".to_owned());
                     }
                 } else if let Some(why) = why {
                     self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));

@@ -1,7 +1,9 @@
 //! The text of polls: the one place that knows how a form is spelled. `prelude/` defines what is named here.
 
+use crate::descent::Descent;
 use crate::form::{Chunk, Nest, Shape};
 use crate::induction::Relation;
+use crate::instance::Named;
 use crate::nest::Extent;
 use crate::options::{PollGap, Polls};
 use crate::site::Form;
@@ -73,11 +75,13 @@ impl Spelling {
                 "__cuinstr_tick_sized<decltype({bound})>({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, {start}, {amount})"
             );
         }
-        let names: Vec<&String> = [start, bound].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
+        let names: Vec<&String> = [start, bound, amount].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
         let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
         let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
         let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
-        format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, ({start}), ({bound}), {amount})")
+        format!(
+            "__cuinstr_tick_known{all}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, ({start}), ({bound}), ({amount}))"
+        )
     }
 
     /// The poll of a loop over a block's share of something that is probably small.
@@ -94,12 +98,14 @@ impl Spelling {
         )
     }
 
-    /// The poll in front of a call that hands on types; none where they are smaller.
-    pub(crate) fn handed(self, call: &Handed, site: u64) -> String {
-        let types = call.types.join(", ");
-        let arguments: Vec<String> = call.arguments.iter().map(|text| format!("decltype({text})")).collect();
-        let is_less = format!("(__cuinstr_terms<{}>::all < __cuinstr_terms<{types}>::all)", arguments.join(", "));
-        format!("__cuinstr_call_smaller{}<{is_less}>({site:#x}ull)", self.suffix())
+    /// The polls in front of a function's calls that lead down where the compiler says so, each with the first and the last token of its call.
+    pub(crate) fn in_calls(self, descent: &Descent, site: u64) -> Vec<(usize, usize, String)> {
+        let poll = |is_less: String| format!("__cuinstr_call_smaller{}<{is_less}>({site:#x}ull)", self.suffix());
+        match descent {
+            Descent::Smaller(calls) => calls.iter().map(|call| (call.first, call.last, poll(is_smaller(call)))).collect(),
+            Descent::Named(calls) => calls.iter().map(|call| (call.first, call.last, poll(is_before(call)))).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// How a loop's poll appears in the site map.
@@ -194,6 +200,17 @@ pub(crate) struct Opening {
     pub(crate) turns: usize,
     /// How many nests of loops count what they have run.
     pub(crate) nests: usize,
+}
+
+/// Whether a call hands on types that are smaller than its caller's.
+fn is_smaller(call: &Handed) -> String {
+    let arguments: Vec<String> = call.arguments.iter().map(|text| format!("decltype({text})")).collect();
+    format!("(__cuinstr_terms<{}>::all < __cuinstr_terms<{}>::all)", arguments.join(", "), call.types.join(", "))
+}
+
+/// Whether the class that a call names comes before its caller's.
+fn is_before(call: &Named) -> String {
+    format!("__cuinstr_before<{}, {}>::value", call.class, call.own)
 }
 
 /// The declaration of a kernel's last poll, which stands on every way out behind it.

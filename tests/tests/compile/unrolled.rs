@@ -4,6 +4,7 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr::site::Kind;
+use cuinstr::verify::verify_ptx;
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::unit::Unit;
 use std::fmt::Write as _;
@@ -45,6 +46,7 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     checks.add("unrolled: short loops of known trips hold no poll, and what only looks like one does", each);
     checks.add("unrolled: long loops of known trips read as far ahead as their strips are long", evenly);
     checks.add("unrolled: a nest of three holds few polls when it is unrolled", nests);
+    checks.add("unrolled: members of classes that calls name poll only where the classes come round", instances);
 }
 
 fn each(tools: &Tools) -> Result<(), String> {
@@ -101,4 +103,27 @@ fn evenly(tools: &Tools) -> Result<(), String> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// Two kernels call members of a template's instances by name: one leads from a large tile to a small one, the other from an instance to a second, and back
+/// for ever.
+fn instances(tools: &Tools) -> Result<(), String> {
+    let text = "template <int I, int J, class T = int> struct tile { static __device__ __forceinline__ int row(int n) { if constexpr (I == 32) { return tile<16, J>::row(n); } else { return n / J; } } };\n\
+                template <int I> struct ring { static __device__ int at(int n) { return n < 0 ? n : ring<1 - I>::at(n - (n > 5)); } };\n\
+                extern \"C\" __global__ void down(int *q, int n) { *q = tile<32, 8>::row(n); }\n\
+                extern \"C\" __global__ void around(int *q, int n) { *q = ring<0>::at(n); }\n";
+    let unit = Unit { needs: vec!["-std=c++17".into(), "-arch=sm_80".into()], ..Unit::new("instances.cu", text.to_owned()) };
+    let rewritten = unit.rewrite(&Options::default())?;
+    let ptx = rewritten.nvcc(&tools.nvcc, &["-ptx"])?.expect_clean()?.text();
+    let sites = rewritten.site_maps.iter().flat_map(|map| &map.sites).filter(|site| site.kind == Kind::Recursion);
+    let is_left = |id: &str| {
+        let id = u64::from_str_radix(id.trim_start_matches("0x"), 16).unwrap_or_default();
+        ptx.contains(&id.cast_signed().to_string())
+    };
+    let left: Vec<(&str, bool)> = sites.map(|site| (site.function.as_str(), is_left(&site.id))).collect();
+    let report = verify_ptx(&ptx);
+    if left != [("tile::row", false), ("ring::at", true)] && left != [("row", false), ("at", true)] {
+        return Err(format!("polls are left in {left:?}"));
+    }
+    if report.holds() { Ok(()) } else { Err("the ring of instances has no poll".to_owned()) }
 }

@@ -193,6 +193,16 @@ fn jumps_and_calls_that_repeat_are_sites() {
             &["1 recursion each", "2 recursion each", "3 recursion each", "4 recursion each", "5 recursion each"],
         ),
         row(
+            "members of classes that are named with their arguments",
+            "template <int I, class T> struct tile {\n    static __device__ int row(int n) { if constexpr (I > 8) return tile<8, T>::row(n); return n; }\n    static __device__ int last(int n) { return 2 * tile<I / 2, T>::last(n - 1); }\n};\n",
+            &["2 recursion polled", "3 recursion polled"],
+        ),
+        row(
+            "members of classes that have bases, or where a constant is asked for",
+            "template <int I> struct tile : B<I> {\n    static __device__ int row(int n) { return tile<8>::row(n); }\n};\ntemplate <int I> struct box {\n    static __device__ int row(int n) { const int a[box<8>::row(1)] = {}; return a[n]; }\n    static constexpr __device__ int last(int n) { return box<8>::last(n); }\n    static __device__ int first(int n) { return first(n) + box<8>::first(n); }\n};\n",
+            &["2 recursion each", "5 recursion each", "6 recursion none", "7 recursion each"],
+        ),
+        row(
             "a chain of calls is none",
             "__device__ int a(int n) { return n; }\n__device__ int b(int n) { return a(n); }\n__device__ int c(int n) { return b(a(n)); }\n",
             &[],
