@@ -3,6 +3,7 @@
 //! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
 //! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
 
+use crate::arithmetic;
 use crate::declaration::{is_declared, is_further_number};
 use crate::induction::{self, Induction, Relation, Step};
 use crate::invariant::Home;
@@ -17,6 +18,9 @@ const MOST_TRIPS: i64 = 4096;
 
 /// Most threads of a block along an axis, which no `blockDim` exceeds.
 const MOST_THREADS: i64 = 1024;
+
+/// Largest result of arithmetic with constants: no sum of two overflows.
+const MOST_VALUE: i64 = 1 << 29;
 
 /// How many variables are followed from one to another.
 const DEPTH: usize = 3;
@@ -237,96 +241,24 @@ pub(crate) fn likely(context: &Context, range: &Range<usize>) -> Option<i64> {
 }
 
 fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integer> {
-    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0, guesses };
-    let value = reader.sum()?;
-    (reader.at == range.end).then_some(value)
+    let (source, fragment) = (context.source, context.fragment);
+    let operand = |at: usize| {
+        let text = fragment.text(source, at);
+        let value = match fragment.kind(at)? {
+            Kind::Number => integer(text),
+            Kind::Ident => {
+                let guess = || likely_of(context, text).filter(|_| guesses).map(|value| Integer { value, unsigned: false });
+                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
+            }
+            _ => None,
+        };
+        Some((value?, at + 1))
+    };
+    arithmetic::value(fragment, range, MOST_VALUE, &operand)
 }
 
 /// The number that a name probably stands for: a macro, what is declared with a number, or with the name of one.
 fn likely_of(context: &Context, name: &[u8]) -> Option<i64> {
     let named = || context.declarations.alias(name).and_then(|other| context.macros.likely(other));
     context.declarations.likely(name).or_else(|| context.macros.likely(name)).or_else(named)
-}
-
-/// Arithmetic of constants, none of which is large.
-struct Arithmetic<'a> {
-    context: &'a Context<'a>,
-    at: usize,
-    end: usize,
-    depth: usize,
-    guesses: bool,
-}
-
-impl Arithmetic<'_> {
-    fn takes(&mut self, byte: u8) -> bool {
-        let found = self.at < self.end && self.context.fragment.is(self.at, byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn sum(&mut self) -> Option<Integer> {
-        let mut left = self.product()?;
-        loop {
-            let value = if self.takes(b'+') {
-                let right = self.product()?;
-                (left.value + right.value, right.unsigned)
-            } else if self.takes(b'-') {
-                let right = self.product()?;
-                (left.value - right.value, right.unsigned)
-            } else {
-                return Some(left);
-            };
-            left = small(value.0, left.unsigned || value.1)?;
-        }
-    }
-
-    fn product(&mut self) -> Option<Integer> {
-        let mut left = self.factor()?;
-        loop {
-            let value = if self.takes(b'*') {
-                let right = self.factor()?;
-                (left.value.checked_mul(right.value)?, right.unsigned)
-            } else if self.takes(b'/') {
-                let right = self.factor()?;
-                (left.value.checked_div(right.value)?, right.unsigned)
-            } else {
-                return Some(left);
-            };
-            left = small(value.0, left.unsigned || value.1)?;
-        }
-    }
-
-    fn factor(&mut self) -> Option<Integer> {
-        let (context, at) = (self.context, self.at);
-        let (source, fragment) = (context.source, context.fragment);
-        if at >= self.end || self.depth > 16 {
-            return None;
-        }
-        if self.takes(b'-') {
-            self.depth += 1;
-            let Integer { value, unsigned } = self.factor()?;
-            return small(-value, unsigned);
-        }
-        if self.takes(b'(') {
-            self.depth += 1;
-            let inner = self.sum()?;
-            self.depth -= 1;
-            return self.takes(b')').then_some(inner);
-        }
-        self.at += 1;
-        let text = fragment.text(source, at);
-        match fragment.kind(at)? {
-            Kind::Number => integer(text),
-            Kind::Ident => {
-                let guess = || likely_of(context, text).filter(|_| self.guesses).map(|value| Integer { value, unsigned: false });
-                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The negative of an unsigned number is a huge one, and no sum of small ones overflows.
-fn small(value: i64, unsigned: bool) -> Option<Integer> {
-    (value.abs() <= 1 << 29 && (value >= 0 || !unsigned)).then_some(Integer { value, unsigned })
 }
