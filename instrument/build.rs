@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the half, in their order.
-const PARTS: [&str; 8] = ["system", "text", "environment", "driver", "report", "watch", "launch", "stand_in"];
+const PARTS: [&str; 9] = ["system", "text", "environment", "driver", "report", "room", "watch", "launch", "stand_in"];
 const FOLDER: &str = "src/launcher/half";
 
 fn main() {

@@ -12,7 +12,7 @@
 mod binding;
 
 use crate::launcher::{self, Settings};
-use crate::options::{DeviceMacro, PollGap, Polls};
+use crate::options::{BarrierMarks, DeviceMacro, PollGap, Polls};
 use crate::verify::{self, Report};
 use std::collections::BTreeSet;
 use std::env;
@@ -165,6 +165,12 @@ impl Build {
     /// How far apart in time two polls of a thread should lie.
     pub fn poll_gap(&mut self, gap: PollGap) -> &mut Self {
         self.settings.poll_gap = gap;
+        self
+    }
+
+    /// Where a thread that leaves tells those that it may release from a block's barrier.
+    pub fn barrier_marks(&mut self, marks: BarrierMarks) -> &mut Self {
+        self.settings.barrier_marks = marks;
         self
     }
 

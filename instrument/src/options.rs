@@ -58,6 +58,20 @@ pub enum AtExit {
     Gate,
 }
 
+/// Where a thread that leaves tells those that it may release from a block's barrier.
+///
+/// Units that are linked with `-rdc=true` do so in global memory, whatever is asked for: what one of them tells the others ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum BarrierMarks {
+    /// In global memory where the launch says how much shared memory there is, and may take all of it; else in shared memory.
+    #[default]
+    Auto,
+    /// In 16 bytes of each block's shared memory.
+    Shared,
+    /// In one word of global memory, so that a block's shared memory is all the user's.
+    Global,
+}
+
 /// Limits compiled in for hosts that arm nothing. Each is absent by default: a host that knows nothing never gets truncated results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {
@@ -145,6 +159,8 @@ pub struct Options {
     pub poll_gap: PollGap,
     /// What a thread does at its end.
     pub at_exit: AtExit,
+    /// Where threads at barriers are told of those that have left.
+    pub barrier_marks: BarrierMarks,
     /// Limits compiled in.
     pub limits: Limits,
     /// Macros that mark device functions, beside those the file defines and the known families.

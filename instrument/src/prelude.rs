@@ -1,7 +1,7 @@
 //! The text in front of a rewritten file: the device side of `docs/ABI.md`, the site map as a record in the module, and the line that
 //! lets compilers name the user's file.
 
-use crate::options::{AtExit, Options};
+use crate::options::{AtExit, BarrierMarks, Options};
 use crate::poll;
 use crate::site::{Kind, SiteMap};
 use cuinstr_abi::control;
@@ -51,6 +51,23 @@ pub(crate) struct SharedMemory {
     pub(crate) dynamic: bool,
 }
 
+impl SharedMemory {
+    /// Whether marks of barriers lie in global memory. Units under `-rdc=true` have them there in any case.
+    fn global_marks(self, options: &Options) -> bool {
+        match options.barrier_marks {
+            BarrierMarks::Auto => self.dynamic,
+            BarrierMarks::Shared => false,
+            BarrierMarks::Global => true,
+        }
+    }
+
+    /// Whether marks of barriers lie in shared memory.
+    #[cfg(feature = "launcher")]
+    pub(crate) fn holds_marks(self, options: &Options) -> bool {
+        self.barriers && !self.global_marks(options)
+    }
+}
+
 /// The device side of the ABI, the same for all files of a translation unit.
 pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
@@ -63,6 +80,7 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
         ("FUEL", limit(options.limits.fuel)),
         ("GATE", gate.to_owned()),
         ("BARRIERS", u8::from(shared.barriers).to_string()),
+        ("GLOBAL_MARKS", u8::from(shared.global_marks(options)).to_string()),
         ("DYNAMIC", u8::from(shared.dynamic).to_string()),
         ("FIRST_PACE", pace.first.to_string()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),

@@ -172,7 +172,7 @@ fn reserved_names(source: &[u8], lexed: &Lexed) -> Option<Diagnostic> {
     let is_ours = |text: &[u8]| {
         text.windows(10).any(|part| part == b"__cuinstr_")
             || text.windows(18).any(|part| part == b"cuinstr_control_v1")
-            || text.windows(15).any(|part| part == b"cuinstr_flag_v1")
+            || text.windows(15).any(|part| part == b"cuinstr_flag_v1" || part == b"cuinstr_left_v1")
     };
     let token =
         lexed.tokens.iter().find(|token| matches!(token.kind, Kind::Ident | Kind::Directive(_)) && is_ours(&source[token.range()]))?;

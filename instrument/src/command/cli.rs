@@ -4,7 +4,7 @@ use super::duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
-use cuinstr::options::{AtExit, DeviceMacro, Limits, PollGap, Polls};
+use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
 use std::path::PathBuf;
 
@@ -209,6 +209,11 @@ pub(crate) struct HowArgs {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = AtExitArg::Check)]
     pub(crate) at_exit: AtExitArg,
 
+    /// Where a thread that leaves tells those that it may release from a barrier. `shared` takes 16 bytes of a block's shared memory (1 KB on `sm_90` where the
+    /// launch sizes some), `global` none.
+    #[arg(long, value_name = "MEMORY", value_enum, default_value_t = BarrierMarksArg::Auto)]
+    pub(crate) barrier_marks: BarrierMarksArg,
+
     /// Treat a macro in front of a function's name as `device`, `kernel` or `host-device`; may be repeated, and wins over cuinstr.toml.
     #[arg(long, value_name = "NAME=SPACE", value_parser = device_macro)]
     pub(crate) device_macro: Vec<DeviceMacro>,
@@ -282,6 +287,17 @@ pub(crate) enum AtExitArg {
     Gate,
 }
 
+/// `--barrier-marks`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BarrierMarksArg {
+    /// In global memory where the launch sizes shared memory, else in shared memory.
+    Auto,
+    /// In shared memory; units that are linked with `-rdc=true` have them in global memory all the same.
+    Shared,
+    /// In global memory.
+    Global,
+}
+
 impl Cli {
     /// Reads the command line.
     ///
@@ -321,6 +337,15 @@ impl HowArgs {
         match self.at_exit {
             AtExitArg::Check => AtExit::Check,
             AtExitArg::Gate => AtExit::Gate,
+        }
+    }
+
+    /// `--barrier-marks` in the library's words.
+    pub(crate) fn barrier_marks(&self) -> BarrierMarks {
+        match self.barrier_marks {
+            BarrierMarksArg::Auto => BarrierMarks::Auto,
+            BarrierMarksArg::Shared => BarrierMarks::Shared,
+            BarrierMarksArg::Global => BarrierMarks::Global,
         }
     }
 }

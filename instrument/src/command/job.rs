@@ -146,6 +146,7 @@ impl Job<'_> {
             polls: self.args.how.polls(),
             poll_gap: self.args.how.poll_gap,
             at_exit: self.args.how.at_exit(),
+            barrier_marks: self.args.how.barrier_marks(),
             limits: self.args.how.limits(),
             device_macros: self.args.how.device_macro.clone(),
             strict: self.args.how.strict,

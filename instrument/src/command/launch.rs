@@ -75,6 +75,7 @@ fn settings() -> Result<Settings, String> {
         polls: how.polls(),
         poll_gap: how.poll_gap,
         at_exit: how.at_exit(),
+        barrier_marks: how.barrier_marks(),
         limits: how.limits(),
         device_macros: how.device_macro,
         config: how.config,

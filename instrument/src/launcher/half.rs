@@ -2,10 +2,10 @@
 //! host's compiler in its last step for a unit, and so travels in each object. `half/` holds its text; the build script compiles it once.
 //!
 //! In reading order: `half/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
-//! that looks whether launches are in time) → `report.hpp`, on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
+//! that looks whether launches are in time) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
 use super::Error;
-use crate::options::Limits;
+use crate::options::{AtExit, Options};
 use crate::site::SiteMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -68,12 +68,15 @@ fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
 }
 
 /// The sites of a unit's files for the half's reports, as a variable of the host's side in a section of its own.
-pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, limits: &Limits) -> String {
+///
+/// Letters behind a file's name say what was compiled in: fuel (`f`), any limit or a gate (`l`); behind no name that marks of barriers lie in shared memory (`m`).
+pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, has_marks: bool) -> String {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
     let mut rows = String::new();
     for sites in maps {
         let _ = write!(rows, ":{}\t", one_line(&sites.file));
-        rows.extend(limits.fuel.map(|_| 'f'));
+        rows.extend(options.limits.fuel.map(|_| 'f'));
+        rows.extend((options.limits.any() || options.at_exit == AtExit::Gate).then_some('l'));
         rows.push('\n');
         for site in &sites.sites {
             let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
@@ -103,6 +106,9 @@ pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, limits: &Limits)
             }
         }
         text.push('"');
+    }
+    if has_marks {
+        text.push_str("\n#if !defined(__CUDACC_RDC__)\n    \":\\tm\\n\"\n#endif\n    \"\"");
     }
     text.push_str(";\n#endif\n");
     text

@@ -1,6 +1,6 @@
 //! What holds for all files of a project's build.
 
-use crate::options::{AtExit, DeviceMacro, Limits, Options, PollGap, Polls};
+use crate::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Options, PollGap, Polls};
 use crate::prelude;
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub struct Settings {
     pub poll_gap: PollGap,
     /// What a thread does at its end.
     pub at_exit: AtExit,
+    /// Where threads at barriers are told of those that have left.
+    pub barrier_marks: BarrierMarks,
     /// Limits compiled in.
     pub limits: Limits,
     /// Macros that mark device functions.
@@ -68,6 +70,7 @@ impl Settings {
             polls: self.polls,
             poll_gap: self.poll_gap,
             at_exit: self.at_exit,
+            barrier_marks: self.barrier_marks,
             limits: self.limits,
             device_macros: self.device_macros.clone(),
             strict: self.strict,

@@ -657,7 +657,7 @@ impl<'a> Builder<'a> {
             // The same file by two paths is one map.
             let maps: BTreeMap<&str, &SiteMap> =
                 self.plan.files.iter().filter_map(|(_, facts)| facts.sites.as_ref()).map(|map| (&*map.hash, map)).collect();
-            let rows = half::rows(maps.values().copied(), &options.limits);
+            let rows = half::rows(maps.values().copied(), &options, self.shared.holds_marks(&options));
             let device = prelude::device_side(&options, self.shared) + &record::packed(maps.values().copied()) + &rows;
             fs::write(self.folder.join(PRELUDE), device)?;
             fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side() + &rows)?;

@@ -29,6 +29,14 @@ extern "C++" {
 #else
 #define __cuinstr_barriers @BARRIERS@
 #endif
+// Whether a thread that leaves tells so in a word of global memory, and not in its block's shared memory. Units that are linked agree: what one tells the
+// other asks. Of NVRTC's programs nobody knows which are linked, and most are one unit.
+#if @GLOBAL_MARKS@ || (defined(__CUDACC_RDC__) && !defined(__CUDACC_RTC__))
+#define __cuinstr_global_marks 1
+#else
+#define __cuinstr_global_marks 0
+#endif
+#define __cuinstr_shared_marks (__cuinstr_barriers && !__cuinstr_global_marks)
 #define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
 // Iterations, by weight, between two looks of one function activation: at first, at most, both as powers of two; how many are too few to
 // cut a loop into; and the time that they should take. Debug builds look at each.
@@ -79,6 +87,10 @@ extern "C++" {
 __cuinstr_shared_definition __device__ unsigned int cuinstr_flag_v1 = 0u;
 __cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
     1u, 0u, 1u, 0u, &cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
+#if __cuinstr_barriers && __cuinstr_global_marks
+// Number of a launch of which threads have left.
+__cuinstr_shared_definition __device__ __attribute__((used)) unsigned int cuinstr_left_v1 = 0u;
+#endif
 
 // Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
 // loops, since it may lie in host memory. At a kernel's two ends, where every thread passes once, the narrower scope is half the price,
@@ -140,7 +152,7 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 }
 // What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
 // from ours by its value.
-#if __cuinstr_clocks || __cuinstr_gate || __cuinstr_barriers
+#if __cuinstr_clocks || __cuinstr_gate || __cuinstr_shared_marks
 // Memory whose size the launch says begins behind it, and kernels take for granted that this is where the block's memory begins: copies by hardware
 // ask for 128 bytes, products of matrices for 1024. So it takes as much as leaves that as it was.
 #if !@DYNAMIC@
@@ -151,7 +163,7 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 #define __cuinstr_apart 1024
 #endif
 struct __attribute__((aligned(__cuinstr_apart))) __cuinstr_block {
-#if __cuinstr_barriers
+#if __cuinstr_shared_marks
   // One word of 64 bits: of whom, in the low half, and that somebody has left, in the high half.
   unsigned int of_whom;
   unsigned int left;
@@ -186,7 +198,23 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
   return block;
 }
 #endif
-#if __cuinstr_barriers
+#if __cuinstr_barriers && __cuinstr_global_marks
+// A thread that leaves writes the launch's number for those that it may release from a barrier, and they leave if they find the number of their own launch.
+// One word serves all blocks. Whoever finds the number leaves rightly, whichever block it was told by: only a launch that is being stopped has threads
+// that leave. And whoever was released by a thread that left finds it: both are of one block, the store comes before the exit, with a fence between, and
+// no other number takes its place, since a launch's number does not change while it runs (docs/ABI.md). What an earlier launch left there is another number.
+// So the load needs no more than the block's scope, and the nearest cache may answer it.
+__cuinstr_device void __cuinstr_tell_left() {
+  const unsigned int launch = cuinstr_control_v1.launch;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  asm volatile("st.relaxed.gpu.global.u32 [cuinstr_left_v1], %0;" : : "r"(launch) : "memory");
+#else
+  asm volatile("st.volatile.global.u32 [cuinstr_left_v1], %0;" : : "r"(launch) : "memory");
+#endif
+  __threadfence();
+}
+__cuinstr_device void __cuinstr_forget_left() {}
+#elif __cuinstr_barriers
 // What a thread that leaves writes for those that it may release from a barrier: that somebody has left, of which launch, and of which grid,
 // since two modules may number their launches alike. A block of the same launch may have left it there before: then the launch is being stopped
 // all the same.
@@ -239,7 +267,8 @@ __cuinstr_device void __cuinstr_count(__cuinstr_stop_record* record, unsigned lo
   }
 }
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
-// the record is out: device memory can't be read afterwards.
+// the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
+// only: both are one function, since each costs every compilation some milliseconds.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
   __cuinstr_control* control = &cuinstr_control_v1;
   const unsigned int launch = control->launch;
@@ -254,7 +283,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
   if ((mask & lanes_below) == 0u) {
     __cuinstr_stop_record* record = __cuinstr_record();
     const unsigned long long threads = (unsigned long long)__popc(mask);
-    if (atomicCAS(&record->claimed, 0u, launch) == 0u) {
+    if (why != 0u && atomicCAS(&record->claimed, 0u, launch) == 0u) {
       record->site = site;
       record->why = why;
       record->block[0] = blockIdx.x;
@@ -288,6 +317,7 @@ static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsig
     }
     __cuinstr_count(record, site, threads);
   }
+  if (why == 0u) return;
   // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
   if (__cuinstr_load(control->flag) != launch) {
     __threadfence_system();
@@ -416,6 +446,16 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
 __cuinstr_device void __cuinstr_call(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
+}
+// A look out of line where leaving is defined. Where a thread leaves between a branch and where its warp meets again, ptxas keeps that place in registers,
+// by three moves in each round of the loop, each of which waits.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_looked(unsigned long long site) { __cuinstr_look(site & ~1ull); }
+__cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
+  if ((site & 1ull) == 0ull) {
+    __cuinstr_looked(site);
+  } else {
+    __cuinstr_look(site);
+  }
 }
 // The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }

@@ -16,6 +16,7 @@ extern "C++" {
 #endif
 #endif
 inline __device__ unsigned int cuinstr_flag_v1;
+inline __device__ unsigned int cuinstr_left_v1;
 inline __device__ unsigned long long cuinstr_control_v1[@WORDS@];
 #if __cplusplus < 201703L
 #if defined(__GNUC__)
@@ -25,6 +26,7 @@ inline __device__ unsigned long long cuinstr_control_v1[@WORDS@];
 #endif
 #else
 static __device__ __attribute__((unused)) unsigned int cuinstr_flag_v1;
+static __device__ __attribute__((unused)) unsigned int cuinstr_left_v1;
 static __device__ __attribute__((unused)) unsigned long long cuinstr_control_v1[@WORDS@];
 #endif
 static __device__ __attribute__((unused)) char __cuinstr_sites_unit[1];

@@ -4,7 +4,7 @@ __cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int weight, uns
     left -= weight;
   } else {
     left = __cuinstr_chunk;
-    __cuinstr_look(site);
+    __cuinstr_look_aside(site);
   }
 }
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {
@@ -12,13 +12,14 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   __cuinstr_pay(left, weight, site);
 }
 #if __cuinstr_barriers
-// Counts a warp's threads that leave behind a barrier; those that released them have told why. Known to assembly by its name.
+// Counts a thread that leaves behind a barrier; those that released it have told why. Known to assembly by its name.
 extern "C" {
 inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(unsigned long long site) {
-  const unsigned int warp = __activemask();
-  unsigned int lanes_below;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
-  if ((warp & lanes_below) == 0u) __cuinstr_count(__cuinstr_record(), site, (unsigned long long)__popc(warp));
+  __cuinstr_stop(site, 0u);
+#if __cuinstr_global_marks
+  // Another block may have told: those of this one are told by one of their own.
+  __cuinstr_tell_left();
+#endif
 }
 }
 #endif
@@ -28,6 +29,21 @@ inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(uns
 // between, each of an unrolled loop's barriers was followed by 40 instructions that short kernels had to fetch. `mark` is read by one
 // load of 32 bits, since what a multiprocessor hands out of shared memory is what its warps wait for; what it is compared with is in the
 // instruction. So a barrier takes one register for a moment, and nothing lives through the loops around it.
+#if __cuinstr_global_marks
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+#define __cuinstr_load_mark "ld.relaxed.cta.global.b32"
+#else
+#define __cuinstr_load_mark "ld.volatile.global.b32"
+#endif
+#define __cuinstr_leave_if_told(__cuinstr_site)                                                                                                    \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch;\n\t.param .b64 site;\n\t" __cuinstr_load_mark                                  \
+               " mark, [cuinstr_left_v1];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.ne.b32 stays, mark, launch;\n\t"               \
+               "@stays bra passed;\n\tst.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                   \
+               "passed:\n\t}"                                                                                                                    \
+               :                                                                                                                               \
+               : "l"(__cuinstr_site)                                                                                                            \
+               : "memory")
+#endif
 #define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                    \
   asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t"                         \
                "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                   \
@@ -39,7 +55,9 @@ inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(uns
 // In any function, which a kernel of others may have called: nobody has cleared the word, so it may be another launch's, which is told by
 // the word's other half. Then the thread goes on.
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
-#if __cuinstr_barriers
+#if __cuinstr_barriers && __cuinstr_global_marks
+  if ((site & 1ull) == 0ull) __cuinstr_leave_if_told(site);
+#elif __cuinstr_barriers
   if ((site & 1ull) == 0ull) {
     __cuinstr_leave_if_left(
         "mov.u64 found, %%gridid;\n\tmov.b64 {below, launch}, found;\n\tmad.lo.u32 below, launch, 0x85ebca6b, below;\n\t"
@@ -53,7 +71,9 @@ __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 }
 // The same in a kernel's own body, where each thread has cleared the word of what others left (`__cuinstr_forget_left`): the mark is enough.
 __cuinstr_device void __cuinstr_barrier_here(unsigned long long site) {
-#if __cuinstr_barriers
+#if __cuinstr_global_marks
+  __cuinstr_barrier(site);
+#elif __cuinstr_barriers
   if ((site & 1ull) == 0ull) __cuinstr_leave_if_left("", site, __cuinstr_left_address(), __cuinstr_left_mark);
 #else
   (void)site;

@@ -3,7 +3,7 @@
 use super::blank;
 use super::body::Body;
 use super::equations::{self, Equations};
-use super::instruction::{Instruction, Operand, Register, decode};
+use super::instruction::{Instruction, Operand, Register};
 use super::marks::Marks;
 use super::renewed;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
@@ -113,7 +113,7 @@ impl<'a> Slice<'a> {
                 if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
                     continue;
                 }
-                let instruction = decode(body.function, &body.registers, body.text, &body.function.statements[statement as usize]);
+                let instruction = body.decode(statement);
                 each_needed(&instruction, |register| {
                     slice.slot(body, register);
                 });

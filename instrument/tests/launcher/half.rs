@@ -58,13 +58,14 @@ fn line_of(mark: &str) -> usize {
 
 #[test]
 fn a_program_that_knows_nothing_obeys() {
-    let Some(program) = Program::new("--fuel 1000") else { return };
+    let Some(program) = Program::new("--fuel 1000 --barrier-marks shared") else { return };
     // These take twenty seconds, and nothing of this machine.
     let held = ["l w", "l L x3"].map(|does| program.start(does, &[("CUINSTR_TIMEOUT", "60s")]));
     a_launch_that_is_late_is_stopped_and_reported(&program);
     what_is_in_time_is_left_alone(&program);
     half_a_result_is_no_success(&program);
     what_a_variable_can_not_hold_is_said(&program);
+    memory_that_our_own_words_take_is_spoken_of(&program);
     let wanted = [(124, "does not give back the launch that trapped"), (3, "does not let the process end")];
     for (child, (status, says)) in held.into_iter().zip(wanted) {
         let output = child.wait_with_output().expect("it ends");
@@ -177,6 +178,30 @@ fn what_a_variable_can_not_hold_is_said(program: &Program) {
     }
     let said = text(&program.run("b w", &[("CUINSTR_REPORT", "no/such/folder")]).stderr);
     assert!(said.contains("can't write CUINSTR_REPORT `no/such/folder`: No such file or directory\n{\"cuinstr\":1"), "{said}");
+}
+
+fn memory_that_our_own_words_take_is_spoken_of(program: &Program) {
+    let says = |bytes, left| {
+        format!(
+            "cuinstr: warning: a kernel asks for {bytes} bytes of shared memory, and words of cuinstr's leave it {left}: build it with \
+             CUINSTR_FLAGS=\"--barrier-marks global\" and no compiled-in limit, nor a gate (CUINSTR_TIMEOUT takes no shared memory)\n"
+        )
+    };
+    let all = 232_448;
+    for (does, answers, said) in [
+        (format!("S{all}"), "set: 1\n", says(all, all - 9216)),
+        ("R49152 w".to_owned(), "launched: 1\nwaited: 0\n", says(49152, 49152 - 9216)),
+        // Said once, whatever a program tries.
+        (format!("S{all} S{all} R49152"), "set: 1\nset: 1\nlaunched: 1\n", says(all, all - 9216)),
+        ("S200000 R200000 w".to_owned(), "set: 0\nlaunched: 0\nwaited: 0\n", String::new()),
+        // What would not fit without us.
+        (format!("S{} R50000", all + 1), "set: 1\nlaunched: 1\n", String::new()),
+    ] {
+        for variables in [&[][..], &[("CUINSTR_TIMEOUT", "60s")]] {
+            let output = program.run(&does, variables);
+            assert_eq!((text(&output.stdout).as_str(), text(&output.stderr)), (answers, said.clone()), "{does}");
+        }
+    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ const WORDS: &str = "inline unsigned int host_word(const unsigned int* word) { r
 /// Macros that speak PTX.
 const MACROS: &[(&str, &str)] = &[
     ("__cuinstr_leave()", "host_leave()"),
+    ("__cuinstr_leave_if_told(__cuinstr_site)", ""),
     ("__cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)", ""),
 ];
 

@@ -21,6 +21,7 @@ __asm__(
 #pragma redefine_extname cudaLaunchCooperativeKernel_ptsz __cuinstr_@HASH@_cooperative_ptsz
 #pragma redefine_extname cudaLaunchKernelExC __cuinstr_@HASH@_extended
 #pragma redefine_extname cudaLaunchKernelExC_ptsz __cuinstr_@HASH@_extended_ptsz
+#pragma redefine_extname cudaFuncSetAttribute __cuinstr_@HASH@_attribute
 #pragma redefine_extname __cudaPushCallConfiguration __cuinstr_@HASH@_push
 // Where the source stands that a launch is written in.
 struct __attribute__((visibility("hidden"))) __cuinstr_written_at {

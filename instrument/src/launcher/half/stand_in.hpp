@@ -1,11 +1,13 @@
 // What the source's own launches reach. The names that objects ask the linker for are changed, and no text of the source is.
 template <int (*real)(const void*, grid_size, grid_size, void**, unsigned long, void*)>
 inline int run_sized(const launch_call& call) {
-  return real(call.what, call.grid, call.block, call.arguments, call.shared, call.stream);
+  return explained(real(call.what, call.grid, call.block, call.arguments, call.shared, call.stream), call.what, call.shared, false);
 }
 template <int (*real)(const void*, const void*, void**)>
 inline int run_configured(const launch_call& call) {
-  return real(call.configuration, call.what, call.arguments);
+  // Behind two sizes of three words.
+  const unsigned long shared = *(const unsigned long*)((const char*)call.configuration + 24);
+  return explained(real(call.configuration, call.what, call.arguments), call.what, shared, false);
 }
 // A copy of what redirect.hpp passes.
 struct written_at {
@@ -17,7 +19,7 @@ struct written_at {
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* what, __cuinstr_grid_@HASH@ grid, __cuinstr_grid_@HASH@ block, \
                                                         void** arguments, unsigned long shared, void* stream) {                     \
     using namespace __cuinstr_half_@HASH@;                                                                                          \
-    if (is_off()) return __cuinstr_r_##name(what, grid, block, arguments, shared, stream);                                          \
+    if (is_off()) return explained(__cuinstr_r_##name(what, grid, block, arguments, shared, stream), what, shared, false);          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
     launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr};               \
     return launch(call);                                                                                                            \
@@ -25,8 +27,9 @@ struct written_at {
 #define __cuinstr_configured(name, own)                                                                                             \
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* configuration, const void* what, void** arguments) {           \
     using namespace __cuinstr_half_@HASH@;                                                                                          \
-    if (is_off()) return __cuinstr_r_##name(configuration, what, arguments);                                                        \
-    /* Behind two sizes of three words and one of eight bytes. */                                                                   \
+    /* Behind two sizes of three words, and behind that. */                                                                         \
+    const unsigned long shared = *(const unsigned long*)((const char*)configuration + 24);                                          \
+    if (is_off()) return explained(__cuinstr_r_##name(configuration, what, arguments), what, shared, false);                        \
     void* const stream = *(void* const*)((const char*)configuration + 32);                                                          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
     launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration};                  \
@@ -48,6 +51,11 @@ extern "C" __cuinstr_shown unsigned int __cuinstr_@HASH@_push(__cuinstr_half_@HA
     written().line = at.line;
   }
   return __cuinstr_r_push(grid, block, shared, stream);
+}
+extern "C" __cuinstr_shown int __cuinstr_@HASH@_attribute(const void* what, int attribute, int value) {
+  using namespace __cuinstr_half_@HASH@;
+  const int result = __cuinstr_r_attribute(what, attribute, value);
+  return attribute == largest_at_launch && value > 0 ? explained(result, what, (unsigned long)value, true) : result;
 }
 // How many launches of this program or library were stopped. A program that asks has read it: what it does about it is its own affair then.
 extern "C" __attribute__((weak, used, visibility("hidden"))) unsigned long long cuinstr_stopped_launches() {

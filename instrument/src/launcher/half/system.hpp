@@ -39,6 +39,10 @@ struct __cuinstr_grid_@HASH@ {
 };
 extern "C" {
 int __cuinstr_r_cudaFree(void*) __asm__("cudaFree");
+int __cuinstr_r_cudaGetDevice(int*) __asm__("cudaGetDevice");
+int __cuinstr_r_cudaDeviceGetAttribute(int*, int, int) __asm__("cudaDeviceGetAttribute");
+int __cuinstr_r_cudaFuncGetAttributes(void*, const void*) __asm__("cudaFuncGetAttributes");
+int __cuinstr_r_attribute(const void*, int, int) __asm__("cudaFuncSetAttribute");
 int __cuinstr_r_cudaGetFuncBySymbol(void**, const void*) __asm__("cudaGetFuncBySymbol");
 unsigned int __cuinstr_r_push(__cuinstr_grid_@HASH@, __cuinstr_grid_@HASH@, unsigned long, void*) __asm__("__cudaPushCallConfiguration");
 #define __cuinstr_real(name, symbol) \

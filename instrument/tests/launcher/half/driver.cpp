@@ -1,7 +1,7 @@
 // Stands in for the driver and for the CUDA runtime, so that the host half can be tested where there is no GPU. A stream is a queue that a thread works
 // off; kernels are known by their names and do what a rewritten kernel does by docs/ABI.md: `spin` and `deaf` run until they are stopped, `stubborn` for ever,
 // all others for as many milliseconds as their grid has blocks, those that `fill` the GPU one after the other, and `burn` stops by itself for want of
-// fuel. `lost` traps at once, and this driver never gives it back, nor lets the process end.
+// fuel. `lost` traps at once, and this driver never gives it back, nor lets the process end. `full` needs shared memory.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -133,9 +133,13 @@ void run(const std::string& name, unsigned blocks) {
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
 }
-int enqueue(const void* what, Dim grid, void* stream) {
+// A block's shared memory: what it may have, if the program asks for it, and if not; what `full` declares; and what launches of it may ask for.
+const int room_if_asked = 232448, room_by_default = 49152, declared_by_full = 9216;
+int most_at_launch = room_by_default - declared_by_full;
+int enqueue(const void* what, Dim grid, size_t shared, void* stream) {
     if (sticky != 0) return sticky;
     const Kernel kernel = kernels[what];
+    if (shared > size_t(kernel.name.find("full") == std::string::npos ? room_by_default : most_at_launch)) return 1;
     if (!fills(kernel.name)) {
         stream_of(stream).add([=] { run(kernel.name, grid.x); });
         return 0;
@@ -238,16 +242,33 @@ char __cudaInitModule(void**) { return 0; }
 void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, void*, void*, void*, void*, int*) { kernels[host] = {host, name}; }
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
 int __cudaGetKernel(void** kernel, const void* host) { return *kernel = (void*)host, 0; }
-int __cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int __cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int cudaLaunchCooperativeKernel(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int cudaLaunchCooperativeKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t, void* stream) { return enqueue(what, grid, stream); }
-int cudaLaunchKernelExC(const void* all, const void* what, void**) { return enqueue(what, *(const Dim*)all, *(void* const*)((const char*)all + 32)); }
+int __cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int __cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int cudaLaunchKernel(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int cudaLaunchKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int cudaLaunchCooperativeKernel(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int cudaLaunchCooperativeKernel_ptsz(const void* what, Dim grid, Dim, void**, size_t shared, void* stream) { return enqueue(what, grid, shared, stream); }
+int cudaLaunchKernelExC(const void* all, const void* what, void**) { 
+    return enqueue(what, *(const Dim*)all, *(const size_t*)((const char*)all + 24), *(void* const*)((const char*)all + 32));
+ }
 int cudaLaunchKernelExC_ptsz(const void* all, const void* what, void** more) { return cudaLaunchKernelExC(all, what, more); }
 int cudaGetFuncBySymbol(void** function, const void* host) { return *function = (void*)host, 0; }
 int cudaFree(void*) { return 0; }
+int cudaGetDevice(int* device) { return *device = 0, 0; }
+int cudaDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 97 ? room_if_asked : attribute == 8 ? room_by_default : 0, 0; }
+struct FunctionAttributes {
+    size_t declared, constant, local;
+    int threads, registers, ptx, binary, cached, most_at_launch;
+};
+int cudaFuncGetAttributes(FunctionAttributes* function, const void*) {
+    *function = {size_t(declared_by_full), 0, 0, 0, 0, 0, 0, 0, most_at_launch};
+    return 0;
+}
+int cudaFuncSetAttribute(const void*, int attribute, int value) {
+    if (attribute != 8 || value + declared_by_full > room_if_asked) return 1;
+    most_at_launch = value;
+    return 0;
+}
 int cudaStreamCreate(void** stream) { return *stream = new Stream, 0; }
 int cudaStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
 int cudaDeviceSynchronize() { return stream_of(nullptr).wait(), sticky.load(); }

@@ -20,6 +20,14 @@ __global__ void sleeps() {}
 __global__ void lost() {}
 __global__ void fills() {}
 __global__ void fills_too() {}
+__global__ void full(int* p) {
+    extern __shared__ int tile[];
+    for (int i = 0; i < *p; ++i) {
+        tile[i] = i;
+        __syncthreads();
+        p[i] = tile[0];
+    }
+}
 
 extern "C" unsigned long long cuinstr_stopped_launches();
 
@@ -47,6 +55,16 @@ int main(int count, char** words) {
             case 'p': {
                 void* none[1] = {};
                 cudaLaunchKernel((const void*)scope::spin<int>, dim3(1), dim3(1), none, 0, nullptr);
+                break;
+            }
+            case 'S': {
+                const int bytes = std::atoi(words[word] + 1);
+                std::printf("set: %d\n", (int)cudaFuncSetAttribute(full, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+                break;
+            }
+            case 'R': {
+                void* none[1] = {};
+                std::printf("launched: %d\n", (int)cudaLaunchKernel((const void*)full, dim3(1), dim3(1), none, std::atoi(words[word] + 1), nullptr));
                 break;
             }
             case 'f': {
