@@ -37,7 +37,7 @@ enum Part {
 
 impl Remainder {
     /// The instruction with the division that it stands for.
-    pub(super) fn instead_of<'a>(self, instruction: Instruction<'a>) -> Instruction<'a> {
+    pub(super) fn instead_of(self, instruction: Instruction<'_>) -> Instruction<'_> {
         let opcode = if self.signed { "rem.s32" } else { "rem.u32" };
         let rest = vec![Operand::Register(self.of), Operand::Number(self.by)];
         Instruction { opcode, op: Op::new(opcode), rest, ..instruction }
@@ -72,7 +72,7 @@ fn behind(body: &Body<'_>, product: u32) -> Option<(u32, Remainder)> {
     let factor = if signed { factor } else { factor.rem_euclid(1 << 32) };
     let mut parts = vec![(alone(&first, product)?, Part::Upper)];
     let end = body.graph.blocks[body.block_of(product) as usize].end.min(product + MOST_BEHIND);
-    if body.writers_between(of, product..product + 1).first().is_some() {
+    if !body.writers_between(of, product..product + 1).is_empty() {
         return None;
     }
     for statement in product + 1..end {
@@ -112,7 +112,7 @@ fn behind(body: &Body<'_>, product: u32) -> Option<(u32, Remainder)> {
         if let (Some(new), Some(into)) = (new, alone(&instruction, statement)) {
             parts.push((into, new));
         }
-        if body.writers_between(of, statement..statement + 1).first().is_some() {
+        if !body.writers_between(of, statement..statement + 1).is_empty() {
             return None;
         }
     }
