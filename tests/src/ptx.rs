@@ -120,7 +120,7 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
                 let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
                 let operand = rest.rsplit(',').next()?.trim();
                 let operand = call.text.contains("__cuinstr_stop").then_some(operand)?;
-                number(&written, module.statements[at].function, operand)
+                Module::number(&written, module.statements[at].function, operand)
             });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
                 Some(number) => _ = found.insert(number),
@@ -130,26 +130,6 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
         found.first().copied().filter(|_| found.len() == 1)
     };
     guards.iter().map(|at| site(*at)).collect()
-}
-
-/// The number that an operand stands for: itself, or what its register is set to by the only statement that writes it, a move or a mask.
-fn number(written: &BTreeMap<(usize, &str), Vec<&str>>, function: usize, operand: &str) -> Option<i64> {
-    let (mut operand, mut mask) = (operand, -1);
-    // Chains of moves are short; a register may be moved to itself.
-    for _ in 0..16 {
-        if let Ok(number) = operand.parse::<i64>() {
-            return Some(number & mask);
-        }
-        let [text] = written.get(&(function, operand))?.as_slice() else { return None };
-        let (operation, operands) = text.split_once(char::is_whitespace)?;
-        let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
-        match (operation, operands.as_slice()) {
-            ("mov.b64" | "mov.u64", [_, from]) => operand = *from,
-            ("and.b64", [_, from, kept]) => (operand, mask) = (*from, mask & kept.parse::<i64>().ok()?),
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// Statements that control comes to from one on, without passing one that stops it; of those that it comes to itself only where it comes back.
@@ -341,6 +321,26 @@ impl Module {
             }
         }
         written
+    }
+
+    /// The number that an operand stands for: itself, or what its register is set to by the only statement that writes it, a move or a mask.
+    fn number(written: &BTreeMap<(usize, &str), Vec<&str>>, function: usize, operand: &str) -> Option<i64> {
+        let (mut operand, mut mask) = (operand, -1);
+        // Chains of moves are short; a register may be moved to itself.
+        for _ in 0..16 {
+            if let Ok(number) = operand.parse::<i64>() {
+                return Some(number & mask);
+            }
+            let [text] = written.get(&(function, operand))?.as_slice() else { return None };
+            let (operation, operands) = text.split_once(char::is_whitespace)?;
+            let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+            match (operation, operands.as_slice()) {
+                ("mov.b64" | "mov.u64", [_, from]) => operand = *from,
+                ("and.b64", [_, from, kept]) => (operand, mask) = (*from, mask & kept.parse::<i64>().ok()?),
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// The edges without those that lead back to one of these labels: from where control only comes by way of it.
