@@ -59,6 +59,8 @@ enum Block {
     FixedIsOne,
     /// The first way if a counter is not the other, or else the second; then adds to it.
     NotThenAdd(usize, i64),
+    /// Sets a counter to what a division of the other by 3 leaves over, as compilers write it.
+    Remainder(usize),
     /// Ends.
     Return,
 }
@@ -82,7 +84,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            35
+            37
         } else if counters {
             13
         } else {
@@ -116,6 +118,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             30 => Block::AddDerived(counter),
             31 => Block::FixedIsOne,
             32..=34 => Block::NotThenAdd(counter, step),
+            35 | 36 => Block::Remainder(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -127,8 +130,9 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
 }
 
 fn ptx(graph: &Graph) -> String {
-    let mut body =
-        String::from("\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n");
+    let mut body = String::from(
+        "\t.reg .b32 %q<44>;\n\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n",
+    );
     body.push_str("\tld.global.u32 %r9, [%rd9];\n\tand.b32 %r8, %r9, 1;\n\tadd.s32 %r22, %r8, 1;\n\tshl.b32 %r23, %r22, 1;\n\tadd.s32 %r24, %r23, -1;\n");
     for (at, (block, one, two)) in graph.iter().enumerate() {
         let _ = writeln!(body, "$B{at}:");
@@ -186,6 +190,14 @@ fn ptx(graph: &Graph) -> String {
                     "\tsetp.ne.s32 %p2, %r20, %r21;\n\tadd.s32 %r2{counter}, %r2{counter}, {step};\n\t@%p2 bra $B{one};\n\tbra $B{two};"
                 )
             }
+            Block::Remainder(counter) => {
+                // Each in registers of its own.
+                let (other, [upper, sign, quotient, multiple]) = (1 - counter, [0, 1, 2, 3].map(|nth| format!("%q{}", 4 * at + nth)));
+                format!(
+                    "\tmul.hi.s32 {upper}, %r2{other}, 1431655766;\n\tshr.u32 {sign}, {upper}, 31;\n\tadd.s32 {quotient}, {upper}, {sign};\n\
+                     \tmul.lo.s32 {multiple}, {quotient}, 3;\n\tsub.s32 %r2{counter}, %r2{other}, {multiple};\n\tbra $B{one};"
+                )
+            }
             Block::AddFixed(counter) => format!("\tadd.s32 %r2{counter}, %r22, %r2{counter};\n\tbra $B{one};"),
             Block::Return => "\tret;".to_owned(),
         };
@@ -198,6 +210,8 @@ fn ptx(graph: &Graph) -> String {
 
 /// A counter beyond this has so far to go that its loop counts as endless.
 const FAR: i64 = 40;
+/// Stands for what lost its sign: just below 2^31, where whatever is added may wrap round.
+const HUGE: i64 = 2 * FAR;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
@@ -221,6 +235,13 @@ fn is_endless(graph: &Graph) -> bool {
             Block::NotMasked(counter) if is_far(counter) && state.counters[1 - counter] < 4 - FAR => return vec![],
             Block::Low(counter) | Block::LowOfNext(counter) if is_far(1 - counter) => return vec![],
             Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) if is_far(1 - counter) => return vec![],
+            Block::Remainder(counter) if is_far(1 - counter) => return vec![],
+            Block::Add(counter, _) | Block::NotThenAdd(counter, _) | Block::AddFixed(counter) | Block::AddDerived(counter)
+                if state.counters[counter] == HUGE =>
+            {
+                return vec![];
+            }
+            Block::Apart(_) | Block::Charge(_) if state.counters.contains(&HUGE) => return vec![],
             Block::Halve(counter) if is_far(counter) => return vec![],
             _ => {}
         }
@@ -295,12 +316,18 @@ fn is_endless(graph: &Graph) -> bool {
                     // A sign is lost on the way.
                     _ => (other * 2).rem_euclid(1 << 32) / 2,
                 };
-                next.counters[counter] = value.clamp(-FAR, FAR);
+                next.counters[counter] = if value > 1 << 29 { HUGE } else { value.clamp(-FAR, FAR) };
+                vec![next]
+            }
+            Block::Remainder(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = next.counters[1 - counter] % 3;
                 vec![next]
             }
             Block::Halve(counter) => {
                 let mut next = to(one);
-                next.counters[counter] = (next.counters[counter].rem_euclid(1 << 32) / 2).clamp(-FAR, FAR);
+                let half = next.counters[counter].rem_euclid(1 << 32) / 2;
+                next.counters[counter] = if half > 1 << 29 { HUGE } else { half.clamp(-FAR, FAR) };
                 vec![next]
             }
             Block::Return => vec![],
@@ -428,4 +455,22 @@ fn a_block_is_looked_at_again_where_one_way_to_it_changes_what_it_brings() {
         (Block::Set(0, 3), 7, 6),
     ];
     assert!(is_endless(&graph) && !verify_ptx(&ptx(&graph)).holds());
+}
+
+#[test]
+fn what_wraps_round_does_not_stay_far_away() {
+    // By chance: -1 without its sign is 2^31 - 1, and with 3 added less than 1, so each round asks. The oracle had it stay above.
+    let graph = vec![
+        (Block::NotThenAdd(1, 3), 1, 4),
+        (Block::Add(0, 1), 2, 7),
+        (Block::NotThenAdd(0, -2), 5, 3),
+        (Block::Poll, 1, 5),
+        (Block::Less(0, 4), 5, 6),
+        (Block::LessOther, 9, 7),
+        (Block::NotThenAdd(0, 1), 0, 8),
+        (Block::Poll, 8, 9),
+        (Block::RoundUp(1), 9, 9),
+        (Block::There(1), 6, 9),
+    ];
+    assert!(!is_endless(&graph) && verify_ptx(&ptx(&graph)).holds());
 }
