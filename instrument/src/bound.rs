@@ -3,7 +3,10 @@
 //! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
 //! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
 
+use crate::arithmetic;
+use crate::declaration::{is_declared, is_further_number};
 use crate::induction::{self, Induction, Relation, Step};
+use crate::invariant::Home;
 use crate::macros::{Integer, integer};
 use crate::read_only::{self, Context};
 use crate::statement::Loop;
@@ -16,8 +19,15 @@ const MOST_TRIPS: i64 = 4096;
 /// Most threads of a block along an axis, which no `blockDim` exceeds.
 const MOST_THREADS: i64 = 1024;
 
+/// Largest result of arithmetic with constants: no sum of two overflows.
+const MOST_VALUE: i64 = 1 << 29;
+
+/// How many variables are followed from one to another.
+const DEPTH: usize = 3;
+
 /// How often the loop's body runs at most, if that is a small constant.
-pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
+pub(crate) fn trips(home: &Home, loop_: &Loop) -> Option<u64> {
+    let context = home.context;
     let induction = induction::read(context, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
     let type_ = wide_integer(context, &induction.type_)?;
     let trips = match &induction.step {
@@ -25,10 +35,10 @@ pub(crate) fn trips(context: &Context, loop_: &Loop) -> Option<u64> {
         Step::Down => steady(context, &induction, type_, -1),
         Step::Plus(amount) => steady(context, &induction, type_, literal(context, amount)?.value),
         Step::Minus(amount) => steady(context, &induction, type_, -literal(context, amount)?.value),
-        Step::Divided(amount) => shrinking(context, &induction, type_, literal(context, amount)?.value),
-        Step::Right(amount) => shrinking(context, &induction, type_, power(literal(context, amount)?.value)?),
-        Step::Times(amount) => growing(context, &induction, literal(context, amount)?.value),
-        Step::Left(amount) => growing(context, &induction, power(literal(context, amount)?.value)?),
+        Step::Divided(amount) => shrinking(home, loop_, &induction, type_, literal(context, amount)?.value),
+        Step::Right(amount) => shrinking(home, loop_, &induction, type_, power(literal(context, amount)?.value)?),
+        Step::Times(amount) => growing(home, loop_, &induction, literal(context, amount)?.value),
+        Step::Left(amount) => growing(home, loop_, &induction, power(literal(context, amount)?.value)?),
     }?;
     (read_only::leaves_alone(context, induction.counter, loop_) && !read_only::calls_the_unknown(context, loop_)).then_some(trips)
 }
@@ -46,7 +56,8 @@ fn steady(context: &Context, induction: &Induction, type_: WideInteger, step: i6
 
 /// `for (int half = anything; half > 0; half /= 2)`: division by two and more ends at zero wherever it starts. A shift does for what is not
 /// negative, and where zero is only left, not passed, a negative number would stay what it is.
-fn shrinking(context: &Context, induction: &Induction, type_: WideInteger, divisor: i64) -> Option<u64> {
+fn shrinking(home: &Home, loop_: &Loop, induction: &Induction, type_: WideInteger, divisor: i64) -> Option<u64> {
+    let context = home.context;
     let bound = literal(context, &induction.bound)?;
     let ends = match induction.relation {
         Relation::Above => bound.value >= 0,
@@ -59,7 +70,7 @@ fn shrinking(context: &Context, induction: &Induction, type_: WideInteger, divis
     if divisor < 2 || !ends || !is_followed || (type_.signed && bound.unsigned) {
         return None;
     }
-    let Some(mut value) = most(context, &induction.start) else { return Some(type_.bits) };
+    let Some(mut value) = most(home, loop_, &induction.start, DEPTH) else { return Some(type_.bits) };
     let mut trips = 0;
     while value > 0 {
         value /= divisor;
@@ -69,9 +80,9 @@ fn shrinking(context: &Context, induction: &Induction, type_: WideInteger, divis
 }
 
 /// `for (int stride = 1; stride < 256; stride *= 2)`. The last product does not overflow.
-fn growing(context: &Context, induction: &Induction, factor: i64) -> Option<u64> {
-    let mut value = literal(context, &induction.start)?.value;
-    let bound = most(context, &induction.bound)?;
+fn growing(home: &Home, loop_: &Loop, induction: &Induction, factor: i64) -> Option<u64> {
+    let mut value = literal(home.context, &induction.start)?.value;
+    let bound = most(home, loop_, &induction.bound, DEPTH)?;
     if value < 1 || factor < 2 || factor.checked_mul(bound.max(value))? > i64::from(i32::MAX) {
         return None;
     }
@@ -95,8 +106,9 @@ fn power(shift: i64) -> Option<i64> {
     (1..=29).contains(&shift).then(|| 1 << shift)
 }
 
-/// The most that an expression can be: a literal, or the size of a block or warp, divided by a literal perhaps.
-fn most(context: &Context, range: &Range<usize>) -> Option<i64> {
+/// The most that an expression can be: a literal, or the size of a block or warp, by a variable's name perhaps, divided by a literal perhaps.
+fn most(home: &Home, loop_: &Loop, range: &Range<usize>, depth: usize) -> Option<i64> {
+    let context = home.context;
     if let Some(literal) = literal(context, range) {
         return Some(literal.value);
     }
@@ -108,7 +120,8 @@ fn most(context: &Context, range: &Range<usize>) -> Option<i64> {
     } else if !range.is_empty() && text(range.start) == b"warpSize" && !declared(b"warpSize") {
         (32, range.start + 1)
     } else {
-        return None;
+        let value = value_of(home, loop_, range.clone().next()?)?;
+        (most(home, loop_, &value, depth.checked_sub(1)?)?, range.start + 1)
     };
     match range.end - behind {
         0 => Some(size),
@@ -118,6 +131,49 @@ fn most(context: &Context, range: &Range<usize>) -> Option<i64> {
         }
         _ => None,
     }
+}
+
+/// What the variable named at `at` is declared with, if it is an integer of the function's own that nothing else is ever assigned to.
+fn value_of(home: &Home, loop_: &Loop, at: usize) -> Option<Range<usize>> {
+    let context = home.context;
+    let (fragment, source) = (context.fragment, context.source);
+    let name = fragment.text(source, at);
+    if fragment.kind(at) != Some(Kind::Ident) || context.macros.is_defined(name) || !home.is_private(name, loop_) {
+        return None;
+    }
+    let is_number = |word: &[u8]| read_only::is_number_type(context.declarations, word);
+    let mut found = None;
+    for other in home.range.clone().filter(|other| fragment.kind(*other) == Some(Kind::Ident) && fragment.text(source, *other) == name) {
+        let before = other.checked_sub(1).and_then(|index| fragment.kind(index));
+        if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
+            continue;
+        }
+        let is_further = is_further_number(source, fragment, other, is_number);
+        if is_declared(source, fragment, other) || is_further {
+            let mut first = other;
+            while first > home.open + 1 && !matches!(fragment.kind(first - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')'))) {
+                first -= 1;
+            }
+            first += (first..other).take_while(|word| fragment.text(source, *word) == b"const").count();
+            let words = (first..other)
+                .take_while(|word| fragment.kind(*word) != Some(Kind::Punct(b',')) && is_number(fragment.text(source, *word)))
+                .count();
+            let is_whole = is_further || first + words == other;
+            if found.is_some()
+                || other < home.open
+                || !is_whole
+                || !is_wide_integer(context, &(first..first + words))
+                || fragment.kind(other + 1) != Some(Kind::Assign)
+            {
+                return None;
+            }
+            let end = (other + 2..home.range.end).find(|end| matches!(fragment.kind(*end), Some(Kind::Punct(b';' | b','))))?;
+            found = Some(other + 2..end);
+        } else if matches!(fragment.kind(other + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
+            return None;
+        }
+    }
+    found
 }
 
 fn count(start: i64, bound: i64, step: i64, relation: Relation, signed: bool) -> Option<u64> {
@@ -185,96 +241,24 @@ pub(crate) fn likely(context: &Context, range: &Range<usize>) -> Option<i64> {
 }
 
 fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integer> {
-    let mut reader = Arithmetic { context, at: range.start, end: range.end, depth: 0, guesses };
-    let value = reader.sum()?;
-    (reader.at == range.end).then_some(value)
+    let (source, fragment) = (context.source, context.fragment);
+    let operand = |at: usize| {
+        let text = fragment.text(source, at);
+        let value = match fragment.kind(at)? {
+            Kind::Number => integer(text),
+            Kind::Ident => {
+                let guess = || likely_of(context, text).filter(|_| guesses).map(|value| Integer { value, unsigned: false });
+                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
+            }
+            _ => None,
+        };
+        Some((value?, at + 1))
+    };
+    arithmetic::value(fragment, range, MOST_VALUE, &operand)
 }
 
 /// The number that a name probably stands for: a macro, what is declared with a number, or with the name of one.
 fn likely_of(context: &Context, name: &[u8]) -> Option<i64> {
     let named = || context.declarations.alias(name).and_then(|other| context.macros.likely(other));
     context.declarations.likely(name).or_else(|| context.macros.likely(name)).or_else(named)
-}
-
-/// Arithmetic of constants, none of which is large.
-struct Arithmetic<'a> {
-    context: &'a Context<'a>,
-    at: usize,
-    end: usize,
-    depth: usize,
-    guesses: bool,
-}
-
-impl Arithmetic<'_> {
-    fn takes(&mut self, byte: u8) -> bool {
-        let found = self.at < self.end && self.context.fragment.is(self.at, byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn sum(&mut self) -> Option<Integer> {
-        let mut left = self.product()?;
-        loop {
-            let value = if self.takes(b'+') {
-                let right = self.product()?;
-                (left.value + right.value, right.unsigned)
-            } else if self.takes(b'-') {
-                let right = self.product()?;
-                (left.value - right.value, right.unsigned)
-            } else {
-                return Some(left);
-            };
-            left = small(value.0, left.unsigned || value.1)?;
-        }
-    }
-
-    fn product(&mut self) -> Option<Integer> {
-        let mut left = self.factor()?;
-        loop {
-            let value = if self.takes(b'*') {
-                let right = self.factor()?;
-                (left.value.checked_mul(right.value)?, right.unsigned)
-            } else if self.takes(b'/') {
-                let right = self.factor()?;
-                (left.value.checked_div(right.value)?, right.unsigned)
-            } else {
-                return Some(left);
-            };
-            left = small(value.0, left.unsigned || value.1)?;
-        }
-    }
-
-    fn factor(&mut self) -> Option<Integer> {
-        let (context, at) = (self.context, self.at);
-        let (source, fragment) = (context.source, context.fragment);
-        if at >= self.end || self.depth > 16 {
-            return None;
-        }
-        if self.takes(b'-') {
-            self.depth += 1;
-            let Integer { value, unsigned } = self.factor()?;
-            return small(-value, unsigned);
-        }
-        if self.takes(b'(') {
-            self.depth += 1;
-            let inner = self.sum()?;
-            self.depth -= 1;
-            return self.takes(b')').then_some(inner);
-        }
-        self.at += 1;
-        let text = fragment.text(source, at);
-        match fragment.kind(at)? {
-            Kind::Number => integer(text),
-            Kind::Ident => {
-                let guess = || likely_of(context, text).filter(|_| self.guesses).map(|value| Integer { value, unsigned: false });
-                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The negative of an unsigned number is a huge one, and no sum of small ones overflows.
-fn small(value: i64, unsigned: bool) -> Option<Integer> {
-    (value.abs() <= 1 << 29 && (value >= 0 || !unsigned)).then_some(Integer { value, unsigned })
 }

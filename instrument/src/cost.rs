@@ -3,6 +3,7 @@
 use crate::declaration::{is_declared, others};
 use crate::fragment::Fragment;
 use crate::function::Function;
+use crate::invariant::Home;
 use crate::macros::Macros;
 use crate::options::{Options, Polls};
 use crate::poll::MOST_PACE;
@@ -14,7 +15,7 @@ use crate::{asm, bound};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
-const LEFT_ALONE: u64 = 8192;
+const LEFT_ALONE: u64 = 16384;
 
 /// Tokens that a loop over something shared may take in all where a block has one thread: an allowance at its largest.
 const SHARED: u64 = 16 << MOST_PACE;
@@ -29,9 +30,10 @@ const MOST_VALUE: usize = 64;
 const MOST_INNER: usize = 256;
 
 /// Tokens that a subscript costs: where it may go to memory that the whole device shares, so that a full grid takes a third of a microsecond
-/// for it; where its index comes from such memory itself, which takes microseconds; and where the array is the block's or the thread's own.
+/// for it; where its index comes from such memory itself, which takes microseconds (less than 128 units, with what stands beside it: strips weigh powers of two); and
+/// where the array is the block's or the thread's own.
 const GLOBAL: u64 = 128;
-const INDIRECT: u64 = 2048;
+const INDIRECT: u64 = 1536;
 const OWN: u64 = 3;
 
 /// Tokens that a call costs whose function may run for long.
@@ -115,7 +117,8 @@ impl Cost {
 }
 
 /// What each loop of a body costs, in the same order; of some the compiler may know the trips, and some share something small.
-pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
+pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
+    let Some(context) = homes.first().map(|home| home.context) else { return Vec::new() };
     let (source, fragment, names) = (context.source, context.fragment, context.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
@@ -173,7 +176,7 @@ pub(crate) fn of_loops(context: &Context, options: &Options, body: &Body, may_be
         if leave
             && !folds
             && inner.len() < MOST_INNER
-            && let Some(trips) = bound::trips(context, loop_)
+            && let Some(trips) = bound::trips(&homes[loop_.scope], loop_)
         {
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
             costs[index].left_alone = fits.then_some(trips);

@@ -151,6 +151,7 @@ pub(crate) fn is_declared(source: &[u8], fragment: &Fragment, at: usize) -> bool
                 Kind::Punct(b'(') => type_at + 2 == at && fragment.is(at + 1, b')'),
                 Kind::Ident => {
                     type_at != before
+                        && !is_in_expression(source, fragment, type_at)
                         && matches!(
                             type_at.checked_sub(1).and_then(|index| fragment.kind(index)),
                             None | Some(
@@ -195,6 +196,44 @@ fn is_use_of_integer(source: &[u8], fragment: &Fragment, at: usize) -> bool {
         })
     };
     goes_on && is_integer(fragment.text(source, at)) && !has_type()
+}
+
+/// Whether the operand at `at`, behind a `(` or a `,`, stands in the parentheses of an expression and in no list of parameters: `sum / (n * m)`,
+/// `(float)(n * m)`, `x = f(1, n * m)`.
+fn is_in_expression(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let mut open = at;
+    loop {
+        let Some(before) = open.checked_sub(1).filter(|before| at - before < MOST_ARGUMENTS) else { return false };
+        open = before;
+        match fragment.tokens[open].kind {
+            Kind::Punct(b'(') => break,
+            Kind::Punct(b')' | b']' | b'}') => match fragment.mate(open).filter(|mate| *mate < open) {
+                Some(mate) => open = mate,
+                None => return false,
+            },
+            Kind::Punct(b';' | b'{' | b'[' | b'<' | b'>') => return false,
+            _ => {}
+        }
+    }
+    // What a function's own name, a type or a declarator's sign stands in front of may be its parameters.
+    let is_behind_operator = |at: usize| match fragment.kind(at) {
+        Some(
+            Kind::Assign | Kind::OpAssign | Kind::Return | Kind::Punct(b'+' | b'-' | b'/' | b'%' | b'?' | b'!' | b'|' | b'^' | b'(' | b','),
+        ) => true,
+        Some(Kind::Op) => fragment.text(source, at) != b"&&",
+        _ => false,
+    };
+    let Some(head) = open.checked_sub(1) else { return false };
+    let Some(before) = head.checked_sub(1).filter(|before| fragment.kind(*before) != Some(Kind::Operator)) else { return false };
+    match fragment.tokens[head].kind {
+        Kind::Ident => is_behind_operator(before),
+        // A cast to a number.
+        Kind::Punct(b')') => {
+            let words = fragment.mate(head).map_or(head..head, |first| first + 1..head);
+            !words.is_empty() && words.into_iter().all(|word| is_integer(fragment.text(source, word)))
+        }
+        _ => is_behind_operator(head),
+    }
 }
 
 /// Whether what stands behind a name is an operator, which no declaration has there.

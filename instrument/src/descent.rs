@@ -105,8 +105,8 @@ pub(crate) fn of_cycles(
             } else if hands_on {
                 Descent::Unknown
             } else if all_parts {
-                let names = objects.remove(index).unwrap_or_default();
-                Descent::Parts(names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+                let parts = objects.remove(index).unwrap_or_default();
+                Descent::Parts(parts.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
             } else if all_instances {
                 Descent::Instances
             } else if deduced.contains(index) {

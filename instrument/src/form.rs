@@ -80,7 +80,7 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let is_asked = |home: &Home| few && options.polls == Polls::Amortised && !home.host_too && context.fragment.of_macro.is_none();
     let tile = |home: &Home, loop_: &Loop| if is_asked(home) { tile::of_loop(home, loop_) } else { None };
     let tiles: Vec<Option<Tile>> = body.loops.iter().map(|loop_| tile(&homes[loop_.scope], loop_)).collect();
-    let costs = cost::of_loops(context, options, body, &may_be_known, &tiles);
+    let costs = cost::of_loops(options, homes, body, &may_be_known, &tiles);
     let is_rolled = |at: usize, loop_: &Loop| few && may_be_known[at] && rolled(options, &homes[loop_.scope], loop_, costs[at]).is_some();
     let are_rolled: Vec<bool> = body.loops.iter().enumerate().map(|(at, loop_)| is_rolled(at, loop_)).collect();
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());

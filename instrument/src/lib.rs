@@ -10,6 +10,7 @@
 
 mod address;
 mod apply;
+mod arithmetic;
 mod asm;
 mod bound;
 mod brief;

@@ -98,7 +98,8 @@ pub(crate) struct Extent {
     pub(crate) bound: String,
     /// Whether the bound is known by its type or not at all: `size<1>(tensor)`.
     pub(crate) by_type: bool,
-    pub(crate) amount: i64,
+    /// By what the counter goes up.
+    pub(crate) amount: String,
     /// Whether nothing in the body changes the counter, so that constants in the header are the whole truth.
     pub(crate) sure: bool,
 }
@@ -110,12 +111,7 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         return None;
     }
     let induction = induction::read(home.context, loop_)?;
-    let amount = match &induction.step {
-        Step::Up => 1,
-        Step::Plus(amount) => bound::literal(home.context, amount)?.value,
-        _ => return None,
-    };
-    if !(1..=strip::MOST_STEP).contains(&amount) || !matches!(induction.relation, Relation::Below | Relation::AtMost) {
+    if !matches!(induction.relation, Relation::Below | Relation::AtMost) {
         return None;
     }
     // A number by its value: digits may be grouped by quotes, which no insertion has.
@@ -127,6 +123,15 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         }
         None => home.invariant(range, loop_).map(|invariant| invariant.text).filter(|text| !text.contains('\'')),
     };
+    let amount = match &induction.step {
+        Step::Up => "1".to_owned(),
+        Step::Plus(amount) => text(amount)?,
+        _ => return None,
+    };
+    let step = amount.parse::<i64>();
+    if step.as_ref().is_ok_and(|step| !(1..=strip::MOST_STEP).contains(step)) {
+        return None;
+    }
     let start = text(&induction.start)?;
     let counter = String::from_utf8(induction.counter.to_vec()).ok()?;
     let declares = !induction.type_.is_empty();
@@ -135,7 +140,7 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         return Some(Extent { counter, start, bound, by_type: false, amount, sure });
     }
     let bound = typed(home, &induction.bound)?;
-    start.parse::<i64>().is_ok().then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
+    (start.parse::<i64>().is_ok() && step.is_ok()).then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
 }
 
 /// The text of a bound whose type may tell its value, since it asks for something: names, calls and numbers, which the compiler shall not evaluate.

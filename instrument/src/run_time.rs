@@ -7,6 +7,7 @@ use crate::invariant::Home;
 use crate::read_only;
 use crate::statement::Loop;
 use crate::token::Kind;
+use crate::unroll::{self, Unroll};
 use std::ops::Range;
 
 /// How many declarations are followed from one to another.
@@ -101,7 +102,7 @@ impl Home<'_> {
                     at = fragment.mate(at + 1).unwrap_or(at);
                     true
                 }
-                Kind::Ident if let Some(end) = self.end_of_typed(at, range.end) => {
+                Kind::Ident if let Some(end) = self.end_of_typed(at, range.end, loop_) => {
                     at = end;
                     true
                 }
@@ -132,11 +133,16 @@ impl Home<'_> {
 
     /// The last token of what begins at a name and may be known by its type alone, as `size<1>(tensor)`, `size(tensor)`, `array.size()` and `Policy<T>::items` are
     /// where a class holds its sizes as template arguments.
-    fn end_of_typed(&self, at: usize, to: usize) -> Option<usize> {
+    fn end_of_typed(&self, at: usize, to: usize, loop_: Option<&Loop>) -> Option<usize> {
         let (fragment, source) = (self.context.fragment, self.context.source);
         if fragment.is(at + 1, b'<') {
             let close = induction::template_arguments(fragment, at + 1, to)?;
             return if fragment.is(close + 1, b'(') { fragment.mate(close + 1).filter(|end| *end < to) } else { Some(close + 1) };
+        }
+        // A member of an instance of a template may be a constant of that; where a pragma unrolls the loop as a whole, it is meant to be.
+        let is_member_of = fragment.is(at + 1, b'.') && fragment.kind(at + 2) == Some(Kind::Ident) && !fragment.is(at + 3, b'(');
+        if is_member_of && at + 2 < to && loop_.is_some_and(|loop_| self.is_unrolled_whole(loop_)) {
+            return self.is_of_class_template(fragment.text(source, at)).then_some(at + 2);
         }
         let of_object = fragment.is(at + 1, b'.') && fragment.is(at + 3, b'(');
         if of_object {
@@ -159,16 +165,31 @@ impl Home<'_> {
     /// Whether the function declares the name, with the type of neither a number nor a pointer.
     fn is_of_class(&self, name: &[u8]) -> bool {
         let (fragment, source) = (self.context.fragment, self.context.source);
-        let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
-        let Some(at) = self.range.clone().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at)) else { return false };
-        let is_reference =
-            |index: usize| fragment.is(index, b'&') || fragment.text(source, index) == b"&&" || fragment.text(source, index) == b"const";
-        let Some(of) = (self.range.start..at).rev().find(|index| !is_reference(*index)) else { return false };
-        match fragment.kind(of) {
+        self.end_of_type(name).is_some_and(|of| match fragment.kind(of) {
             Some(Kind::Punct(b'>')) => true,
             Some(Kind::Ident | Kind::Keyword) => !read_only::is_number_type(self.context.declarations, fragment.text(source, of)),
             _ => false,
-        }
+        })
+    }
+
+    /// Whether the function declares the name, with an instance of a template for its type.
+    fn is_of_class_template(&self, name: &[u8]) -> bool {
+        self.end_of_type(name).is_some_and(|of| self.context.fragment.is(of, b'>'))
+    }
+
+    /// The last token of the type that the function declares the name with, references left out.
+    fn end_of_type(&self, name: &[u8]) -> Option<usize> {
+        let (fragment, source) = (self.context.fragment, self.context.source);
+        let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
+        let at = self.range.clone().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at))?;
+        let is_reference =
+            |index: usize| fragment.is(index, b'&') || fragment.text(source, index) == b"&&" || fragment.text(source, index) == b"const";
+        (self.range.start..at).rev().find(|index| !is_reference(*index))
+    }
+
+    /// Whether a pragma asks for all of the loop to be unrolled.
+    fn is_unrolled_whole(&self, loop_: &Loop) -> bool {
+        matches!(unroll::of_loop(self.context, self.body, loop_), Unroll::Pragma(text) if text == "unroll")
     }
 
     /// Whether the function has a variable of that name whose value comes from its caller, from memory or from a loop.

@@ -4,9 +4,10 @@
 //! Nothing is believed of the numbers: what a form needs to know of a bound by such a name the compiler is asked (`__builtin_constant_p`), and how often
 //! a loop probably runs decides only which form it gets.
 
+use crate::arithmetic;
 use crate::declaration::is_integer;
 use crate::fragment::Fragment;
-use crate::macros::integer;
+use crate::macros::{Integer, integer};
 use crate::options::ValueMacro;
 use crate::read_only::takes_values;
 use crate::token::{Define, Kind, Lexed, Line, is_name_byte};
@@ -150,9 +151,29 @@ impl<'a> Files<'a> {
         let computed = is_computed(source, body, from..to);
         let whole = !asks_memory && (is_single || is_picked || (from > 0 && !is_type(source, body, from..to)));
         let harmless = computed || reads.is_empty() || (to > from && body.is(to - 1, b']'));
-        let mut sum = Sum { files: self, source, body, at: 0, depth };
-        let likely = sum.sum().filter(|_| sum.at == body.len());
+        let operand = |at: usize| self.likely_operand(source, body, at, depth);
+        let likely = arithmetic::value(body, &(0..body.len()), i64::MAX, &operand).map(|integer| integer.value);
         Some(Value { harmless, computed, whole, reads, likely })
+    }
+
+    /// The number that an operand probably stands for, and the token behind it.
+    fn likely_operand(&self, source: &[u8], body: &Fragment, at: usize, depth: usize) -> Option<(Integer, usize)> {
+        let text = body.text(source, at);
+        let named = |at: usize| {
+            let value = self.value(body.text(source, at), false, true, depth.checked_sub(1)?)?.likely?;
+            Some(Integer { value, unsigned: false })
+        };
+        match body.kind(at)? {
+            Kind::Number => integer(text).map(|integer| (integer, at + 1)),
+            // The first that it may pick, or the only one.
+            Kind::Ident if body.is(at + 1, b'(') => {
+                let close = body.mate(at + 1)?;
+                let found = (at + 2..close).find_map(|at| if body.kind(at) == Some(Kind::Ident) { named(at) } else { None });
+                Some((found?, close + 1))
+            }
+            Kind::Ident => Some((named(at)?, at + 1)),
+            _ => None,
+        }
     }
 
     /// Whether a name by itself is one operand: a variable, or another value.
@@ -214,79 +235,6 @@ fn is_computed(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
 /// Whether the tokens are a type in the parentheses of a cast.
 fn is_type(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
     !range.is_empty() && range.into_iter().all(|at| is_integer(body.text(source, at)))
-}
-
-/// Arithmetic of a value, for a guess.
-struct Sum<'a, 'b> {
-    files: &'a Files<'b>,
-    source: &'a [u8],
-    body: &'a Fragment,
-    at: usize,
-    depth: usize,
-}
-
-impl Sum<'_, '_> {
-    fn takes(&mut self, byte: u8) -> bool {
-        let found = self.body.is(self.at, byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn sum(&mut self) -> Option<i64> {
-        let mut left = self.product()?;
-        loop {
-            if self.takes(b'+') {
-                left = left.checked_add(self.product()?)?;
-            } else if self.takes(b'-') {
-                left = left.checked_sub(self.product()?)?;
-            } else {
-                return Some(left);
-            }
-        }
-    }
-
-    fn product(&mut self) -> Option<i64> {
-        let mut left = self.factor()?;
-        loop {
-            if self.takes(b'*') {
-                left = left.checked_mul(self.factor()?)?;
-            } else if self.takes(b'/') {
-                left = left.checked_div(self.factor()?)?;
-            } else {
-                return Some(left);
-            }
-        }
-    }
-
-    fn factor(&mut self) -> Option<i64> {
-        if self.takes(b'-') {
-            let (number, depth) = (self.body.kind(self.at)? == Kind::Number, self.depth);
-            return (number && depth > 0).then(|| self.factor())?.map(|value| -value);
-        }
-        let close = self.body.mate(self.at);
-        if self.takes(b'(') {
-            let mut inside = Sum { depth: self.depth.checked_sub(1)?, at: self.at, ..*self };
-            let value = inside.sum().filter(|_| Some(inside.at) == close)?;
-            self.at = inside.at + 1;
-            return Some(value);
-        }
-        let text = self.body.text(self.source, self.at);
-        let kind = self.body.kind(self.at)?;
-        self.at += 1;
-        match kind {
-            Kind::Number => integer(text).map(|integer| integer.value),
-            // The first that it may pick, or the only one.
-            Kind::Ident if self.body.is(self.at, b'(') => {
-                let close = self.body.mate(self.at)?;
-                let name = |at: usize| self.files.value(self.body.text(self.source, at), false, true, self.depth.checked_sub(1)?)?.likely;
-                let found = (self.at + 1..close).find_map(|at| if self.body.kind(at) == Some(Kind::Ident) { name(at) } else { None });
-                self.at = close + 1;
-                found
-            }
-            Kind::Ident => self.files.value(text, false, true, self.depth.checked_sub(1)?)?.likely,
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

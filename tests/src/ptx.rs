@@ -98,12 +98,13 @@ pub fn guards_alone_together(ptx: &str, guard: &str, counted: &[String], group: 
     module.has_cycle_of(&module.edges_but_back_to(counted), &guards, group)
 }
 
-/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a call on a way on from it, before
-/// another strong load of 32 bits; none if there are several, or no such number.
+/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a stop on a way on from it, before
+/// another strong load of 32 bits; none if there are several, or no such number. It may have been moved through registers that nothing else is
+/// written to, as compilers do for a debugger.
 #[must_use]
 pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
     let (module, guards) = Module::with_guards(ptx, guard);
-    let edges = module.edges();
+    let (edges, written) = (module.edges(), module.written());
     let site = |start: usize| {
         let mut found: BTreeSet<i64> = BTreeSet::new();
         let mut seen = vec![false; edges.len()];
@@ -114,8 +115,13 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
             if is_next || std::mem::replace(&mut seen[at], true) {
                 continue;
             }
-            let handed =
-                text.trim_start().strip_prefix("st.param.b64").and_then(|rest| rest.rsplit(',').next()?.trim().parse::<i64>().ok());
+            let handed = text.trim_start().strip_prefix("st.param.b64").and_then(|rest| {
+                // A barrier's site is handed to something else.
+                let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
+                let operand = rest.rsplit(',').next()?.trim();
+                let operand = call.text.contains("__cuinstr_stop").then_some(operand)?;
+                Module::number(&written, module.statements[at].function, operand)
+            });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
                 Some(number) => _ = found.insert(number),
                 None => work.extend(&edges[at]),
@@ -298,6 +304,45 @@ impl Module {
         words.find_map(|word| self.functions.iter().position(|name| name == word))
     }
 
+    /// Statements by function and by the register, or each of the registers in braces, that they name first.
+    fn written(&self) -> BTreeMap<(usize, &str), Vec<&str>> {
+        let mut written: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
+        for statement in &self.statements {
+            let text = statement.text.as_str();
+            let unguarded =
+                if text.starts_with('@') { text.split_once(char::is_whitespace).map_or("", |(_, text)| text.trim()) } else { text };
+            let operands = unguarded.split_once(char::is_whitespace).map_or("", |(_, operands)| operands.trim());
+            let first = match operands.strip_prefix('{') {
+                Some(vector) => vector.split('}').next().unwrap_or(""),
+                None => operands.split(',').next().unwrap_or(""),
+            };
+            for register in first.split(',') {
+                written.entry((statement.function, register.trim())).or_default().push(text);
+            }
+        }
+        written
+    }
+
+    /// The number that an operand stands for: itself, or what its register is set to by the only statement that writes it, a move or a mask.
+    fn number(written: &BTreeMap<(usize, &str), Vec<&str>>, function: usize, operand: &str) -> Option<i64> {
+        let (mut operand, mut mask) = (operand, -1);
+        // Chains of moves are short; a register may be moved to itself.
+        for _ in 0..16 {
+            if let Ok(number) = operand.parse::<i64>() {
+                return Some(number & mask);
+            }
+            let [text] = written.get(&(function, operand))?.as_slice() else { return None };
+            let (operation, operands) = text.split_once(char::is_whitespace)?;
+            let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+            match (operation, operands.as_slice()) {
+                ("mov.b64" | "mov.u64", [_, from]) => operand = *from,
+                ("and.b64", [_, from, kept]) => (operand, mask) = (*from, mask & kept.parse::<i64>().ok()?),
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// The edges without those that lead back to one of these labels: from where control only comes by way of it.
     fn edges_but_back_to(&self, counted: &[String]) -> Vec<Vec<usize>> {
         let heads: BTreeSet<usize> = self.labels.iter().filter(|((_, name), _)| counted.contains(name)).map(|(_, at)| *at).collect();
@@ -465,6 +510,22 @@ mod tests {
         };
         assert_eq!(cycles(&calls("f")).len(), 1);
         assert_eq!(cycles(&calls("g")), []);
+    }
+
+    #[test]
+    fn a_poll_s_site_is_told_through_moves_and_masks_but_not_where_a_register_is_written_twice() {
+        let site = -5_403_417_830_986_564_938_i64;
+        let poll = "\tld.relaxed.sys.u32 %r1, [%rd9];\n\t@%p1 bra $L1;\n\tst.param.b64 [param0+0], %rd3;\n\tcall.uni __cuinstr_stop, (param0);\n$L1:\n\tret;";
+        let sites = |moved: &str| sites_of_guards(&body(&format!("{moved}{poll}")), "ld.relaxed.sys.u32");
+        let chain = format!("\tmov.u64 %rd1, {};\n\tmov.b64 %rd2, %rd1;\n\tand.b64 %rd3, %rd2, -2;\n", site + 1);
+        assert_eq!(sites(&chain), [Some(site)]);
+        assert_eq!(sites(&format!("{chain}\t@%p2 mov.b64 %rd2, %rd8;\n")), [None]);
+        assert_eq!(sites("\tmov.b64 %rd2, %rd3;\n\tmov.b64 %rd3, %rd2;\n"), [None]);
+        assert_eq!(sites("\tadd.s64 %rd3, %rd1, 7;\n"), [None]);
+        // What a barrier hands over on the way is no second one.
+        let barrier = format!("$L1:\n\tst.param.b64 [site], {};\n\tcall __cuinstr_released, (site);\n\tret;", site + 7);
+        let text = body(&format!("{chain}{}", poll.replace("$L1:\n\tret;", &barrier)));
+        assert_eq!(sites_of_guards(&text, "ld.relaxed.sys.u32"), [Some(site)]);
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub const RUNS_AT_LEAST_ONCE: &[&str] = &[
     "sha256",
     "template_kernel",
     "template_unroll",
+    "typed_sizes",
 ];
 
 /// What was taken out.

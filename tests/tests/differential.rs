@@ -2,7 +2,7 @@
 
 use cuinstr_tests::differential::batch::Workshop;
 use cuinstr_tests::differential::check::{self, Failure, Plan};
-use cuinstr_tests::differential::lane::{self, Lane};
+use cuinstr_tests::differential::lane::{self, Lane, replaced};
 use cuinstr_tests::differential::program::Program;
 use cuinstr_tests::differential::{generate, gpu, reduce};
 use cuinstr_tests::nvcc::Nvcc;
@@ -48,7 +48,8 @@ fn each_kind_of_fault_is_found() {
     let Some(workshop) = workshop() else { return };
     // Some go on for so long that a missing look shows.
     let long = (60..900).map(generate::program).filter(|program| program.single && program.budget > 100_000).take(20);
-    let programs: Vec<Program> = (0..50).map(generate::program).chain(long).collect();
+    let strips = (50..900).filter(|seed| matches!(seed % 16, 5 | 11)).take(40).map(generate::program);
+    let programs: Vec<Program> = (0..50).map(generate::program).chain(long).chain(strips).collect();
     let programs: Vec<&Program> = programs.iter().collect();
     let faults = [
         ("another computation", "after", broken("default", |_, text, _| *text = text.replace("acc * 31u", "acc * 33u"))),
@@ -71,6 +72,23 @@ fn each_kind_of_fault_is_found() {
             }),
         ),
         ("too few looks", "looks for", broken("each", |_, text, plain| plain.clone_into(text))),
+        (
+            "a stride that fits once too often",
+            "after",
+            broken("default", |prelude, _, _| *prelude = replaced(prelude, "return distance / step;", "return distance / step + 1u;")),
+        ),
+        (
+            "strips of a length by which the trips can't be divided",
+            "after",
+            broken("default", |prelude, _, _| *prelude = replaced(prelude, "trips % __cuinstr_length == 0u && ", "")),
+        ),
+        (
+            "one trip too many between two constants",
+            "after",
+            broken("default", |prelude, _, _| {
+                *prelude = replaced(prelude, "(unsigned int)((last - first) / by) + 1u", "(unsigned int)((last - first) / by) + 2u");
+            }),
+        ),
     ];
     for (fault, said, lane) in faults {
         let report = check::compare(&workshop, &programs, &[lane], 3);

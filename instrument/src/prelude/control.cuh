@@ -447,5 +447,15 @@ __cuinstr_device void __cuinstr_call(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
+// A look out of line where leaving is defined. Where a thread leaves between a branch and where its warp meets again, ptxas keeps that place in registers,
+// by three moves in each round of the loop, each of which waits.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_looked(unsigned long long site) { __cuinstr_look(site & ~1ull); }
+__cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
+  if ((site & 1ull) == 0ull) {
+    __cuinstr_looked(site);
+  } else {
+    __cuinstr_look(site);
+  }
+}
 // The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
 static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }

@@ -4,7 +4,7 @@ __cuinstr_device void __cuinstr_pay(unsigned int& left, unsigned int weight, uns
     left -= weight;
   } else {
     left = __cuinstr_chunk;
-    __cuinstr_look(site);
+    __cuinstr_look_aside(site);
   }
 }
 __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, unsigned long long site) {

@@ -11,6 +11,28 @@ __cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int p
   __cuinstr_lend(&pace);
   return left;
 }
+// The least of what the warp's threads have that are here together. Where they all count with one number, and leave together, compilers know that loops which
+// are the same for all of them stay so: they keep what a loop reads of the kernel's parameters in registers that a warp has once, load it in front of it, and need
+// no place to meet again behind each branch (`nbody`: 40 registers -> 32). Before sm_80 no instruction tells them so. Each thread runs both instructions one behind the
+// other, so whoever is waited for comes.
+__cuinstr_device unsigned int __cuinstr_same(unsigned int number) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("{\n\t.reg .b32 here;\n\tactivemask.b32 here;\n\tredux.sync.min.u32 %0, %0, here;\n\t}" : "+r"(number));
+#endif
+  return number;
+}
+// Whether it holds for any of them. A debug build keeps nothing in registers anyway, and its looks are each thread's own.
+__cuinstr_device bool __cuinstr_some(bool holds) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(__CUDACC_DEBUG__)
+  unsigned int some = holds ? 1u : 0u;
+  asm volatile(
+      "{\n\t.reg .b32 here;\n\t.reg .pred one;\n\tsetp.ne.u32 one, %0, 0;\n\tactivemask.b32 here;\n\tvote.sync.any.pred one, one, here;\n\tselp.u32 %0, 1, 0, one;\n\t}"
+      : "+r"(some));
+  return some != 0u;
+#else
+  return holds;
+#endif
+}
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
 // with nobody left to work meanwhile: 16 warps of a multiprocessor take turns. Where there are barriers, 16 blocks do: warps that wait for each
 // other would else wait for each one's look in turn.
@@ -22,7 +44,7 @@ __cuinstr_device unsigned int __cuinstr_phase() {
 #ifdef __CUDA_ARCH__
   asm("mov.u32 %0, %%warpid;" : "=r"(warp));
 #endif
-  return warp & 15u;
+  return __cuinstr_same(warp) & 15u;
 #endif
 }
 // The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
@@ -58,6 +80,8 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   int pace = (int)(kept & 31u) + (before != 0u ? more : 0);
   if (pace < 0) pace = 0;
   if (pace > (int)__cuinstr_most_pace) pace = (int)__cuinstr_most_pace;
+  // The pace itself is the warp's: where only what may be run is, that of a thread among slower ones rises look by look, and without them it would run for ever.
+  pace = (int)__cuinstr_same((unsigned int)pace);
   kept = time << 5 | (unsigned int)pace;
   unsigned int units = 1u << pace;
 #ifdef __CUDA_ARCH__
@@ -66,9 +90,10 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
 #endif
   left = units < __cuinstr_most ? units : __cuinstr_most;
 #if !__cuinstr_clocks
-  if (flag == cuinstr_control_v1.launch || late) {
-    const unsigned int why = __cuinstr_due_again(flag == cuinstr_control_v1.launch);
-    if (why != 0u) __cuinstr_end_thread(site, why);
+  // Whole warps leave, as at the entry: one thread's reason is the reason of all that are here with it.
+  if (__cuinstr_some(flag == cuinstr_control_v1.launch || late)) {
+    const unsigned int why = __cuinstr_due_again(__cuinstr_some(flag == cuinstr_control_v1.launch));
+    if (__cuinstr_some(why != 0u)) __cuinstr_end_thread(site, why != 0u ? why : 2u);
   }
 #endif
 }
@@ -241,14 +266,15 @@ __cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuin
 // for constants and its type surely holds.
 template <bool __cuinstr_plain>
 struct __cuinstr_header {
-  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long trips(const __cuinstr_s&, const __cuinstr_n&, int) { return ~0ull; }
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+  static __device__ __forceinline__ unsigned long long trips(const __cuinstr_s&, const __cuinstr_n&, const __cuinstr_a&) { return ~0ull; }
 };
 template <>
 struct __cuinstr_header<true> {
-  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-  static __device__ __forceinline__ unsigned long long trips(__cuinstr_s start, __cuinstr_n bound, int amount) {
-    return __cuinstr_counted((long long)start, (long long)bound, amount, false, __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(1ll << 30), 1ll << 30);
+  template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+  static __device__ __forceinline__ unsigned long long trips(__cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
+    if (amount < (__cuinstr_a)1 || amount > (__cuinstr_a)16384) return ~0ull;
+    return __cuinstr_counted((long long)start, (long long)bound, (long long)amount, false, __cuinstr_lowest<decltype(__cuinstr_i() + __cuinstr_n())>(1ll << 30), 1ll << 30);
   }
 };
 template <bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
@@ -272,9 +298,10 @@ __cuinstr_device void __cuinstr_tick_of(unsigned int& run, unsigned int& left, u
     if (run > __cuinstr_nest && (run & (__cuinstr_nest - 1u)) < weight) __cuinstr_pay(left, pace, weight > __cuinstr_nest ? weight : __cuinstr_nest, site);
   }
 }
-template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, int amount) {
-  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, __cuinstr_header<__cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value>::template trips<__cuinstr_i>(start, bound, amount));
+template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
+  typedef __cuinstr_header<__cuinstr_steps<__cuinstr_a>::number && __cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> header;
+  __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, header::template trips<__cuinstr_i>(start, bound, amount));
 }
 // The same where the bound is a call or a member: its type tells, if it is a class that holds one constant, an integral_constant of some kind.
 template <class __cuinstr_t>
@@ -515,25 +542,44 @@ struct __cuinstr_strips {
     if ((step & (step - 1u)) == 0u) return distance >> __cuinstr_power(step);
     return (__cuinstr_t)__cuinstr_fits(distance < 0xffffffffu ? (unsigned int)distance : 0xffffffffu, step);
   }
-  // The counter's own type holds each of its values up to the bound.
-  template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int less(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
-    return __cuinstr_turns(left, shift, step != 0u ? steps(distance - 1u, step != 0u ? step : 1u) + 1u : (__cuinstr_t)1u);
+  // Where the step is known at run time only, what is reckoned of it stays behind the question whether it leads past the bound: in most loops by a grid's
+  // threads it does, and compilers would else reckon in front of the loop, for all.
+  template <class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int stride(__cuinstr_s by) {
+    unsigned int step = __cuinstr_stride(by);
+#ifdef __CUDA_ARCH__
+    if (!__cuinstr_divides) asm("" : "+r"(step));
+#endif
+    return step;
   }
-  template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int upto(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
-    const __cuinstr_t further = step != 0u ? steps(distance, step != 0u ? step : 1u) : (__cuinstr_t)0u;
+  // The counter's own type holds each of its values up to the bound.
+  template <class __cuinstr_t, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int less(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
+    __cuinstr_t trips = 1u;
+    if (__cuinstr_divides || distance > (__cuinstr_t)by) {
+      const unsigned int step = stride(by);
+      if (step != 0u) trips = steps(distance - 1u, step) + 1u;
+    }
+    return __cuinstr_turns(left, shift, trips);
+  }
+  template <class __cuinstr_t, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int upto(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
+    __cuinstr_t further = 0u;
+    if (__cuinstr_divides || distance >= (__cuinstr_t)by) {
+      const unsigned int step = stride(by);
+      if (step != 0u) further = steps(distance, step);
+    }
     return __cuinstr_turns(left, shift, (further < 0x10000u ? further : (__cuinstr_t)0x10000u) + 1u);
   }
-  template <class __cuinstr_t>
-  static __device__ __forceinline__ unsigned int meet(unsigned int& left, unsigned int shift, __cuinstr_t distance, unsigned int step) {
-    const __cuinstr_t whole = distance / (__cuinstr_t)step;
+  template <class __cuinstr_t, class __cuinstr_s>
+  static __device__ __forceinline__ unsigned int meet(unsigned int& left, unsigned int shift, __cuinstr_t distance, __cuinstr_s by) {
+    const __cuinstr_t whole = distance / (__cuinstr_t)__cuinstr_stride(by);
     return __cuinstr_turns(left, shift, whole != 0u ? whole : (__cuinstr_t)1u);
   }
 #define __cuinstr_count(__cuinstr_name, __cuinstr_how, __cuinstr_way)                                                                             \
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>                                                                              \
   static __device__ __forceinline__ unsigned int __cuinstr_name(unsigned int& left, unsigned int shift, __cuinstr_i from, __cuinstr_n to, __cuinstr_s step) { \
-    return __cuinstr_how(left, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), __cuinstr_stride(step));         \
+    return __cuinstr_how(left, shift, __cuinstr_distance<__cuinstr_i, __cuinstr_n>::__cuinstr_way(from, to), step);                            \
   }
   __cuinstr_count(below, less, up) __cuinstr_count(above, less, down) __cuinstr_count(at_most, upto, up) __cuinstr_count(at_least, upto, down)
   __cuinstr_count(not_up, meet, meet_up) __cuinstr_count(not_down, meet, meet_down)

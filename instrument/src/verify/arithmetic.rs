@@ -261,15 +261,17 @@ fn lessened(a: &Value, lost: (i128, i128), least: i128, signed: bool, width: u8)
     (unsigned || as_signed).then_some(Since { lo, hi, unsigned, signed: as_signed, ..since })
 }
 
-/// What a division of a number that is not negative by one that is positive gives, or leaves over.
+/// What a division by a number that is positive leaves over, or what it gives if the other number is not negative.
 pub(super) fn quotient(divides: bool, a: &Value, b: &Value, signed: bool, width: u8) -> Option<Value> {
     let (from, by) = (a.range.as_integers(signed, width), b.range.as_integers(signed, width));
     // Division by zero gives all ones.
-    if from.lo < 0 || by.lo < 1 {
+    if by.lo < 1 || divides && from.lo < 0 {
         return None;
     }
     if !divides {
-        return Some(Value::of(Range::between(0, from.hi.min(by.hi - 1), width)));
+        // What is left has the sign of what is divided, and is no farther from zero.
+        let most = by.hi - 1;
+        return Some(Value::of(Range::between(from.lo.clamp(-most, 0), from.hi.clamp(0, most), width)));
     }
     let mut value = Value::of(Range::between(from.lo / by.hi, from.hi / by.lo, width));
     // What is lost, x - x / n, does not fall as x grows, nor as n does.

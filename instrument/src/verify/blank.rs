@@ -67,11 +67,14 @@ impl<F: Fn(Register) -> Option<u32>> Blank<F> {
                 _ => false,
             },
             "setp" => registers().any(known),
+            "vote" => instruction.rest.first().is_some_and(known),
             "min" | "max" => instruction.rest.iter().any(known),
             "selp" => instruction.rest.iter().take(2).all(known) || instruction.rest.last().is_some_and(known),
             "and" | "or" | "xor" if suffix == "pred" => registers().any(known),
             "and" => registers().any(known),
-            "or" | "xor" | "not" | "add" | "sub" | "mul" | "mad" | "shl" | "shr" | "neg" | "cvt" | "cvta" | "rem" | "div" | "bfe" => {
+            // What a division leaves over is less than what it is by.
+            "rem" => matches!(instruction.rest.get(1), Some(Operand::Number(_))) || instruction.rest.iter().all(known),
+            "or" | "xor" | "not" | "add" | "sub" | "mul" | "mad" | "shl" | "shr" | "neg" | "cvt" | "cvta" | "div" | "bfe" => {
                 instruction.rest.iter().all(known)
             }
             _ => false,

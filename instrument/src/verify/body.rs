@@ -3,9 +3,11 @@
 use super::graph::Graph;
 use super::instruction::{Instruction, Operand, Register, Registers, decode, split_guard, text_of, written};
 use super::range::Range;
+use super::remainder::{self, Remainder};
 use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, Moved, NOBODY, Name, Source, Value, result};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
@@ -47,6 +49,8 @@ pub(super) struct Body<'a> {
     place: Vec<u32>,
     /// Loops that end by themselves.
     counted: Vec<Counted>,
+    /// Statements that leave remainders of divisions.
+    remainders: OnceCell<BTreeMap<u32, Remainder>>,
 }
 
 /// A loop that ends by itself, and is in no other.
@@ -102,6 +106,22 @@ impl<'a> Body<'a> {
             in_loop: vec![false; graph.blocks.len()],
             place: Vec::new(),
             counted: Vec::new(),
+            remainders: OnceCell::new(),
+        }
+    }
+
+    /// A statement taken apart as it is written.
+    pub(super) fn plain(&self, statement: u32) -> Instruction<'a> {
+        decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize])
+    }
+
+    /// A statement taken apart, as the division that it is the last part of.
+    pub(super) fn decode(&self, statement: u32) -> Instruction<'a> {
+        let remainders = self.remainders.get_or_init(|| remainder::find(self));
+        let plain = self.plain(statement);
+        match remainders.get(&statement) {
+            Some(remainder) => remainder.instead_of(plain),
+            None => plain,
         }
     }
 
@@ -312,7 +332,7 @@ impl<'a> Body<'a> {
 
     fn written_by(&self, register: Register, statement: u32, depth: u32) -> Value {
         let width = self.registers.width(register).clamp(1, 64);
-        let instruction = decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize]);
+        let instruction = self.decode(statement);
         let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };
         let noted = if nth == 0 { self.left_at.get(statement as usize).copied().unwrap_or(NOT_NOTED) } else { NOT_NOTED };
         if let Some(value) = self.left.get(noted as usize) {

@@ -9,6 +9,9 @@ const MOST: usize = 64;
 /// Largest factor that marks are multiplied with, as a power of two.
 const MOST_SHIFT: i128 = 5;
 
+/// Most threads of a block along an axis.
+const MOST_THREADS: i128 = 1024;
+
 /// Marks by slot. Slots whose values go over into each other, by copies and by sums with constants, have theirs in common.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
@@ -51,6 +54,14 @@ impl Marks {
         }
         let roots: Vec<u32> = (0..slice.slots.len() as u32).map(|slot| classes.root(slot)).collect();
         let mut by_class: Vec<Vec<i128>> = vec![Vec::new(); roots.len()];
+        // What is compared with the size of a block comes to rest at the largest.
+        let mut of_blocks: Vec<usize> = Vec::new();
+        for step in &slice.steps {
+            let is_size = matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
+            if is_size && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) {
+                of_blocks.push(roots[*result as usize] as usize);
+            }
+        }
         for step in &slice.steps {
             let instruction = &step.instruction;
             let head = instruction.op.head;
@@ -59,6 +70,11 @@ impl Marks {
                 instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
             if compares {
                 let sides: Vec<u32> = instruction.rest.iter().filter_map(|operand| slot(Some(operand))).collect();
+                if sides.iter().any(|side| of_blocks.contains(&(roots[*side as usize] as usize))) {
+                    for side in &sides {
+                        by_class[roots[*side as usize] as usize].extend([MOST_THREADS - 1, MOST_THREADS, MOST_THREADS + 1]);
+                    }
+                }
                 for value in numbers {
                     for side in &sides {
                         by_class[roots[*side as usize] as usize].extend([value - 1, value, value + 1]);

@@ -23,6 +23,7 @@ mod linear;
 mod marks;
 mod place;
 mod range;
+mod remainder;
 mod renewed;
 pub mod report;
 mod round;

@@ -3,7 +3,7 @@
 use super::blank;
 use super::body::Body;
 use super::equations::{self, Equations};
-use super::instruction::{Instruction, Operand, Register, decode};
+use super::instruction::{Instruction, Operand, Register};
 use super::marks::Marks;
 use super::renewed;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
@@ -113,7 +113,7 @@ impl<'a> Slice<'a> {
                 if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
                     continue;
                 }
-                let instruction = decode(body.function, &body.registers, body.text, &body.function.statements[statement as usize]);
+                let instruction = body.decode(statement);
                 each_needed(&instruction, |register| {
                     slice.slot(body, register);
                 });
@@ -411,6 +411,12 @@ fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
             | "bfe"
             | "clz"
     );
+    // Of a vote what the thread says, not who is asked.
+    if head == "vote"
+        && let Some(Operand::Register(register)) = instruction.rest.first()
+    {
+        found(*register);
+    }
     if modelled && integer {
         for operand in &instruction.rest {
             if let Operand::Register(register) = operand {

@@ -319,6 +319,10 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         return None;
     }
     let unary = |at: usize, of: u8| operand(at).map(|operand| source.value(operand, of));
+    // A thread is one of those that it votes with: what holds for it holds for some.
+    if head == "vote" && matches!(suffix, "sync.any.pred" | "any.pred") {
+        return unary(0, 1).filter(|own| own.range.value(1).is_some_and(|holds| holds != 0)).map(|own| Value::of(own.range));
+    }
     if suffix == "pred" {
         return predicate(head, &|at| unary(at, 1), by);
     }

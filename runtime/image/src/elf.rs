@@ -52,6 +52,11 @@ impl<'a> Elf<'a> {
             && sections.is_ok_and(|sections| !sections.is_empty() && sections.iter().all(is_there))
     }
 
+    /// Whether its table of sections lies within it, if it has one: that of an object that was cut off does not.
+    pub(crate) fn has_its_sections(self) -> bool {
+        self.header.section_headers(LE, self.bytes).is_ok()
+    }
+
     /// Whether it is code for a GPU.
     pub(crate) fn is_cubin(self) -> bool {
         self.header.e_machine.get(LE) == elf::EM_CUDA

@@ -108,6 +108,9 @@ impl<'a> Reader<'a> {
                 });
                 return Some(Form::Cubin);
             }
+            if !elf.has_its_sections() {
+                self.note(place, "its table of sections lies beyond its end: it is cut off");
+            }
             for (section, content) in elf.fat_sections() {
                 self.containers(content, &Place { section: Some(section), ..place.clone() });
             }
@@ -309,6 +312,10 @@ mod tests {
         assert_eq!(said(b"!<thin>\n"), "nothing in it can be read: the file: a thin library only names files; give those");
         assert_eq!(said(&fatbin()[..40]), "nothing in it can be read: container 0: entry 0 is cut off");
         assert!(said(b"\x7fELF\x01").starts_with("nothing in it can be read: the file: its ELF header is damaged"));
+        let whole = host(".nv_fatbin", &fatbin());
+        let cut = "nothing in it can be read: the file: its table of sections lies beyond its end: it is cut off";
+        assert_eq!(said(&whole[..whole.len() - 1]), cut);
+        assert_eq!(said(&whole[..64]), cut);
     }
 
     #[test]

@@ -66,8 +66,8 @@ pub fn rare_lanes() -> Vec<Lane> {
     ]
 }
 
-/// What is compiled for a GPU: the plain programs, all forms without fuel, and the default form with another computation in it, which must
-/// be found to differ.
+/// What is compiled for a GPU: the plain programs, all forms without fuel, and the default form with another computation in it, and with strips that are
+/// too long, which must be found to differ.
 #[must_use]
 pub fn gpu_lanes() -> Vec<Lane> {
     let plain = Lane { name: "plain", counts_edges: false, ..model() };
@@ -78,8 +78,28 @@ pub fn gpu_lanes() -> Vec<Lane> {
         rewritten("default", Polls::Amortised, false, &[]),
         rewritten("each", Polls::Each, false, &[]),
         Lane { sabotage: Some(|_, text, _| *text = text.replace("acc * 31u", "acc * 33u")), ..broken },
+        Lane {
+            sabotage: Some(|prelude, _, _| {
+                *prelude = replaced(prelude, "return distance - times * step >= step ? times + 1u : times;", "return times + 1u;");
+            }),
+            ..rewritten("broken strides", Polls::Amortised, false, &[])
+        },
+        Lane {
+            sabotage: Some(|prelude, _, _| *prelude = replaced(prelude, "trips % __cuinstr_length == 0u && ", "")),
+            ..rewritten("broken strips", Polls::Amortised, false, &[])
+        },
     ];
     lanes.into_iter().map(|lane| Lane { gpu: true, flags: &[], ..lane }).collect()
+}
+
+/// The prelude with a piece of it replaced.
+///
+/// # Panics
+/// If the piece is not there any more: what it was broken by needs another.
+#[must_use]
+pub fn replaced(prelude: &str, from: &str, to: &str) -> String {
+    assert!(prelude.contains(from), "the prelude says `{from}` no more");
+    prelude.replace(from, to)
 }
 
 /// The lane of a GPU that is broken on purpose; its programs say so.

@@ -18,6 +18,8 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_lend", "(void)$0;"),
     ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
     ("__cuinstr_share", "unsigned int power = 0u; while ($1 >> power > 1u) ++power; return ($0 >> power) + 1u;"),
+    ("__cuinstr_some", "return $0;"),
+    ("__cuinstr_same", "return $0;"),
     ("__cuinstr_number", "return cuinstr_control_v1.launch;"),
     ("__cuinstr_read_launch", "$0 = cuinstr_control_v1.launch; $1 = cuinstr_control_v1.flag;"),
     ("__cuinstr_fits", "return $0 / $1;"),

@@ -74,6 +74,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
     }
     for name in ["gemm_tiled", "collatz", "recursion"] {
         checks.add(format!("proof: {name} {NOTICES}, not optimised"), move |tools| mutilated(tools, name, &["-Xcicc", "-O0"]));
+        checks.add(format!("proof: {name} {NOTICES}, with debug information"), move |tools| mutilated(tools, name, &["-G"]));
     }
     for fixture in fixtures.iter().filter(|fixture| fixture.hang.is_some() && fixture.name.starts_with("hang/")) {
         let name = fixture.name.clone();
@@ -190,7 +191,8 @@ fn plain(tools: &Tools, name: &str) -> Result<(), String> {
 fn mutilated(tools: &Tools, name: &str, args: &[&str]) -> Result<(), String> {
     let each = Options { polls: Polls::Each, ..Options::default() };
     let taken = take_out(&ptx(tools, name, Some(&each), args)?, name)?;
-    if VARIED.contains(&name) && (taken.polls == 0 || taken.sites == 0) {
+    let must_have_some = VARIED.contains(&name);
+    if (must_have_some && taken.polls == 0) || (taken.polls > 0 && taken.sites == 0) {
         return Err(format!("there is no poll, or no site of one: {taken:?}"));
     }
     Ok(())

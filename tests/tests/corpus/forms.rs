@@ -327,6 +327,23 @@ const SEVERAL: &[Rule] = &[
     ("", "volatile int i, j; @for (j = 0; j < n; ++j) p[j] = 0;", no_strip("others may change it")),
     ("", "int i, j; int *q = &j; @for (j = 0; j < n; ++j) *q = 0;", no_strip("its address is known")),
     ("", "int i, j; { int k, j; @for (j = 0; j < n; ++j) p[j] = 0; }", no_strip("there are two of its name")),
+    // A product in parentheses declares nothing; what stands in a list of parameters does.
+    ("", "int h = p[0], w = p[1]; @for (int i = 0; i < w; ++i) p[i] = n / (h * w);", STRIP),
+    ("", "int h = p[0], w = p[1]; @for (int i = 0; i < w; ++i) x += 1.0f - (float)(h * w);", STRIP),
+    ("", "int h = p[0], w = p[1]; @for (int i = 0; i < w; ++i) p[i] = min(n, h * w) + max(h * w, 1);", STRIP),
+    (
+        "struct h;",
+        "int w = p[1]; auto g = [](h *w) { return w; }; @for (int i = 0; i < w; ++i) p[i] = 0;",
+        no_strip("a lambda's has its name"),
+    ),
+    ("struct h;", "int w = p[1]; struct f { int g(h *w); }; @for (int i = 0; i < w; ++i) p[i] = 0;", no_strip("a member's has its name")),
+    ("struct h;", "int w = p[1]; struct f { f(h *w); }; @for (int i = 0; i < w; ++i) p[i] = 0;", no_strip("a constructor's has its name")),
+    (
+        "struct h;",
+        "int w = p[1]; struct f { f operator/(h *w); }; @for (int i = 0; i < w; ++i) p[i] = 0;",
+        no_strip("an operator's has its name"),
+    ),
+    ("struct h;", "int w = p[1]; struct f { f &&g(h *w); }; @for (int i = 0; i < w; ++i) p[i] = 0;", no_strip("behind a reference's sign")),
 ];
 
 /// Strips would be sound, but nobody proves it yet.

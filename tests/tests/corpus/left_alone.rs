@@ -47,6 +47,10 @@ fn loops_that_provably_end_soon_are_left_alone() {
         ("struct V { float x; };\n__device__ void operator+=(V &a, const V &b);", "for (int i = 0; i < 8; ++i) p[i] = 0;", 8),
         ("__device__ int half_of(int x) { return x / 2; }", "for (int i = 0; i < 4; ++i) p[i] = half_of(i + 1);", 4),
         ("template <class T> struct W { T t; };", "for (int i = 0; i < 8; ++i) p[i] = T(p[i] + i);", 8),
+        // The size of a block, by a variable's name.
+        ("", "int threads = blockDim.x; for (int i = 1; i < threads; i *= 2) p[i] = n;", 10),
+        ("", "const unsigned int t = threadIdx.x, size = blockDim.x; for (unsigned int i = size / 2; i > 0; i >>= 1) p[i] = t;", 10),
+        ("", "int size = blockDim.x; int half = size >> 1; for (int i = half; i > 0; i >>= 1) p[i + half] = n / (half * size);", 10),
     ] {
         let found = only_loop(front, text);
         assert_eq!((found.form, found.why.as_deref()), (Form::None, Some(&*format!("runs at most {trips} times"))), "{text}");
@@ -381,6 +385,22 @@ const MUTATED: &[(&str, &str)] = &[
     ("", "for (static int i = 0; i < 8; ++i) p[0] = 0;"),
     ("", "for (__shared__ int i = 0; i < 8; ++i) p[0] = 0;"),
     ("", "for (thread_local int i = 0; i < 8; ++i) p[0] = 0;"),
+    // What a variable begins with is not all that it may hold.
+    ("", "int size = blockDim.x; size += n; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x; if (n) size = n; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x; f(&size); for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x; f(size); for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x * n; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x, other = n; for (int i = 1; i < other; i *= 2) p[i] = 0;"),
+    ("", "int &size = q; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "T size = blockDim.x; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x; { int size = n; for (int i = 1; i < size; i *= 2) p[i] = 0; }"),
+    ("", "int size = blockDim.x; auto g = [&](int *size) { for (int i = 1; i < size; i *= 2) p[i] = 0; };"),
+    ("", "volatile int size = blockDim.x; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "__shared__ int size; size = blockDim.x; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("", "int size = blockDim.x; g = (int)(size++); for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("#define GROWS size *= n", "int size = blockDim.x; GROWS; for (int i = 1; i < size; i *= 2) p[i] = 0;"),
+    ("int size;", "for (int i = 1; i < size; i *= 2) p[i] = 0;"),
     // Values that are not values.
     ("", "for (int i = 0; i < 8; ++i) { p[0] = (int)(i)--; }"),
     ("", "for (int i = 0; i < 8; ++i) { p[0] = (float)((i))--; }"),

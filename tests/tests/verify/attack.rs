@@ -287,3 +287,23 @@ fn calls_are_followed() {
     assert!(!outside.holds());
     assert!(check("\tret;", "\tcall.uni vprintf, ();\n\tret;").holds());
 }
+
+#[test]
+fn what_a_thread_votes_for_holds_for_some() {
+    let voted = POLLED.replace("\t@%p1 exit", "\tactivemask.b32 %r8;\n\tvote.sync.any.pred %p2, %p1, %r8;\n\t@%p2 exit");
+    assert_ne!(voted, POLLED);
+    holds(&voted);
+    for (from, to) in [
+        // All of them, the other way round, as a mask, or of something else.
+        ("any.pred %p2, %p1", "all.pred %p2, %p1"),
+        ("any.pred %p2, %p1", "uni.pred %p2, %p1"),
+        ("any.pred %p2, %p1", "any.pred %p2, %p3"),
+        ("\tactivemask", "\tnot.pred %p1, %p1;\n\tactivemask"),
+        ("vote.sync.any.pred %p2, %p1, %r8", "vote.sync.ballot.b32 %r7, %p1, %r8"),
+        ("@%p2 exit", "@!%p2 exit"),
+    ] {
+        let body = voted.replacen(from, to, 1);
+        assert_ne!(body, voted, "{from}");
+        fails(&body);
+    }
+}

@@ -8,6 +8,7 @@ mod input;
 mod mutated;
 mod nested;
 mod paid;
+mod remainder;
 mod removed;
 mod samples;
 mod stack;

@@ -3,9 +3,11 @@
 //! Each way round any loop passes a tick, so that a program which never ends is cut after its budget of iterations.
 
 mod body;
+mod constant;
 mod loops;
 mod nest;
 mod number;
+mod stride;
 mod walk;
 
 use super::program::{EDGE_STATEMENT, Item, Program};
@@ -23,12 +25,18 @@ const ARGUMENTS: &str = "n, u, w, s, b, acc, p";
 /// The program of a seed.
 #[must_use]
 pub fn program(seed: u64) -> Program {
+    // Loops that are told to be long by their header alone come with some seeds; all other seeds keep their programs.
+    let told = match seed % 16 {
+        5 => Some(Told::Constant),
+        11 => Some(Told::Stride),
+        _ => None,
+    };
     let mut random = Random::new(seed);
     let long = random.percent(6);
     let room = if long { 3 + random.below(6) } else { 4 + random.below(14) };
     let calm = random.percent(50);
     let hooks = match random.below(if calm { 14 } else { 7 }) {
-        0 => Hooks::Unknown,
+        0 if told.is_none() => Hooks::Unknown,
         1 => Hooks::Declared,
         _ => Hooks::Cuda,
     };
@@ -54,10 +62,15 @@ pub fn program(seed: u64) -> Program {
     if hooks == Hooks::Declared {
         generator.need("beat", "__device__ bool beat(int site) { return __stwt(site, 0); }");
     }
-    let kernel = generator.kernel();
+    let kernel = generator.kernel(told);
     let mut items = generator.front;
     items.push(kernel);
-    let budget = if generator.long && !generator.recursive { 300_000 } else { 700 };
+    let budget = match told {
+        _ if generator.recursive => 700,
+        _ if generator.long => 300_000,
+        Some(_) => 30_000,
+        None => 700,
+    };
     Program { seed, items, budget, sites: generator.sites, single: generator.single, macros: generator.macros }
 }
 
@@ -68,6 +81,15 @@ enum Hooks {
     Cuda,
     Unknown,
     Declared,
+}
+
+/// A loop that a kernel begins with, whose header tells that it is long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// From constant to constant.
+    Constant,
+    /// By a stride that only the run tells.
+    Stride,
 }
 
 /// A variable in sight.
@@ -124,9 +146,18 @@ fn block(head: impl Into<String>, body: Vec<Item>) -> Item {
 }
 
 impl Generator {
-    fn kernel(&mut self) -> Item {
+    fn kernel(&mut self, told: Option<Told>) -> Item {
         self.parameters();
-        let mut body = Vec::new();
+        let before = self.variables.len();
+        let mut body = match told {
+            Some(Told::Constant) => self.constant(),
+            Some(Told::Stride) => self.stride(),
+            None => Vec::new(),
+        };
+        if told.is_some() {
+            self.variables.truncate(before);
+            body = vec![block("{", body)];
+        }
         if self.random.percent(12) {
             body.append(&mut self.nest());
         }
