@@ -66,7 +66,10 @@ impl Error {
 
     /// What failed in that place, and what helps against it.
     fn io(what: &str, path: &Path, error: &io::Error) -> Self {
+        // What the user has named lies in no folder of ours.
+        let is_temporary = path.starts_with(std::env::temp_dir());
         let help = match error.kind() {
+            io::ErrorKind::StorageFull if !is_temporary => "free some space there",
             io::ErrorKind::StorageFull => "free some space there, or set TMPDIR to a folder that has some",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "set TMPDIR to a folder that may be written",
             _ => "set TMPDIR to another folder if this one can't be used",
