@@ -1,5 +1,6 @@
 //! Puts the host half together (`src/launcher/half/`): its text, and what the C++ compiler of this machine makes of it, so that no compilation of a
-//! user's has to do that again. Assembly costs each of them some milliseconds, the text would cost a fifth of a second.
+//! user's has to do that again. Assembly costs each of them some milliseconds, the text would cost a fifth of a second. And a number for this crate's
+//! source, by which caches tell what two builds of one version make.
 
 use std::env;
 use std::fs;
@@ -11,26 +12,40 @@ const FOLDER: &str = "src/launcher/half";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={FOLDER}");
+    println!("cargo::rerun-if-changed=src");
     if env::var_os("CARGO_FEATURE_LAUNCHER").is_none() {
         return;
     }
+    println!("cargo::rustc-env=CUINSTR_SOURCE={:016x}", source(0xcbf2_9ce4_8422_2325, Path::new("src")));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
     let read = |name: &str| fs::read_to_string(Path::new(FOLDER).join(format!("{name}.hpp"))).expect("it is part of the crate");
     let text: String = PARTS.iter().map(|name| read(name)).collect();
     let redirect = read("redirect");
     // Halves of two versions in one program do not meet.
-    let hash = (text.clone() + &redirect)
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    let hashed = |text: &str| text.replace("@HASH@", &format!("{hash:016x}"));
+    let hash = hashed(0xcbf2_9ce4_8422_2325, (text.clone() + &redirect).as_bytes());
+    let marked = |text: &str| text.replace("@HASH@", &format!("{hash:016x}"));
     let source = out.join("half.cpp");
-    fs::write(&source, hashed(&text)).expect("OUT_DIR can be written");
-    fs::write(out.join("redirect.hpp"), hashed(&redirect)).expect("OUT_DIR can be written");
+    fs::write(&source, marked(&text)).expect("OUT_DIR can be written");
+    fs::write(out.join("redirect.hpp"), marked(&redirect)).expect("OUT_DIR can be written");
     // Without a compiler, or for another machine, users' compilers read the text.
     let assembly = assembly(&source, &out.join("half.s")).unwrap_or_default();
     fs::write(out.join("half.inc"), inline(&assembly)).expect("OUT_DIR can be written");
     println!("cargo::rustc-env=CUINSTR_HALF_MACHINE={}", env::var("CARGO_CFG_TARGET_ARCH").expect("Cargo sets it"));
+}
+
+/// A number for the folder's files, by their names and bytes, in the names' order.
+fn source(seed: u64, folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("it is part of the crate");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
+    paths.sort();
+    paths.iter().fold(seed, |sum, path| {
+        let sum = hashed(sum, path.to_string_lossy().as_bytes());
+        if path.is_dir() { source(sum, path) } else { hashed(sum, &fs::read(path).expect("it is part of the crate")) }
+    })
+}
+
+fn hashed(seed: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Compiles it for any program or library, and without anything that a program's own object has once.

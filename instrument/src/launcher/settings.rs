@@ -1,7 +1,6 @@
 //! What holds for all files of a project's build.
 
 use crate::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Options, PollGap, Polls};
-use crate::prelude;
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -37,24 +36,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A number for all that decides what becomes of a source: the settings, this version, and how it rewrites.
+    /// A number for all that decides what becomes of a source: the settings, and this build by its own source.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let sample = b"__global__ void f(int* p, int n) { for (int i = 0; i < n; ++i) p[i] = 0; while (*p) { __syncthreads(); } }\n";
-        let options = self.options();
-        let rewrite = crate::rewrite(sample, &options);
         let config = self.config.as_ref().and_then(|path| std::fs::read(path).ok());
         let found = std::env::current_dir().ok().and_then(|folder| crate::project::config::find(&folder));
         let config = config.or_else(|| std::fs::read(found?).ok()).unwrap_or_default();
-        let device_side = prelude::device_side(&options, prelude::SharedMemory { barriers: true, dynamic: true });
-        let parts: [&[u8]; 6] = [
-            super::half::identity().as_bytes(),
-            env!("CARGO_PKG_VERSION").as_bytes(),
-            &rewrite.output.unwrap_or_default(),
-            device_side.as_bytes(),
-            &serde_json::to_vec(self).unwrap_or_default(),
-            &config,
-        ];
+        let parts: [&[u8]; 4] =
+            [super::half::identity().as_bytes(), env!("CUINSTR_SOURCE").as_bytes(), &serde_json::to_vec(self).unwrap_or_default(), &config];
         parts.iter().fold(0, |sum, part| hash(sum, part))
     }
 
