@@ -312,9 +312,18 @@ impl Pass<'_, '_> {
                 apart.insert(edge, joined);
             }
         }
-        // Where none is left out, what is known of all together is as good, and says more of how registers relate.
-        let of_edge = |(edge, to, state)| match apart.remove(&edge) {
-            Some((count, _)) if count == all => Some((edge, to, state)),
+        // Where none is left out, what is known of all together is as good, and says more of how registers relate. Only what sums are is known
+        // better of each way by itself, if the block writes a register of theirs. Either is true of whatever takes the edge, so both are.
+        let of_edge = |(edge, to, mut state): (usize, u32, State)| match apart.remove(&edge) {
+            Some((count, apart)) if count == all => {
+                let is_sum = |slot: u32, _: &Value| slot >= self.slice.first_sum && apart.get(slot).is_some();
+                state.change(is_sum, |slot, held| {
+                    let range = apart.get(slot).and_then(|apart| held.range.meet(apart.range, self.slice.slots[slot as usize].1));
+                    held.range = range.unwrap_or(held.range);
+                    true
+                });
+                Some((edge, to, state))
+            }
             Some((_, apart)) => Some((edge, to, apart)),
             None => None,
         };

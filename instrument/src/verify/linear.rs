@@ -181,6 +181,9 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             _ => None,
         };
     }
+    if head == "mul" && width == 64 && matches!(suffix, "wide.u32" | "wide.s32") {
+        return widened(instruction, suffix == "wide.s32", source);
+    }
     let low = suffix.strip_prefix("lo.");
     let (of, _) = instruction.op.of.filter(|_| low.unwrap_or(suffix) == kind)?;
     if of != width || kind.starts_with('f') || instruction.first.len() != 1 || !matches!(width, 16 | 32 | 64) {
@@ -229,6 +232,21 @@ pub(super) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
         }
         _ => None,
     }
+}
+
+/// A product of 64 bits of 32 bits and a number, if some register holds the same 32 bits with zeroes in front.
+///
+/// Let a register of 64 bits be less than 2^32, and let its lower half be the same sum as the factor. A sum modulo 2^32 has one value if its
+/// offset is one number, so the register is the factor as an unsigned integer, which a factor that is not negative is as a signed one, too. Then
+/// the product is that many times the register, modulo 2^64.
+fn widened(instruction: &Instruction<'_>, signed: bool, source: &impl Source) -> Option<Linear> {
+    let [factor, Operand::Number(times)] = instruction.rest[..] else { return None };
+    let factor = source.value(factor, 32);
+    let low = factor.linear(32).filter(|form| form.lo == form.hi && form.parts().next().is_some())?;
+    let held = source.alike(Kind::Wide(low), 64).filter(|held| held.range.unsigned(64).hi < 1 << 32)?;
+    let is_same = !signed || factor.range.signed(32).lo >= 0;
+    let times = if signed { times } else { times.rem_euclid(1 << 32) };
+    Linear::constant(0, 64)?.plus(Linear::of(held.name).filter(|_| is_same)?, i64::try_from(times).ok()?)
 }
 
 /// For a mask of all bits but the lowest, as far as a value of this range has bits: those, as a number.

@@ -56,6 +56,35 @@ $I:
 \t@%p4 bra $I;
 \tbra $O;";
 
+/// The same with an end of 64 bits, three times as far as there are iterations: their number is widened beside the product.
+const WIDE: &str = "\tld.global.u32 %r1, [%rd9];
+\tld.global.u64 %rd1, [%rd9];
+\tmax.u32 %r3, %r1, 1;
+\tmin.u32 %r3, %r3, 16384;
+\tcvt.u64.u32 %rd2, %r3;
+\tmul.wide.u32 %rd3, %r3, 3;
+\tadd.s64 %rd4, %rd3, %rd1;
+\tand.b64 %rd5, %rd2, 3;
+\tsetp.eq.s64 %p2, %rd5, 0;
+\tmov.u64 %rd6, %rd1;
+\t@%p2 bra $L;
+\tadd.s64 %rd6, %rd1, 3;
+\tsetp.eq.s64 %p2, %rd5, 1;
+\t@%p2 bra $L;
+\tadd.s64 %rd6, %rd1, 6;
+\tsetp.eq.s64 %p2, %rd5, 2;
+\t@%p2 bra $L;
+\tadd.s64 %rd6, %rd1, 9;
+$L:
+\tsetp.lt.u64 %p3, %rd2, 4;
+\t@%p3 bra $O;
+\tsub.s64 %rd7, %rd4, %rd6;
+$I:
+\tadd.s64 %rd7, %rd7, -12;
+\tsetp.ne.s64 %p4, %rd7, 0;
+\t@%p4 bra $I;
+\tbra $O;";
+
 /// Sixty-four rounds at most, each counted before the last count is put in the place of the one that is compared.
 const LATE: &str = "\tmov.u32 %r1, 64;
 $I:
@@ -181,6 +210,22 @@ fn by_bits_amid() -> String {
         .replace("%p2, %r9, 2", "%p2, %r9, 32")
 }
 
+/// The same where the counter becomes its end, once what is left over is done.
+fn in_place() -> String {
+    let text = WIDE.replace("\tadd.s64 %rd4, %rd3, %rd1;\n", "").replace("$L:\n", "$L:\n\tadd.s64 %rd1, %rd1, %rd3;\n");
+    text.replace("sub.s64 %rd7, %rd4, %rd6", "sub.s64 %rd7, %rd1, %rd6")
+}
+
+/// The same by four, where the number of iterations is made of the bytes that they take.
+fn in_bytes() -> String {
+    let text = in_place().replace("%r3, 3;", "%r3, 4;").replace("-12", "-16");
+    let text = text.replace("%rd1, 9;", "%rd1, 12;").replace("%rd1, 6;", "%rd1, 8;").replace("%rd1, 3;", "%rd1, 4;");
+    text.replace(
+        "\tand.b64 %rd5, %rd2, 3",
+        "\tadd.s64 %rd8, %rd3, -4;\n\tshr.u64 %rd8, %rd8, 2;\n\tadd.s64 %rd8, %rd8, 1;\n\tand.b64 %rd5, %rd8, 3",
+    )
+}
+
 fn all_hold(body: &str) -> bool {
     let verdicts = verdicts(&format!("$O:\n{}{body}", poll(1)));
     assert_eq!(verdicts.len(), 2, "{body}");
@@ -244,6 +289,41 @@ fn loops_unrolled_by_four_that_step_over_their_end_are_not_proved() {
         assert_ne!(text, body, "{from}");
         assert!(!all_hold(&text), "{why}: {from} -> {to}");
     }
+}
+
+#[test]
+fn a_number_of_iterations_that_is_widened_is_known_of_its_product() {
+    for body in [WIDE, &in_place(), &in_bytes(), &WIDE.replace("mul.wide.u32", "mul.wide.s32")] {
+        assert!(all_hold(body), "{body}");
+    }
+    // Either of two numbers, which is not known: two that are chosen so are not the same.
+    let either = "\tld.global.u32 %r9, [%rd9];\n\tsetp.eq.s32 %p8, %r9, 0;\n\tsetp.eq.s32 %p9, %r9, 1;\n\tadd.s32 %r4, %r3, 1;
+\tselp.b32 %r5, %r3, %r4, %p8;\n\tselp.b32 %r6, %r3, %r4, %p9;\n\tcvt.u64.u32 %rd2, %r5;";
+    for (from, to, why) in [
+        ("%r3, 3;", "%r3, 2;", "the end is off the stride"),
+        ("%r3, 3;", "%r3, -3;", "the end is far off"),
+        ("%rd1, 6;", "%rd1, 5;", "it begins off its stride"),
+        ("%rd7, -12", "%rd7, -9", "it steps by three"),
+        ("%p2, %rd5, 2", "%p2, %rd5, 3", "two iterations are left over where there should be none"),
+        ("%p3, %rd2, 4", "%p3, %rd2, 3", "three rounds are left to a loop of four"),
+        ("min.u32 %r3, %r3, 16384", "min.u32 %r3, %r3, -1", "nothing bounds it"),
+        ("cvt.u64.u32 %rd2, %r3", "cvt.u64.u32 %rd2, %r1", "it is another number"),
+        ("%rd2, %r3;", "%rd2, %r3;\n\tadd.s32 %r3, %r3, 1;", "it was written since"),
+        ("%rd2, %r3;", "%rd2, %r3;\n\t@%p9 add.s32 %r3, %r3, 1;", "it may have been written since"),
+        ("%rd2, %r3;", "%rd2, %r3;\n\tadd.s64 %rd2, %rd2, 1;", "it is one more"),
+        ("%rd2, %r3;", "%rd2, %r3;\n\tadd.s64 %rd2, %rd2, 4294967296;", "only its lower half is the same"),
+    ] {
+        for of in [WIDE, &in_place()] {
+            let text = of.replace(from, to);
+            assert_ne!(text, of, "{from}");
+            assert!(!all_hold(&text), "{why}: {from} -> {to}");
+        }
+    }
+    let text = WIDE.replace("\tcvt.u64.u32 %rd2, %r3;", either).replace("%rd3, %r3, 3", "%rd3, %r6, 3");
+    assert!(!all_hold(&text), "{text}");
+    // What is negative has other bits in front as a signed integer.
+    let text = WIDE.replace("mul.wide.u32", "mul.wide.s32").replace("max.u32 %r3, %r1, 1", "max.s32 %r3, %r1, -16384");
+    assert!(!all_hold(&text.replace("min.u32", "min.s32")), "{text}");
 }
 
 #[test]
