@@ -27,6 +27,11 @@ const PLACES: &[Rule] = &[
         "@while (p[0]) { for (int i = threadIdx.x; i < 256; i += blockDim.x) p[i] = 0; }",
         counts_down("the loop inside is long where a block has few threads"),
     ),
+    (
+        "__device__ void g(int *p, int n) { while (p[n]) --p[n]; }",
+        "@for (int i = 0; i < n; ++i) g(p, i);",
+        counts_down("what it calls may loop for long, and has an allowance of its own"),
+    ),
     ("", "if (s) @for (auto &each : range(p, n)) each = 0;", counts_down("nothing can stand in front of it")),
     ("", "\n#pragma unroll_completely\n@for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("another compiler's pragma")),
     ("", "\n#pragma GCC unroll 4\n@for (int i = 0; i < n; ++i) p[i] = 0;", counts_down("another compiler's pragma")),
