@@ -78,7 +78,6 @@ impl Spelling {
         let names: Vec<&String> = [start, bound, amount].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
         let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
         let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
-        let amount = if amount.parse::<i64>().is_ok() { amount.clone() } else { format!("({amount})") };
         let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
         format!(
             "__cuinstr_tick_known{all}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, ({start}), ({bound}), ({amount}))"
