@@ -74,7 +74,7 @@ impl<'a> Addresses<'a> {
             Self { context, functions, names: BTreeMap::new(), settled: BTreeSet::new(), guards: Vec::new(), range: range.clone() };
         for at in range.clone().filter(|at| fragment.kind(*at) == Some(Kind::Ident)) {
             let name = fragment.text(source, at);
-            if (context.macros.is_defined(name) && !context.macros.is_literal(name)) || is_unknown_macro(context, at) {
+            if (context.macros.is_defined(name) && !is_constant_macro(context, at)) || is_unknown_macro(context, at) {
                 return None;
             }
             if is_declared(source, fragment, at) {
@@ -280,6 +280,9 @@ impl<'a> Addresses<'a> {
         if (is_own && name == b"warpSize") || bound::literal(context, &(at..at + 1)).is_some() {
             return true;
         }
+        if is_constant_macro(context, at) {
+            return true;
+        }
         if fragment.is(at + 1, b'(') {
             return is_number(context, name) || (read_only::is_by_value(context, at) && matches!(name, b"min" | b"max" | b"abs"));
         }
@@ -342,6 +345,20 @@ const CASTS: &[&[u8]] = &[b"static_cast", b"reinterpret_cast", b"const", b"true"
 pub(crate) fn named<'f>(context: &Context, functions: &'f [&'f Function], name: &[u8]) -> impl Iterator<Item = (usize, &'f Function)> {
     let is_it = move |at: &usize| context.fragment.text(context.source, *at) == name;
     functions.iter().filter_map(move |function| Some((function.name.filter(is_it)?, *function)))
+}
+
+/// Whether a macro stands there that is made of constants and of its arguments, which are looked at as any other tokens.
+pub(crate) fn is_constant_macro(context: &Context, at: usize) -> bool {
+    let name = context.fragment.text(context.source, at);
+    let called = context.fragment.is(at + 1, b'(');
+    let is_own = context.macros.is_defined(name) || !context.declarations.declares(name);
+    context.macros.is_constant(name, called) && is_own && !hides_an_element(context, at, called)
+}
+
+/// Whether arguments of a macro's call have a subscript: the macro may decide whether it is reached.
+fn hides_an_element(context: &Context, at: usize, called: bool) -> bool {
+    let fragment = context.fragment;
+    called && fragment.mate(at + 1).is_none_or(|close| (at + 2..close).any(|inner| fragment.is(inner, b'[')))
 }
 
 /// Whether a name in capitals that nobody knows stands where a statement would begin.

@@ -207,6 +207,11 @@ impl<'a> Macros<'a> {
         self.values.get(name).is_some_and(|value| value.harmless && (called || !value.takes_arguments))
     }
 
+    /// Whether the name, or a call of it, stands for one value that is made of constants and of the call's arguments, wherever it is defined.
+    pub(crate) fn is_constant(&self, name: &[u8], called: bool) -> bool {
+        self.is_literal(name) || self.values.get(name).is_some_and(|value| value.constant && value.takes_arguments == called)
+    }
+
     /// Whether the macro of that name takes the values of its arguments.
     pub(crate) fn computes(&self, name: &[u8]) -> bool {
         self.values.get(name).is_some_and(|value| value.takes_arguments && value.harmless && value.computed)

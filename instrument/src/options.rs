@@ -127,6 +127,8 @@ pub struct ValueMacro {
     pub computed: bool,
     /// Whether it is one operand, whatever operators stand beside it, and asks no memory.
     pub whole: bool,
+    /// Whether it is made of constants, and of the arguments that follow it: it reads no variable and no memory.
+    pub constant: bool,
     /// Variables that it names.
     pub reads: Vec<String>,
     /// The number that it probably stands for. Nothing that has to be right may rest on it.

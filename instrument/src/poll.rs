@@ -137,7 +137,8 @@ impl Spelling {
         let mut text = String::new();
         match opening.entry {
             Some(site) if opening.short.is_none() => {
-                let _ = write!(text, " __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
+                let launch = if opening.allowance { format!("{WORD} __cuinstr_units =") } else { String::new() };
+                let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
             }
             _ => {}
         }
@@ -160,7 +161,8 @@ impl Spelling {
                 (true, _) => "__cuinstr_chunk".to_owned(),
                 (false, entry) => {
                     text.push_str(" unsigned int __cuinstr_pace;");
-                    format!("__cuinstr_first(__cuinstr_pace{})", if entry.is_some() { ", __cuinstr_phase()" } else { "" })
+                    if entry.is_some() { "__cuinstr_first(__cuinstr_pace, __cuinstr_units)" } else { "__cuinstr_first(__cuinstr_pace)" }
+                        .to_owned()
                 }
             };
             let _ = write!(text, "{WORD} __cuinstr_left = {first};");

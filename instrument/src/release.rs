@@ -176,7 +176,10 @@ impl Harm<'_> {
     fn is_harmless_name(&self, at: usize) -> bool {
         let (context, fragment) = (self.home.context, self.home.context.fragment);
         let name = fragment.text(context.source, at);
-        if context.macros.is_defined(name) && !context.macros.is_literal(name) {
+        if address::is_constant_macro(context, at) {
+            return true;
+        }
+        if context.macros.is_defined(name) {
             return false;
         }
         let before = fragment.kind(at - 1);
@@ -220,7 +223,8 @@ impl Harm<'_> {
         let is_known = |at: usize| {
             let text = fragment.text(context.source, at);
             match fragment.tokens[at].kind {
-                Kind::Ident if context.macros.is_defined(text) && !context.macros.is_literal(text) => false,
+                Kind::Ident if address::is_constant_macro(context, at) => true,
+                Kind::Ident if context.macros.is_defined(text) => false,
                 Kind::Ident if fragment.is(at + 1, b'(') => {
                     address::is_number(context, text)
                         || (read_only::is_by_value(context, at) && !TOUCH.iter().any(|prefix| text.starts_with(prefix)))

@@ -38,6 +38,8 @@ struct Value<'a> {
     computed: bool,
     /// It is one operand, whatever operators stand beside it, and asks no memory.
     whole: bool,
+    /// It may read memory, by itself or by a function.
+    asks_memory: bool,
     /// Variables that it names.
     reads: BTreeSet<&'a [u8]>,
     likely: Option<i64>,
@@ -61,6 +63,7 @@ pub(crate) fn of_files(files: &[(&[u8], &Lexed)], elsewhere: Option<&BTreeSet<&[
         harmless: value.harmless,
         computed: value.computed,
         whole: value.whole && !takes_arguments,
+        constant: !value.asks_memory && value.reads.is_empty(),
         reads: value.reads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
         likely: value.likely,
     };
@@ -90,6 +93,7 @@ impl<'a> Files<'a> {
                 one.harmless &= other.harmless;
                 one.computed &= other.computed;
                 one.whole &= other.whole;
+                one.asks_memory |= other.asks_memory;
                 one.reads.extend(other.reads);
                 one.likely = one.likely.max(other.likely);
             }
@@ -124,14 +128,20 @@ impl<'a> Files<'a> {
                 Kind::Ident if body.is(at + 1, b'(') => {
                     // A function of CUDA's own, unless it is a macro, or a macro that changes none of its arguments.
                     let is_function = !self.definitions.contains_key(text) && takes_values(text);
-                    let called =
-                        if is_function { Value { computed: true, ..Value::default() } } else { self.value(text, true, all, depth)? };
+                    let asks = !matches!(text, b"min" | b"max" | b"abs");
+                    let function = Value { computed: true, asks_memory: asks, ..Value::default() };
+                    let called = if is_function { function } else { self.value(text, true, all, depth)? };
                     if !called.computed && !self.picks(text) {
                         return None;
                     }
+                    asks_memory |= called.asks_memory;
                     reads.extend(called.reads);
                 }
-                Kind::Ident if self.definitions.contains_key(text) => reads.extend(self.value(text, false, all, depth)?.reads),
+                Kind::Ident if self.definitions.contains_key(text) => {
+                    let value = self.value(text, false, all, depth)?;
+                    asks_memory |= value.asks_memory;
+                    reads.extend(value.reads);
+                }
                 // Of a macro from elsewhere nothing is known.
                 Kind::Ident if is_constants_name(text) => {
                     if !all {
@@ -153,7 +163,7 @@ impl<'a> Files<'a> {
         let harmless = computed || reads.is_empty() || (to > from && body.is(to - 1, b']'));
         let operand = |at: usize| self.likely_operand(source, body, at, depth);
         let likely = arithmetic::value(body, &(0..body.len()), i64::MAX, &operand).map(|integer| integer.value);
-        Some(Value { harmless, computed, whole, reads, likely })
+        Some(Value { harmless, computed, whole, asks_memory, reads, likely })
     }
 
     /// The number that an operand probably stands for, and the token behind it.
@@ -211,7 +221,7 @@ fn is_in_call(body: &Fragment, at: usize) -> bool {
     around.is_some_and(|open| body.kind(open - 1) == Some(Kind::Ident))
 }
 
-/// Whether the tokens are a sum, a product or a shift, none of whose operators binds less: a number, and no variable by another name.
+/// Whether the tokens are a sum, a product, a shift or a comparison, with nothing around that picks one of several: a number, and no variable by another name.
 fn is_computed(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
     let (mut at, mut found) = (range.start, false);
     while at < range.end {
@@ -222,8 +232,8 @@ fn is_computed(source: &[u8], body: &Fragment, range: Range<usize>) -> bool {
                 Some(close) => at = close,
                 None => return false,
             },
-            Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%') => found |= is_behind_operand,
-            Kind::Op if body.text(source, at) == b"<<" => found = true,
+            Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>') => found |= is_behind_operand,
+            Kind::Op if matches!(body.text(source, at), b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||") => found = true,
             Kind::Punct(b'?' | b':' | b',') => return false,
             _ => {}
         }

@@ -95,30 +95,32 @@ __cuinstr_shared_definition __device__ __attribute__((used)) unsigned int cuinst
 // Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
 // loops, since it may lie in host memory. At a kernel's two ends, where every thread passes once, the narrower scope is half the price,
 // and what it could miss there the clocks and loops do not. All other words were written before the launch, in the order of its stream, and are read as any data.
+// All of them lie in global memory, where a generic address is the same number (PTX, Generic Addressing), and is said to: a load that might be of the thread's
+// own memory takes longer.
 __cuinstr_device unsigned int __cuinstr_load(const unsigned int* word) {
   unsigned int value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #else
-  asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #endif
   return value;
 }
 __cuinstr_device unsigned int __cuinstr_load_near(const unsigned int* word) {
   unsigned int value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #else
-  asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
 #endif
   return value;
 }
 __cuinstr_device unsigned long long __cuinstr_load(const unsigned long long* word) {
   unsigned long long value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word));
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word));
 #else
-  asm volatile("ld.volatile.u64 %0, [%1];" : "=l"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(value) : "l"(word));
 #endif
   return value;
 }

@@ -228,9 +228,6 @@ __cuinstr_device unsigned int __cuinstr_number() {
 __cuinstr_device void __cuinstr_read_launch(unsigned int& launch, const unsigned int*& where) {
   asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];\n\tld.global.u64 %1, [cuinstr_control_v1+16];" : "=r"(launch), "=l"(where));
 }
-// A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same; where no limit is compiled in, its ends have
-// nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
-__cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
 __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned int launch) {
@@ -259,8 +256,9 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned in
 #if __cuinstr_clocks
   const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
 #else
-  if (__cuinstr_unarmed(launch) || (threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
+  // What asks no memory comes first.
   if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
+  if (__cuinstr_unarmed(launch) || (threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
   const bool asked = __cuinstr_asked_near();
   unsigned int why = asked ? 1u : 0u;
   // One thread of a block can tell whether a deadline has passed.
@@ -274,19 +272,24 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned in
   if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
 }
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
-// threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32).
+// threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32). Where nobody
+// armed the launch one word is read and nothing else asked. What the kernel may run at first is for its first allowance.
 template <bool __cuinstr_has_barriers>
-__cuinstr_device void __cuinstr_entry(unsigned long long site) {
+__cuinstr_device unsigned int __cuinstr_entry(unsigned long long site) {
   unsigned int launch;
   const unsigned int* where;
   __cuinstr_read_launch(launch, where);
-  const bool asks = !__cuinstr_unarmed(launch);
-  // Read first and looked at last: what else there is to read is then waited for at the same time.
-  const unsigned int flag = asks ? __cuinstr_load_near(where) : 0u;
+  unsigned int units = __cuinstr_most;
+  // Not behind the branch: there it costs `ray_march` two registers.
+  __cuinstr_begin_clock(__cuinstr_unarmed(launch) ? 1u : 0u);
+  if (__cuinstr_any(!__cuinstr_unarmed(launch))) {
+    // Read first and looked at last: what else there is to read is then waited for at the same time.
+    const unsigned int flag = __cuinstr_load_near(where);
+    if (__cuinstr_any(flag == launch)) __cuinstr_end_thread(site & ~1ull, 1u);
+    units = __cuinstr_same(__cuinstr_chunk - __cuinstr_phase() * (__cuinstr_chunk >> 5));
+  }
   __cuinstr_begin<__cuinstr_has_barriers>();
-  // Asked in each launch: a branch round it costs `ray_march` two registers.
-  __cuinstr_begin_clock(0u);
-  if (__cuinstr_any(flag == launch)) __cuinstr_end_thread(site & ~1ull, 1u);
+  return units;
 }
 // Asks on every way out of the kernel from where it is declared.
 struct __cuinstr_exit {

@@ -5,11 +5,10 @@
 __cuinstr_device void __cuinstr_lend(unsigned int* word) { asm volatile("" : : "l"(word) : "memory"); }
 // Where an activation begins: what it may run at first. What is left of that, and the counts of strips and chunks, are plain variables each:
 // compilers that do not optimise keep the members of a class in memory, where any store through a pointer of the user's may mean them.
-__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int phase = 0u) {
-  const unsigned int left = __cuinstr_chunk - phase * (__cuinstr_chunk >> 5);
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace) {
   pace = __cuinstr_first_pace;
   __cuinstr_lend(&pace);
-  return left;
+  return __cuinstr_chunk;
 }
 // The least of what the warp's threads have that are here together. Where they all count with one number, and leave together, compilers know that loops which
 // are the same for all of them stay so: they keep what a loop reads of the kernel's parameters in registers that a warp has once, load it in front of it, and need
@@ -44,8 +43,16 @@ __cuinstr_device unsigned int __cuinstr_phase() {
 #ifdef __CUDA_ARCH__
   asm("mov.u32 %0, %%warpid;" : "=r"(warp));
 #endif
-  return __cuinstr_same(warp) & 15u;
+  return warp & 15u;
 #endif
+}
+// A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same, but as late as they ever may: whoever wants it to end
+// soon arms it. Where no limit is compiled in, its ends have nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
+__cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
+// The same where a kernel begins, which has found out how much it may run.
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int units) {
+  __cuinstr_first(pace);
+  return units < __cuinstr_most ? units : __cuinstr_most;
 }
 // The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
 __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
@@ -79,7 +86,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
   if (more > 2) more = 2;
   int pace = (int)(kept & 31u) + (before != 0u ? more : 0);
   if (pace < 0) pace = 0;
-  if (pace > (int)__cuinstr_most_pace) pace = (int)__cuinstr_most_pace;
+  if (pace > (int)__cuinstr_most_pace || __cuinstr_unarmed(cuinstr_control_v1.launch)) pace = (int)__cuinstr_most_pace;
   // The pace itself is the warp's: where only what may be run is, that of a thread among slower ones rises look by look, and without them it would run for ever.
   pace = (int)__cuinstr_same((unsigned int)pace);
   kept = time << 5 | (unsigned int)pace;

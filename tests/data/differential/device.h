@@ -75,7 +75,7 @@ extern const unsigned int host_program_count;
 // Whether the programs were rewritten, and with fuel.
 extern const bool host_is_rewritten, host_has_fuel;
 // Makes the control block ready for a run with so much fuel; says where its flag is, what its launch is, and what fuel was used.
-void host_arm(unsigned long long fuel);
+void host_arm(unsigned int launch, unsigned long long fuel);
 const unsigned int* host_flag();
 unsigned int host_launch();
 unsigned long long host_fuel_used();

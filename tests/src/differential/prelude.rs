@@ -44,7 +44,8 @@ const MACROS: &[(&str, &str)] = &[
 ];
 
 /// What the test knows of the control block beside the ABI.
-const HOOKS: &str = "void host_arm(unsigned long long fuel) {\n\
+const HOOKS: &str = "void host_arm(unsigned int launch, unsigned long long fuel) {\n\
+    \x20 cuinstr_control_v1.launch = launch;\n\
     \x20 cuinstr_control_v1.action = 1u;\n\
     \x20 cuinstr_control_v1.fuel = fuel;\n\
     \x20 cuinstr_control_v1.count_fuel = 1u;\n\
@@ -55,7 +56,7 @@ const HOOKS: &str = "void host_arm(unsigned long long fuel) {\n\
     unsigned long long host_fuel_used() { return cuinstr_control_v1.own_record.fuel_used; }\n";
 
 /// What stands for the hooks in front of programs that were not rewritten.
-pub const NO_HOOKS: &str = "void host_arm(unsigned long long) {}\n\
+pub const NO_HOOKS: &str = "void host_arm(unsigned int, unsigned long long) {}\n\
     const unsigned int* host_flag() { return nullptr; }\n\
     unsigned int host_launch() { return 0u; }\n\
     unsigned long long host_fuel_used() { return 0ull; }\n";

@@ -161,6 +161,7 @@ fn macros_of_other_files_are_values_where_those_files_say_so() {
         harmless: reads.is_empty(),
         computed: false,
         whole: true,
+        constant: reads.is_empty(),
         reads: reads.iter().map(|read| (*read).to_owned()).collect(),
         likely,
     };

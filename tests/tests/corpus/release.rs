@@ -61,6 +61,16 @@ const RULES: &[Rule] = &[
         1,
         "a function that computes",
     ),
+    (
+        "#define WIDE (4 * 4)\n#define LESS(a, b) ((a) < (b))\n#define MOST(a, b) ((a) < (b) ? (b) : (a))\n__host__ __device__ int f(int a, int b) { return(MOST(a, b)); }",
+        "for (int i = 0; i < WIDE; ++i) { if (LESS(t, i) && i < WIDE) s[t + WIDE] = f(MOST(word, 3), WIDE); B; }",
+        0,
+        1,
+        "macros that are made of constants and of what they are given",
+    ),
+    ("#define FROM(a) ((a) ? in[t] : 0)", "for (int i = 0; i < n; ++i) { s[t] = FROM(s[0]); B; }", 1, 0, "a macro that asks memory"),
+    ("#define IF(a, b) ((a) ? (b) : 0)", "for (int i = 0; i < n; ++i) { s[t] = IF(s[0], in[t]); B; }", 1, 0, "a macro that hides who asks"),
+    ("#define AS(a) __ldg(in + (a))", "for (int i = 0; i < n; ++i) { s[t] = AS(word); B; }", 1, 0, "a macro that calls what reads memory"),
     ("constexpr int N = 8;", "for (int i = 0; i < n; i += N) { s[t + N] = i; B; }", 0, 1, "a constant's place"),
     ("", "int low = 0; for (int i = 0; i < n; ++i) { s[low] = t; low ^= 1; B; }", 0, 1, "a name that is given settled values"),
     // Only some do: those in front of what does stay.
