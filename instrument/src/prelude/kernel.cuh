@@ -11,18 +11,6 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   __cuinstr_burn(site);
   __cuinstr_pay(left, weight, site);
 }
-#if __cuinstr_barriers
-// Counts a thread that leaves behind a barrier; those that released it have told why. Known to assembly by its name.
-extern "C" {
-inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(unsigned long long site) {
-  __cuinstr_stop(site, 0u);
-#if __cuinstr_global_marks
-  // Another block may have told: those of this one are told by one of their own.
-  __cuinstr_tell_left();
-#endif
-}
-}
-#endif
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
 // so in shared memory before they left, which is asked at a fraction of the flag's price. All in one piece of assembly, since compilers unroll no loop
 // that they see another way out of; with a call, behind which nothing lives, since ptxas moves blocks with one out of the way: where the counting stood
@@ -35,22 +23,22 @@ inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(uns
 #else
 #define __cuinstr_load_mark "ld.volatile.global.b32"
 #endif
-#define __cuinstr_leave_if_told(__cuinstr_site)                                                                                                    \
-  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch;\n\t.param .b64 site;\n\t" __cuinstr_load_mark                                  \
-               " mark, [cuinstr_left_v1];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.ne.b32 stays, mark, launch;\n\t"               \
-               "@stays bra passed;\n\tst.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                   \
-               "passed:\n\t}"                                                                                                                    \
-               :                                                                                                                               \
-               : "l"(__cuinstr_site)                                                                                                            \
+#define __cuinstr_leave_if_told(__cuinstr_site)                                                                                                        \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch;\n\t.param .b64 site;\n\t.param .b32 why;\n\t" __cuinstr_load_mark                    \
+               " mark, [cuinstr_left_v1];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.ne.b32 stays, mark, launch;\n\t"                    \
+               "@stays bra passed;\n\tst.param.b64 [site], %0;\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\texit;\n"              \
+               "passed:\n\t}"                                                                                                                          \
+               :                                                                                                                                       \
+               : "l"(__cuinstr_site)                                                                                                                   \
                : "memory")
 #endif
-#define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                    \
-  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t"                         \
-               "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                   \
-               "st.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                                           \
-               "passed:\n\t}"                                                                                                                    \
-               :                                                                                                                               \
-               : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                 \
+#define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                       \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"        \
+               "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                         \
+               "st.param.b64 [site], %0;\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\texit;\n"                                    \
+               "passed:\n\t}"                                                                                                                          \
+               :                                                                                                                                       \
+               : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                        \
                : "memory")
 // In any function, which a kernel of others may have called: nobody has cleared the word, so it may be another launch's, which is told by
 // the word's other half. Then the thread goes on.

@@ -13,7 +13,6 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_forget_left", ""),
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
-    ("__cuinstr_released", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
     ("__cuinstr_lend", "(void)$0;"),
     ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
