@@ -203,7 +203,7 @@ __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
 #ifdef __CUDA_ARCH__
   asm("" : "+r"(thread));
 #endif
-  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_claim_start(__cuinstr_now());
 }
 // Reads the launch's number where it stands, so that a kernel that is soon over has it before it needs it: what compilers read by themselves, they
 // read where it is used.
@@ -219,6 +219,41 @@ __cuinstr_device void __cuinstr_read_launch(unsigned int& launch, const unsigned
 // A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same; where no limit is compiled in, its ends have
 // nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
 __cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
+// What those ask at a kernel's end who ask for all: what few threads come by stands once in each unit, since files full of templates have hundreds of kernels.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_ask_last(unsigned long long exit_site, unsigned int launch) {
+#if __cuinstr_clocks
+  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
+  if (why == 0u) return;
+  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
+  // The host's own copy lies across the bus, so few write it.
+  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
+  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+#else
+  asm volatile(
+      "{\n\t.reg .pred asked, holds;\n\t.reg .b32 word, reason;\n\t.reg .b64 where, now, begin, limit;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"
+      "ld.global.u64 where, [cuinstr_control_v1+16];\n\tld." __cuinstr_strong("gpu") ".u32 word, [where];\n\tld.global.u64 limit, [cuinstr_control_v1+24];\n\t"
+      "setp.eq.u32 asked, word, %1;\n\tselp.u32 reason, 1, 0, asked;\n\t"
+      // One thread of a block can tell whether a deadline has passed; as in `__cuinstr_due`.
+      "setp.eq.u64 holds, limit, 0;\n\t@holds bra told;\n\tmov.u32 word, %%tid.x;\n\tsetp.ne.u32 holds, word, 0;\n\t@holds bra told;\n\t"
+      "mov.u64 now, %%globaltimer;\n\tld." __cuinstr_strong("gpu") ".u64 begin, [cuinstr_control_v1+32];\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\t"
+      "mov.b64 where, cuinstr_control_v1;\n\tatom.global.cas.b64 begin, [where+32], 0, now;\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\t"
+      "ld.global.u64 where, [cuinstr_control_v1+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u64 [where+48], now;\n\tbra told;\n"
+      "begun:\n\t@asked bra told;\n\tsetp.le.u64 holds, now, begin;\n\t@holds bra told;\n\tsub.u64 now, now, begin;\n\tsetp.lt.u64 holds, now, limit;\n\t@holds bra told;\n\t"
+      "ld." __cuinstr_strong("gpu") ".u64 limit, [cuinstr_control_v1+24];\n\tsetp.eq.u64 holds, limit, 0;\n\t@holds bra told;\n\tsetp.lt.u64 holds, now, limit;\n\t@holds bra told;\n\t"
+      "mov.b32 reason, 2;\n"
+      "told:\n\tsetp.eq.u32 holds, reason, 0;\n\t@holds bra out;\n\tld.global.u32 word, [cuinstr_control_v1+4];\n\tsetp.ne.u32 holds, word, 0;\n\t@holds bra late;\n\t"
+      "st.param.b64 [site], %0;\n\tst.param.b32 [why], reason;\n\tcall __cuinstr_stop, (site, why);\n"
+      // The host's own copy lies across the bus, so few write it.
+      "late:\n\tmov.b64 where, cuinstr_control_v1;\n\tadd.u64 now, where, 72;\n\tld.global.u64 begin, [where+64];\n\tsetp.eq.u64 holds, begin, 0;\n\tselp.b64 begin, now, begin, holds;\n\t"
+      "ld." __cuinstr_strong("sys") ".u32 word, [begin+20];\n\tsetp.eq.u32 holds, word, %1;\n\t@holds bra out;\n\tst.volatile.global.u32 [begin+20], %1;\n\t"
+      "ld.global.u64 where, [where+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u32 [where+20], %1;\n"
+      "out:\n\t}"
+      :
+      : "l"(exit_site), "r"(launch)
+      : "memory");
+#endif
+}
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
 __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned int launch) {
@@ -244,22 +279,11 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned in
     atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
   }
 #endif
-#if __cuinstr_clocks
-  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
-#else
+#if !__cuinstr_clocks
   if (__cuinstr_unarmed(launch) || (threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
   if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
-  const bool asked = __cuinstr_asked_near();
-  unsigned int why = asked ? 1u : 0u;
-  // One thread of a block can tell whether a deadline has passed.
-  if (cuinstr_control_v1.timeout_ns != 0ull && threadIdx.x == 0u) why = __cuinstr_due(asked);
 #endif
-  if (why == 0u) return;
-  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
-  // The host's own copy lies across the bus, so few write it.
-  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
-  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
-  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+  __cuinstr_ask_last(exit_site, launch);
 }
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
 // threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32).
