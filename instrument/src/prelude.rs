@@ -9,9 +9,14 @@ use std::fmt::Write as _;
 
 pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 
-/// One text in three parts: the control block and what a look is; allowances and the forms of loops; functions that the host may run too,
-/// barriers, and a kernel's two ends.
-const TEMPLATE: &str = concat!(include_str!("prelude/control.cuh"), include_str!("prelude/loops.cuh"), include_str!("prelude/kernel.cuh"));
+/// One text in four parts: the control block and how a thread stops; allowances and what renews them, a look; the forms of loops; functions that
+/// the host may run too, barriers, and a kernel's two ends.
+const TEMPLATE: &str = concat!(
+    include_str!("prelude/control.cuh"),
+    include_str!("prelude/look.cuh"),
+    include_str!("prelude/loops.cuh"),
+    include_str!("prelude/kernel.cuh")
+);
 
 /// What the host's side of a compilation needs, where it reads the user's own text.
 #[cfg(feature = "launcher")]

@@ -116,10 +116,10 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
                 continue;
             }
             let handed = text.trim_start().strip_prefix("st.param.b64").and_then(|rest| {
-                // A barrier's site is handed to something else.
+                // A barrier's site is handed over by assembly of ours.
                 let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
                 let operand = rest.rsplit(',').next()?.trim();
-                let operand = call.text.contains("__cuinstr_stop").then_some(operand)?;
+                let operand = (call.text.contains("__cuinstr_stop") && !call.text.contains("(site,")).then_some(operand)?;
                 Module::number(&written, module.statements[at].function, operand)
             });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(sites("\tmov.b64 %rd2, %rd3;\n\tmov.b64 %rd3, %rd2;\n"), [None]);
         assert_eq!(sites("\tadd.s64 %rd3, %rd1, 7;\n"), [None]);
         // What a barrier hands over on the way is no second one.
-        let barrier = format!("$L1:\n\tst.param.b64 [site], {};\n\tcall __cuinstr_released, (site);\n\tret;", site + 7);
+        let barrier = format!("$L1:\n\tst.param.b64 [site], {};\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\tret;", site + 7);
         let text = body(&format!("{chain}{}", poll.replace("$L1:\n\tret;", &barrier)));
         assert_eq!(sites_of_guards(&text, "ld.relaxed.sys.u32"), [Some(site)]);
     }

@@ -251,88 +251,69 @@ __cuinstr_device void __cuinstr_forget_left() {
 __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
   return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
 }
-// Threads that stopped at a site, in all and in the site's slot, or the next one that is free.
-__cuinstr_device void __cuinstr_count(__cuinstr_stop_record* record, unsigned long long site, unsigned long long threads) {
-  atomicAdd(&record->threads, threads);
-  unsigned int slot = (unsigned int)(site >> 1) % 64u;
-  __cuinstr_rolled for (unsigned int probes = 0u;; ++probes) {
-    if (probes == 64u) {
-      atomicAdd(&record->unlisted, threads);
-      return;
-    }
-    const unsigned long long there = atomicCAS(&record->sites[slot].site, 0ull, site);
-    if (there == 0ull || there == site) {
-      atomicAdd(&record->sites[slot].threads, threads);
-      return;
-    }
-    slot = (slot + 1u) % 64u;
-  }
-}
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
 // the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
-// only: both are one function, since each costs every compilation some milliseconds.
-static __device__ __attribute__((unused)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
-  __cuinstr_control* control = &cuinstr_control_v1;
-  const unsigned int launch = control->launch;
-  const bool trap = control->action == 0u;
+// only: both are one function. All of it is assembly without generic addresses: each compilation pays for it, and an atomic to who knows where is five of a kind.
+// Where no host asks for a copy of the record, what would go there is written to the record twice: two ways would cost more than seven words.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  const unsigned int mask = __match_any_sync(__activemask(), site);
+#define __cuinstr_strong(__cuinstr_scope) "relaxed." __cuinstr_scope ".global"
+#define __cuinstr_match "match.any.sync.b64 mask, %0, mask;\n\t"
 #else
-  const unsigned int mask = __ballot_sync(__activemask(), 1);
+#define __cuinstr_strong(__cuinstr_scope) "volatile.global"
+#define __cuinstr_match
 #endif
-  unsigned int lanes_below;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
-  if ((mask & lanes_below) == 0u) {
-    __cuinstr_stop_record* record = __cuinstr_record();
-    const unsigned long long threads = (unsigned long long)__popc(mask);
-    if (why != 0u && atomicCAS(&record->claimed, 0u, launch) == 0u) {
-      record->site = site;
-      record->why = why;
-      record->block[0] = blockIdx.x;
-      record->block[1] = blockIdx.y;
-      record->block[2] = blockIdx.z;
-      record->thread[0] = threadIdx.x;
-      record->thread[1] = threadIdx.y;
-      record->thread[2] = threadIdx.z;
-      const unsigned long long start = __cuinstr_load(&control->start_ns);
-      record->elapsed_ns = start == 0ull ? 0ull : __cuinstr_now() - start;
 #if __cuinstr_budget_cycles
-      record->elapsed_cycles = __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles;
+#define __cuinstr_write_cycles "st.global.b64 [to+72], %2;\n\tst.global.b64 [record+72], %2;\n\t"
+#else
+#define __cuinstr_write_cycles
 #endif
-      if (control->host_record != nullptr) {
-        __cuinstr_stop_record* host = control->host_record;
-        host->claimed = launch;
-        host->site = site;
-        host->why = why;
-        for (int axis = 0; axis < 3; ++axis) {
-          host->block[axis] = record->block[axis];
-          host->thread[axis] = record->thread[axis];
-        }
-        host->elapsed_ns = record->elapsed_ns;
-        host->elapsed_cycles = record->elapsed_cycles;
-        __threadfence_system();
-        *(volatile unsigned int*)&host->published = launch;
-        __threadfence_system();
-      }
-      __threadfence();
-      *(volatile unsigned int*)&record->published = launch;
-    }
-    __cuinstr_count(record, site, threads);
-  }
-  if (why == 0u) return;
-  // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
-  if (__cuinstr_load(control->flag) != launch) {
-    __threadfence_system();
-    *(volatile unsigned int*)control->flag = launch;
-  }
-  if (trap) {
-    __threadfence_system();
-    // A record that another thread has claimed is waited for, but not for longer than a millisecond.
-    const unsigned long long since = __cuinstr_now();
-    while (__cuinstr_load(&__cuinstr_record()->published) == 0u && __cuinstr_now() - since < 1000000ull) {
-    }
-    asm volatile("trap;");
-  }
+extern "C" {
+inline __device__ __attribute__((used)) __noinline__ void __cuinstr_stop(unsigned long long site, unsigned int why) {
+#if __cuinstr_barriers
+  // So do those that a barrier has released where marks lie in global memory: another block may have told them, and those of this one are told by one of their own.
+  if ((site & 1ull) == 0ull) __cuinstr_tell_left();
+#endif
+#if __cuinstr_budget_cycles
+  const unsigned long long cycles = __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles;
+#else
+  const unsigned long long cycles = 0ull;
+#endif
+  asm volatile(
+      "{\n\t.reg .pred idle, one, two;\n\t.reg .b32 launch, mask, x, y;\n\t.reg .b64 record, to, word, now, threads;\n\t"
+      "ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.global.b64 record, [cuinstr_control_v1+64];\n\tmov.b64 word, cuinstr_control_v1;\n\t"
+      "add.u64 word, word, 72;\n\tsetp.eq.u64 one, record, 0;\n\tselp.b64 record, word, record, one;\n\tsetp.eq.u32 idle, %1, 0;\n\t"
+      "activemask.b32 mask;\n\t" __cuinstr_match "mov.u32 x, %%lanemask_lt;\n\tand.b32 x, x, mask;\n\tsetp.ne.u32 one, x, 0;\n\t@one bra counted;\n\t"
+      "@idle bra claimed;\n\tatom.global.cas.b32 x, [record], 0, launch;\n\tsetp.ne.u32 one, x, 0;\n\t@one bra claimed;\n\t"
+      // Who and why.
+      "ld.global.b64 to, [cuinstr_control_v1+56];\n\tsetp.eq.u64 one, to, 0;\n\tselp.b64 to, record, to, one;\n\t"
+      "st.global.b32 [to], launch;\n\tst.global.b64 [to+8], %0;\n\tst.global.b64 [record+8], %0;\n\tst.global.b32 [to+16], %1;\n\tst.global.b32 [record+16], %1;\n\t"
+      "mov.u32 x, %%ctaid.x;\n\tmov.u32 y, %%ctaid.y;\n\tst.global.v2.b32 [to+24], {x, y};\n\tst.global.v2.b32 [record+24], {x, y};\n\t"
+      "mov.u32 x, %%ctaid.z;\n\tmov.u32 y, %%tid.x;\n\tst.global.v2.b32 [to+32], {x, y};\n\tst.global.v2.b32 [record+32], {x, y};\n\t"
+      "mov.u32 x, %%tid.y;\n\tmov.u32 y, %%tid.z;\n\tst.global.v2.b32 [to+40], {x, y};\n\tst.global.v2.b32 [record+40], {x, y};\n\t"
+      // For how long, if the launch has a begin.
+      "ld." __cuinstr_strong("gpu") ".b64 word, [cuinstr_control_v1+32];\n\tmov.u64 now, %%globaltimer;\n\tsetp.eq.u64 one, word, 0;\n\t"
+      "selp.b64 word, now, word, one;\n\tsub.u64 word, now, word;\n\tst.global.b64 [to+64], word;\n\tst.global.b64 [record+64], word;\n\t" __cuinstr_write_cycles
+      "membar.sys;\n\tst.volatile.global.b32 [to+4], launch;\n\tmembar.sys;\n\tst.volatile.global.b32 [record+4], launch;\n"
+      // Threads, in all and in the site's slot, or the next one that is free, or `unlisted`.
+      "claimed:\n\tpopc.b32 x, mask;\n\tcvt.u64.u32 threads, x;\n\tred.global.add.u64 [record+80], threads;\n\tshr.u64 word, %0, 1;\n\tcvt.u32.u64 y, word;\n\t"
+      "mov.b32 mask, 64;\n"
+      "probe:\n\t.pragma \"nounroll\";\n\tand.b32 x, y, 63;\n\tmad.wide.u32 to, x, 16, record;\n\tatom.global.cas.b64 word, [to+96], 0, %0;\n\tsetp.eq.u64 one, word, 0;\n\t@one bra found;\n\t"
+      "setp.eq.u64 one, word, %0;\n\t@one bra found;\n\t"
+      "add.u32 y, y, 1;\n\tsub.u32 mask, mask, 1;\n\tsetp.ne.u32 one, mask, 0;\n\t@one bra probe;\n\tsub.u64 to, record, 16;\n"
+      "found:\n\tred.global.add.u64 [to+104], threads;\n"
+      // The flag comes after the claim: whoever sees it finds the reason taken. Who finds it raised has nothing to add, and no fence to wait for.
+      "counted:\n\t@idle bra done;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tld." __cuinstr_strong("sys") ".b32 x, [to];\n\tsetp.eq.u32 one, x, launch;\n\t"
+      "@one bra raised;\n\tmembar.sys;\n\tst.volatile.global.b32 [to], launch;\n"
+      "raised:\n\tld.global.b32 x, [cuinstr_control_v1+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra done;\n\tmembar.sys;\n\tmov.u64 word, %%globaltimer;\n"
+      // A record that another thread has claimed is waited for, but not for longer than a millisecond.
+      "wait:\n\tld." __cuinstr_strong("sys") ".b32 x, [record+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra out;\n\tmov.u64 now, %%globaltimer;\n\tsub.u64 now, now, word;\n\t"
+      "setp.lt.u64 one, now, 1000000;\n\t@one bra wait;\n"
+      "out:\n\ttrap;\n"
+      "done:\n\t}"
+      :
+      : "l"(site), "r"(why), "l"(cycles)
+      : "memory");
+}
 }
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
@@ -398,9 +379,6 @@ __cuinstr_device unsigned int __cuinstr_due_again(bool asked) {
 // A site with an odd id stands where leaving is not defined: its threads say that they should stop, and go on.
 __cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
   if ((site & 1ull) == 0ull) {
-#if __cuinstr_barriers
-    __cuinstr_tell_left();
-#endif
     __cuinstr_stop(site, why);
     __cuinstr_leave();
   } else if (why != 1u || cuinstr_control_v1.action == 0u) {

@@ -11,18 +11,6 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
   __cuinstr_burn(site);
   __cuinstr_pay(left, weight, site);
 }
-#if __cuinstr_barriers
-// Counts a thread that leaves behind a barrier; those that released it have told why. Known to assembly by its name.
-extern "C" {
-inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(unsigned long long site) {
-  __cuinstr_stop(site, 0u);
-#if __cuinstr_global_marks
-  // Another block may have told: those of this one are told by one of their own.
-  __cuinstr_tell_left();
-#endif
-}
-}
-#endif
 // After a barrier: a thread released by others that left must leave too, before it reads what they have not written. Those others said
 // so in shared memory before they left, which is asked at a fraction of the flag's price. All in one piece of assembly, since compilers unroll no loop
 // that they see another way out of; with a call, behind which nothing lives, since ptxas moves blocks with one out of the way: where the counting stood
@@ -35,22 +23,22 @@ inline __device__ __attribute__((used)) __noinline__ void __cuinstr_released(uns
 #else
 #define __cuinstr_load_mark "ld.volatile.global.b32"
 #endif
-#define __cuinstr_leave_if_told(__cuinstr_site)                                                                                                    \
-  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch;\n\t.param .b64 site;\n\t" __cuinstr_load_mark                                  \
-               " mark, [cuinstr_left_v1];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.ne.b32 stays, mark, launch;\n\t"               \
-               "@stays bra passed;\n\tst.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                   \
-               "passed:\n\t}"                                                                                                                    \
-               :                                                                                                                               \
-               : "l"(__cuinstr_site)                                                                                                            \
+#define __cuinstr_leave_if_told(__cuinstr_site)                                                                                                        \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch;\n\t.param .b64 site;\n\t.param .b32 why;\n\t" __cuinstr_load_mark                    \
+               " mark, [cuinstr_left_v1];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.ne.b32 stays, mark, launch;\n\t"                    \
+               "@stays bra passed;\n\tst.param.b64 [site], %0;\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\texit;\n"              \
+               "passed:\n\t}"                                                                                                                          \
+               :                                                                                                                                       \
+               : "l"(__cuinstr_site)                                                                                                                   \
                : "memory")
 #endif
-#define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                    \
-  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t"                         \
-               "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                   \
-               "st.param.b64 [site], %0;\n\tcall __cuinstr_released, (site);\n\texit;\n"                                                           \
-               "passed:\n\t}"                                                                                                                    \
-               :                                                                                                                               \
-               : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                 \
+#define __cuinstr_leave_if_left(__cuinstr_sure, __cuinstr_site, __cuinstr_where, __cuinstr_mark)                                                       \
+  asm volatile("{\n\t.reg .pred stays;\n\t.reg .b32 mark, launch, below;\n\t.reg .b64 tag, found;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"        \
+               "ld.volatile.shared.b32 mark, [%1+4];\n\tsetp.ne.b32 stays, mark, %2;\n\t@stays bra passed;\n\t" __cuinstr_sure                         \
+               "st.param.b64 [site], %0;\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\texit;\n"                                    \
+               "passed:\n\t}"                                                                                                                          \
+               :                                                                                                                                       \
+               : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                        \
                : "memory")
 // In any function, which a kernel of others may have called: nobody has cleared the word, so it may be another launch's, which is told by
 // the word's other half. Then the thread goes on.
@@ -215,7 +203,7 @@ __cuinstr_device void __cuinstr_begin_clock(unsigned int others) {
 #ifdef __CUDA_ARCH__
   asm("" : "+r"(thread));
 #endif
-  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_start(__cuinstr_now());
+  if (thread == 0u && cuinstr_control_v1.timeout_ns != 0ull) __cuinstr_claim_start(__cuinstr_now());
 }
 // Reads the launch's number where it stands, so that a kernel that is soon over has it before it needs it: what compilers read by themselves, they
 // read where it is used.
@@ -227,6 +215,41 @@ __cuinstr_device unsigned int __cuinstr_number() {
 // The same with where the flag lies.
 __cuinstr_device void __cuinstr_read_launch(unsigned int& launch, const unsigned int*& where) {
   asm volatile("ld.global.u32 %0, [cuinstr_control_v1+8];\n\tld.global.u64 %1, [cuinstr_control_v1+16];" : "=r"(launch), "=l"(where));
+}
+// What those ask at a kernel's end who ask for all: what few threads come by stands once in each unit, since files full of templates have hundreds of kernels.
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_ask_last(unsigned long long exit_site, unsigned int launch) {
+#if __cuinstr_clocks
+  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
+  if (why == 0u) return;
+  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
+  // The host's own copy lies across the bus, so few write it.
+  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
+  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
+  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+#else
+  asm volatile(
+      "{\n\t.reg .pred asked, holds;\n\t.reg .b32 word, reason;\n\t.reg .b64 where, now, begin, limit;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"
+      "ld.global.u64 where, [cuinstr_control_v1+16];\n\tld." __cuinstr_strong("gpu") ".u32 word, [where];\n\tld.global.u64 limit, [cuinstr_control_v1+24];\n\t"
+      "setp.eq.u32 asked, word, %1;\n\tselp.u32 reason, 1, 0, asked;\n\t"
+      // One thread of a block can tell whether a deadline has passed; as in `__cuinstr_due`.
+      "setp.eq.u64 holds, limit, 0;\n\t@holds bra told;\n\tmov.u32 word, %%tid.x;\n\tsetp.ne.u32 holds, word, 0;\n\t@holds bra told;\n\t"
+      "mov.u64 now, %%globaltimer;\n\tld." __cuinstr_strong("gpu") ".u64 begin, [cuinstr_control_v1+32];\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\t"
+      "mov.b64 where, cuinstr_control_v1;\n\tatom.global.cas.b64 begin, [where+32], 0, now;\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\t"
+      "ld.global.u64 where, [cuinstr_control_v1+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u64 [where+48], now;\n\tbra told;\n"
+      "begun:\n\t@asked bra told;\n\tsetp.le.u64 holds, now, begin;\n\t@holds bra told;\n\tsub.u64 now, now, begin;\n\tsetp.lt.u64 holds, now, limit;\n\t@holds bra told;\n\t"
+      "ld." __cuinstr_strong("gpu") ".u64 limit, [cuinstr_control_v1+24];\n\tsetp.eq.u64 holds, limit, 0;\n\t@holds bra told;\n\tsetp.lt.u64 holds, now, limit;\n\t@holds bra told;\n\t"
+      "mov.b32 reason, 2;\n"
+      "told:\n\tsetp.eq.u32 holds, reason, 0;\n\t@holds bra out;\n\tld.global.u32 word, [cuinstr_control_v1+4];\n\tsetp.ne.u32 holds, word, 0;\n\t@holds bra late;\n\t"
+      "st.param.b64 [site], %0;\n\tst.param.b32 [why], reason;\n\tcall __cuinstr_stop, (site, why);\n"
+      // The host's own copy lies across the bus, so few write it.
+      "late:\n\tmov.b64 where, cuinstr_control_v1;\n\tadd.u64 now, where, 72;\n\tld.global.u64 begin, [where+64];\n\tsetp.eq.u64 holds, begin, 0;\n\tselp.b64 begin, now, begin, holds;\n\t"
+      "ld." __cuinstr_strong("sys") ".u32 word, [begin+20];\n\tsetp.eq.u32 holds, word, %1;\n\t@holds bra out;\n\tst.volatile.global.u32 [begin+20], %1;\n\t"
+      "ld.global.u64 where, [where+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u32 [where+20], %1;\n"
+      "out:\n\t}"
+      :
+      : "l"(exit_site), "r"(launch)
+      : "memory");
+#endif
 }
 // What it does last, on every way out. A few threads ask for their block, and where there are many blocks, each eighth for its neighbours:
 // if all did, the warps of a short kernel would wait in line for the one word that the flag is.
@@ -253,23 +276,12 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned in
     atomicMax(&__cuinstr_record()->fuel_used, (__cuinstr_full_tank() & 0xffffffffffull) - left);
   }
 #endif
-#if __cuinstr_clocks
-  const unsigned int why = __cuinstr_due(__cuinstr_asked_near());
-#else
+#if !__cuinstr_clocks
   // What asks no memory comes first.
   if (gridDim.x * gridDim.y >= 1024u && ((blockIdx.x + blockIdx.y) & 7u) != 0u) return;
   if (__cuinstr_unarmed(launch) || (threadIdx.y | threadIdx.z) != 0u || threadIdx.x >= 32u) return;
-  const bool asked = __cuinstr_asked_near();
-  unsigned int why = asked ? 1u : 0u;
-  // One thread of a block can tell whether a deadline has passed.
-  if (cuinstr_control_v1.timeout_ns != 0ull && threadIdx.x == 0u) why = __cuinstr_due(asked);
 #endif
-  if (why == 0u) return;
-  if (cuinstr_control_v1.action == 0u) __cuinstr_stop(exit_site, why);
-  // The host's own copy lies across the bus, so few write it.
-  if (__cuinstr_load(&__cuinstr_record()->late) == launch) return;
-  *(volatile unsigned int*)&__cuinstr_record()->late = launch;
-  if (cuinstr_control_v1.host_record != nullptr) *(volatile unsigned int*)&cuinstr_control_v1.host_record->late = launch;
+  __cuinstr_ask_last(exit_site, launch);
 }
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
 // threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32). Where nobody

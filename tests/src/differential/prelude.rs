@@ -13,7 +13,6 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_forget_left", ""),
     ("__cuinstr_barrier", "(void)$0;"),
     ("__cuinstr_barrier_here", "(void)$0;"),
-    ("__cuinstr_released", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
     ("__cuinstr_lend", "(void)$0;"),
     ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
@@ -30,6 +29,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_near_unsigned", "return $0 < 512 ? $0 : 512;"),
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
+    ("__cuinstr_renew", "__cuinstr_renew_at_length($0, $1, $2);"),
 ];
 
 /// How the primitives read a word: only one of 32 bits can be the flag.
@@ -77,6 +77,9 @@ pub fn watched(prelude: &str) -> Result<String, String> {
     let load = find_definition(&text, "__cuinstr_load", 0).ok_or("the prelude has no function __cuinstr_load any more")?;
     let [word] = &load.parameters[..] else { return Err("__cuinstr_load takes more than a word's address".to_owned()) };
     text.insert_str(load.open, &format!(" if ({word} == cuinstr_control_v1.flag) gpu_looked();"));
+    // The one look that is assembly as a whole.
+    let renew = find_definition(&text, "__cuinstr_renew", 0).ok_or("the prelude has no function __cuinstr_renew any more")?;
+    text.insert_str(renew.open, " gpu_looked();");
     Ok(text)
 }
 

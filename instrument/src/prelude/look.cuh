@@ -1,0 +1,172 @@
+// What an activation may run before it looks. The pace follows the clock, so that slow iterations do not stretch the gap and fast ones
+// do not pay for it: the logarithm of the allowance in the low five bits, above them the time of the last look in units of 1024 ns, or zero
+// before the first. Only looks ask for it, so it is kept in the thread's local memory, where it takes no register from the loops: the
+// compiler is made to believe that somebody else has its address.
+__cuinstr_device void __cuinstr_lend(unsigned int* word) { asm volatile("" : : "l"(word) : "memory"); }
+// Where an activation begins: what it may run at first. What is left of that, and the counts of strips and chunks, are plain variables each:
+// compilers that do not optimise keep the members of a class in memory, where any store through a pointer of the user's may mean them.
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace) {
+  pace = __cuinstr_first_pace;
+  __cuinstr_lend(&pace);
+  return __cuinstr_chunk;
+}
+// The same where a kernel begins, which has found out how much it may run.
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int units) {
+  __cuinstr_first(pace);
+  return units < __cuinstr_most ? units : __cuinstr_most;
+}
+// The least of what the warp's threads have that are here together. Where they all count with one number, and leave together, compilers know that loops which
+// are the same for all of them stay so: they keep what a loop reads of the kernel's parameters in registers that a warp has once, load it in front of it, and need
+// no place to meet again behind each branch (`nbody`: 40 registers -> 32). Before sm_80 no instruction tells them so. Each thread runs both instructions one behind the
+// other, so whoever is waited for comes.
+__cuinstr_device unsigned int __cuinstr_same(unsigned int number) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("{\n\t.reg .b32 here;\n\tactivemask.b32 here;\n\tredux.sync.min.u32 %0, %0, here;\n\t}" : "+r"(number));
+#endif
+  return number;
+}
+// Whether it holds for any of them. A debug build keeps nothing in registers anyway, and its looks are each thread's own.
+__cuinstr_device bool __cuinstr_some(bool holds) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(__CUDACC_DEBUG__)
+  unsigned int some = holds ? 1u : 0u;
+  asm volatile(
+      "{\n\t.reg .b32 here;\n\t.reg .pred one;\n\tsetp.ne.u32 one, %0, 0;\n\tactivemask.b32 here;\n\tvote.sync.any.pred one, one, here;\n\tselp.u32 %0, 1, 0, one;\n\t}"
+      : "+r"(some));
+  return some != 0u;
+#else
+  return holds;
+#endif
+}
+// The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
+// with nobody left to work meanwhile: 16 warps of a multiprocessor take turns. Where there are barriers, 16 blocks do: warps that wait for each
+// other would else wait for each one's look in turn.
+__cuinstr_device unsigned int __cuinstr_phase() {
+#if __cuinstr_barriers
+  return (blockIdx.y * gridDim.x + blockIdx.x) * 0x9e3779b1u >> 28;
+#else
+  unsigned int warp = 0u;
+#ifdef __CUDA_ARCH__
+  asm("mov.u32 %0, %%warpid;" : "=r"(warp));
+#endif
+  return warp & 15u;
+#endif
+}
+// A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same, but as late as they ever may: whoever wants it to end
+// soon arms it. Where no limit is compiled in, its ends have nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
+__cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
+// The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
+__cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
+#ifdef __CUDA_ARCH__
+  return 32u - (unsigned int)__clz((int)(number - 1u));
+#else
+  unsigned int power = 0u;
+  while (1u << power < number) ++power;
+  return power;
+#endif
+}
+// A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
+// one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
+// zero, or may have to stop, asks again and asks for all. This is what the looks of debug builds are made of, those of sites whose threads go on,
+// and those beside compiled-in clocks; `__cuinstr_renew` says the same in assembly.
+__cuinstr_device void __cuinstr_renew_at_length(unsigned int& left, unsigned int& kept, unsigned long long site) {
+#if __cuinstr_clocks
+  __cuinstr_look(site);
+  const unsigned long long now = __cuinstr_now();
+#else
+  const unsigned int flag = __cuinstr_load(cuinstr_control_v1.flag);
+  const unsigned long long now = __cuinstr_now();
+  // Without a timeout, which is zero then, the right side is more than any number.
+  const bool late = now - cuinstr_control_v1.start_ns > cuinstr_control_v1.timeout_ns - 1ull;
+#endif
+  const unsigned int time = (unsigned int)(now >> 10) | 1u;
+  const unsigned int before = kept >> 5;
+  unsigned int took = (time - before) & 0x7ffffffu;
+  if (took > 64u * __cuinstr_gap) took = 64u * __cuinstr_gap;
+  // By how many powers of two it was shorter than the gap: none from half a gap to one.
+  int more = 20 - (int)__cuinstr_power(took * (0x100000u / __cuinstr_gap) + 1u);
+  if (more > 2) more = 2;
+  int pace = (int)(kept & 31u) + (before != 0u ? more : 0);
+  if (pace < 0) pace = 0;
+  if (pace > (int)__cuinstr_most_pace || __cuinstr_unarmed(cuinstr_control_v1.launch)) pace = (int)__cuinstr_most_pace;
+  // The pace itself is the warp's: where only what may be run is, that of a thread among slower ones rises look by look, and without them it would run for ever.
+  pace = (int)__cuinstr_same((unsigned int)pace);
+  kept = time << 5 | (unsigned int)pace;
+  left = 1u << pace;
+#if !__cuinstr_clocks
+  // Whole warps leave, as at the entry: one thread's reason is the reason of all that are here with it.
+  if (__cuinstr_some(flag == cuinstr_control_v1.launch || late)) {
+    const unsigned int why = __cuinstr_due_again(__cuinstr_some(flag == cuinstr_control_v1.launch));
+    if (__cuinstr_some(why != 0u)) __cuinstr_end_thread(site, why != 0u ? why : 2u);
+  }
+#endif
+}
+// The compiler sees one instruction: where loops are unrolled, each copy has its look, and what compilers learn of a hundred instructions, to drop most of them
+// when the trips are known, was half the time that files full of templates took.
+__cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, unsigned long long site) {
+  unsigned int units;
+#if defined(__CUDA_ARCH__) && !__cuinstr_clocks && !defined(__CUDACC_DEBUG__)
+#if __CUDA_ARCH__ >= 800
+#define __cuinstr_same_pace "activemask.b32 word;\n\tredux.sync.min.u32 pace, pace, word;\n\t"
+#define __cuinstr_for_all "activemask.b32 word;\n\tvote.sync.any.pred holds, holds, word;\n\t"
+#else
+#define __cuinstr_same_pace
+#define __cuinstr_for_all
+#endif
+#if __cuinstr_fuel
+#define __cuinstr_unarmed_pace
+#else
+#define __cuinstr_unarmed_pace "setp.eq.u32 holds, launch, 1;\n\tselp.b32 pace, %5, pace, holds;\n\t"
+#endif
+#if __CUDA_ARCH__ >= 700
+#define __cuinstr_strong_flag "ld.relaxed.sys.global.u32"
+#define __cuinstr_strong_time "ld.relaxed.gpu.global.u64"
+#else
+#define __cuinstr_strong_flag "ld.volatile.global.u32"
+#define __cuinstr_strong_time "ld.volatile.global.u64"
+#endif
+  if ((site & 1ull) == 0ull) {
+    unsigned int pace = kept;
+    asm volatile(
+        "{\n\t.reg .pred asked, late, holds;\n\t.reg .b32 flag, launch, time, before, pace, word;\n\t.reg .b64 now, begin, limit, where;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"
+        "ld.global.u64 begin, [cuinstr_control_v1+16];\n\t" __cuinstr_strong_flag " flag, [begin];\n\tmov.u64 now, %%globaltimer;\n\t"
+        "ld.global.u64 begin, [cuinstr_control_v1+32];\n\tld.global.u64 limit, [cuinstr_control_v1+24];\n\tsub.u64 begin, now, begin;\n\tadd.s64 limit, limit, -1;\n\t"
+        "setp.gt.u64 late, begin, limit;\n\t"
+        // The pace: by how many powers of two the time since the last look was shorter than the gap.
+        "shr.u64 begin, now, 10;\n\tcvt.u32.u64 time, begin;\n\tor.b32 time, time, 1;\n\tshr.u32 before, %1, 5;\n\tsub.u32 word, time, before;\n\tand.b32 word, word, 0x7ffffff;\n\t"
+        "min.u32 word, word, %3;\n\tmul.lo.u32 word, word, %4;\n\tclz.b32 word, word;\n\tsub.s32 word, word, 12;\n\tmin.s32 word, word, 2;\n\t"
+        "setp.eq.u32 holds, before, 0;\n\tselp.b32 word, 0, word, holds;\n\tand.b32 pace, %1, 31;\n\tadd.s32 pace, pace, word;\n\tmax.s32 pace, pace, 0;\n\tmin.s32 pace, pace, %5;\n\t"
+        "ld.global.u32 launch, [cuinstr_control_v1+8];\n\t" __cuinstr_unarmed_pace __cuinstr_same_pace
+        "shl.b32 time, time, 5;\n\tor.b32 %1, time, pace;\n\tmov.b32 word, 1;\n\tshl.b32 %0, word, pace;\n\t"
+        "setp.eq.u32 asked, flag, launch;\n\tor.pred holds, asked, late;\n\t" __cuinstr_for_all "@!holds bra stays;\n\t"
+        // Again, and for all: the flag's word is as good as before, the limit and the begin may not be.
+        "mov.b32 time, 1;\n\tsetp.eq.u32 holds, flag, launch;\n\t" __cuinstr_for_all "@holds bra stops;\n\tmov.b32 time, 2;\n\t"
+        __cuinstr_strong_time " limit, [cuinstr_control_v1+24];\n\tmov.u64 now, %%globaltimer;\n\t" __cuinstr_strong_time " begin, [cuinstr_control_v1+32];\n\t"
+        // As in `__cuinstr_claim_start`. Whoever has just set the begin is not late.
+        "setp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 where, cuinstr_control_v1;\n\tshr.u64 begin, now, 63;\n\tadd.u64 where, where, begin;\n\t"
+        "atom.global.cas.b64 begin, [where+32], 0, now;\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 begin, now;\n\t"
+        "ld.global.u64 where, [where+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u64 [where+48], now;\n"
+        "begun:\n\tsetp.gt.u64 holds, now, begin;\n\tsub.u64 now, now, begin;\n\tsetp.ge.u64 asked, now, limit;\n\tand.pred holds, holds, asked;\n\t"
+        "setp.ne.u64 asked, limit, 0;\n\tand.pred holds, holds, asked;\n\t" __cuinstr_for_all
+        "@!holds bra stays;\n"
+        "stops:\n\tst.param.b64 [site], %2;\n\tst.param.b32 [why], time;\n\tcall __cuinstr_stop, (site, why);\n\texit;\n"
+        "stays:\n\t}"
+        : "=&r"(units), "+r"(pace)
+        : "l"(site), "n"(64u * __cuinstr_gap), "n"(0x100000u / __cuinstr_gap), "n"(__cuinstr_most_pace));
+    kept = pace;
+  } else {
+    __cuinstr_renew_at_length(units, kept, site);
+  }
+#undef __cuinstr_same_pace
+#undef __cuinstr_for_all
+#undef __cuinstr_unarmed_pace
+#undef __cuinstr_strong_flag
+#undef __cuinstr_strong_time
+#else
+  __cuinstr_renew_at_length(units, kept, site);
+#endif
+#ifdef __CUDA_ARCH__
+  // Said again, since a proof need not follow how a shift is bounded.
+  asm("" : "+r"(units));
+#endif
+  left = units < __cuinstr_most ? units : __cuinstr_most;
+}
