@@ -523,7 +523,8 @@ mod tests {
         assert_eq!(sites("\tmov.b64 %rd2, %rd3;\n\tmov.b64 %rd3, %rd2;\n"), [None]);
         assert_eq!(sites("\tadd.s64 %rd3, %rd1, 7;\n"), [None]);
         // What a barrier hands over on the way is no second one.
-        let barrier = format!("$L1:\n\tst.param.b64 [site], {};\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\tret;", site + 7);
+        let barrier =
+            format!("$L1:\n\tst.param.b64 [site], {};\n\tst.param.b32 [why], 0;\n\tcall __cuinstr_stop, (site, why);\n\tret;", site + 7);
         let text = body(&format!("{chain}{}", poll.replace("$L1:\n\tret;", &barrier)));
         assert_eq!(sites_of_guards(&text, "ld.relaxed.sys.u32"), [Some(site)]);
     }

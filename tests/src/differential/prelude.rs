@@ -30,6 +30,10 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
     ("__cuinstr_renew", "__cuinstr_renew_at_length($0, $1, $2);"),
+    (
+        "__cuinstr_ask_last",
+        "if (__cuinstr_due(__cuinstr_asked_near()) == 0u) return; if (cuinstr_control_v1.action == 0u) __cuinstr_stop($0, 1u); __cuinstr_record()->late = $1;",
+    ),
 ];
 
 /// How the primitives read a word: only one of 32 bits can be the flag.
