@@ -116,10 +116,12 @@ pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
                 continue;
             }
             let handed = text.trim_start().strip_prefix("st.param.b64").and_then(|rest| {
-                // A barrier's site is handed over by assembly of ours.
-                let call = module.statements[at..].iter().find(|statement| statement.text.trim_start().starts_with("call"))?;
-                let operand = rest.rsplit(',').next()?.trim();
-                let operand = (call.text.contains("__cuinstr_stop") && !call.text.contains("(site,")).then_some(operand)?;
+                let is_call = |statement: &&Statement| statement.text.trim_start().starts_with("call");
+                let until = at + module.statements[at..].iter().position(|statement| is_call(&statement))?;
+                // A barrier's site is handed over with no reason.
+                let is_idle = |statement: &Statement| statement.text.contains("[why]") && statement.text.trim_end().ends_with(", 0");
+                let stops = module.statements[until].text.contains("__cuinstr_stop") && !module.statements[at..until].iter().any(is_idle);
+                let operand = stops.then(|| rest.rsplit(',').next().map(str::trim))??;
                 Module::number(&written, module.statements[at].function, operand)
             });
             match handed.filter(|number| number.unsigned_abs() > u64::from(u32::MAX)) {

@@ -6,7 +6,7 @@ use cuinstr::verify::verify_ptx;
 use std::collections::BTreeSet;
 
 /// How a loop's poll reads the flag.
-const STRONG: &str = "ld.relaxed.sys.u32";
+const STRONG: &str = "ld.relaxed.sys.global.u32";
 /// The same statement, but weak: it may be served from a cache for ever, and is no poll.
 const WEAK: &str = "ld.global.u32";
 
