@@ -12,8 +12,9 @@
 
 use super::base::{entries, follow};
 use super::body::Body;
+use super::cases::by_cases;
 use super::count::{Count, MOST_TOGETHER, NEVER, count};
-use super::flow::{Found, MOST_BACK, Pass, Toll};
+use super::flow::{Choice, Found, MOST_BACK, Pass, Toll};
 use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
 use super::halve::halved;
@@ -308,7 +309,7 @@ fn rounds_by<'a>(
         let first = states.next()?.clone();
         Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
-    let known = Known { base_of: &base_of, again_of: &again_of };
+    let known = Known { order: &base.order, base_of: &base_of, again_of: &again_of };
     let mut found = nest(&mut work, set, &inner_entries, &known, earlier);
     if slice.is_close || open(&found) == 0 {
         share(&mut work, &mut found, &known);
@@ -335,6 +336,8 @@ pub(super) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
 
 /// What registers hold, whatever the flag says.
 pub(super) struct Known<'k> {
+    /// The blocks that were followed for it, in a reverse postorder.
+    pub(super) order: &'k [u32],
     /// At the beginning of a block.
     pub(super) base_of: &'k dyn Fn(u32) -> Option<State>,
     /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
@@ -361,7 +364,12 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             Err(Some(_)) if work.budget == 0 || depth > DEEPEST => {
                 (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
             }
-            Err(Some(base)) => prove(work, &blocks, head, &base),
+            Err(Some(base)) => match prove(work, &blocks, head, &base) {
+                (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
+                    by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
+                }
+                proved => proved,
+            },
         };
         let index = found.len();
         let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
@@ -395,6 +403,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
 /// How control is followed: see [`Pass`].
 pub(super) struct Way<'w> {
     pub(super) head: Option<u32>,
+    pub(super) choice: Option<Choice>,
     pub(super) assumption: Assumption,
     pub(super) closed: &'w dyn Fn(usize) -> bool,
     pub(super) toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
@@ -430,6 +439,7 @@ impl<'a> Work<'_, 'a> {
             assumption: way.assumption,
             returns: self.returns,
             head: way.head,
+            choice: way.choice,
             toll: way.toll,
             fixed: &fixed,
             asks_action: &asks_action,
@@ -460,7 +470,8 @@ pub(super) struct Left {
     pub(super) together: bool,
 }
 
-fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
+/// What is proved of a loop by what registers hold where its rounds begin.
+pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
     let before = work.budget;
@@ -611,7 +622,7 @@ pub(super) fn remaining_from(
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
-        let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
+        let way = Way { head: Some(head), choice: None, assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);

@@ -9,6 +9,7 @@ mod mutated;
 mod nested;
 mod paid;
 mod remainder;
+mod remade;
 mod removed;
 mod samples;
 mod stack;
