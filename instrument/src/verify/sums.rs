@@ -231,7 +231,7 @@ fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum
     let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
         ([to], [Operand::Register(from)]) if *to != u32::MAX => {
             let is_copy = step.instruction.op.head == "mov" && step.instruction.guard.is_none() && !step.is_wild;
-            (is_copy && to != from && widths[*to as usize] .1 == widths[*from as usize].1).then_some((*to, *from))
+            (is_copy && to != from && widths[*to as usize].1 == widths[*from as usize].1).then_some((*to, *from))
         }
         _ => None,
     });

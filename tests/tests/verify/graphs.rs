@@ -225,10 +225,9 @@ fn ptx(graph: &Graph) -> String {
                 "\tmul.wide.u32 %rd2, %r2{}, 4;\n\tadd.s64 %rd3, %rd2, -4;\n\tshr.u64 %rd4, %rd3, 2;\n\tcvt.u32.u64 %r2{counter}, %rd4;\n\tbra $B{one};",
                 1 - counter
             ),
-            Block::AddTwice(counter) => format!(
-                "\tmad.lo.s32 %r15, %r2{}, 3, %r2{counter};\n\tsub.s32 %r2{counter}, %r15, %r2{0};\n\tbra $B{one};",
-                1 - counter
-            ),
+            Block::AddTwice(counter) => {
+                format!("\tmad.lo.s32 %r15, %r2{}, 3, %r2{counter};\n\tsub.s32 %r2{counter}, %r15, %r2{0};\n\tbra $B{one};", 1 - counter)
+            }
             Block::Nearer(counter) => format!(
                 "\tneg.s32 %r15, %r20;\n\tsub.s32 %r16, %r20, %r21;\n\tmax.u32 %r17, %r16, %r15;\n\tneg.s32 %r2{counter}, %r17;\n\tbra $B{one};"
             ),
