@@ -155,7 +155,17 @@ fn an_end_that_is_made_anew_in_each_round_stays_where_it_is() {
             ("$I:\n", "$I:\n\tld.global.u32 %r1, [%rd9];\n", "it is another one in each round"),
             ("%r1, %r3;\n", "%r1, %r3;\n\t@%p9 add.s32 %r5, %r5, -1;\n", "it is not quite that"),
             ("sub.s32 %r5", "@%p9 sub.s32 %r5", "it may be what it was"),
+            (
+                "\tsub.s32 %r5, %r1, %r3;",
+                "\tadd.s32 %r1, %r1, 1;\n\tsub.s32 %r5, %r1, %r3;\n\tadd.s32 %r1, %r1, -1;",
+                "an operand is another one in between",
+            ),
             ("%r5, %r1, %r3", "%r5, %r1, %r2", "it is as far away as nobody knows"),
+            (
+                "$I:\n\tsub.s32 %r5, %r1, %r3;",
+                "\tsub.s32 %r5, %r1, %r3;\n$I:\n\tsub.s32 %r5, %r1, %r2;",
+                "it is that only in front of the loop",
+            ),
             ("sub.s32 %r5", "add.s32 %r5", "it lies the other way"),
             ("%r10, -4;", "%r10, -3;", "it is stepped over"),
             ("%r1, -2;", "%r1, -1;", "one iteration too few is left over"),
