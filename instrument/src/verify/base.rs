@@ -64,7 +64,7 @@ pub(super) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
     };
     let mut order = set.to_vec();
     order.sort_by_key(|block| place[*block as usize]);
-    let anything = Way { head: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    let anything = Way { head: None, choice: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
     let (states, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
         let mut notes = Vec::new();
         let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();

@@ -5,7 +5,7 @@ use super::count::Count;
 use super::graph::Edge;
 use super::instruction::Operand;
 use super::linear::Linear;
-use super::range::Range;
+use super::range::{Order, Range};
 use super::slice::{Slice, Step};
 use super::state::{State, forget};
 use super::text::Flow;
@@ -46,6 +46,8 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) returns: &'p dyn Fn(u32, Assumption) -> bool,
     /// The block that a round begins at: what flows into it ends the round.
     pub(super) head: Option<u32>,
+    /// What a step that takes one of two results in.
+    pub(super) choice: Option<Choice>,
     /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
     /// every register.
     pub(super) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
@@ -53,6 +55,13 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) fixed: &'p [bool],
     /// Set where something was asked that the action decides.
     pub(super) asks_action: &'p Cell<bool>,
+}
+
+/// Which of both its operands a step that takes the larger or the smaller one results in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) step: u32,
+    pub(super) nth: usize,
 }
 
 /// What rounds of a loop inside cost.
@@ -340,7 +349,9 @@ impl Pass<'_, '_> {
         found.work += 1;
         for index in self.slice.steps(block) {
             found.work += 1;
-            self.step(index as u32, &mut state, found);
+            if !self.step(index as u32, &mut state, found) {
+                return Vec::new();
+            }
         }
         self.ways(block, state, found)
     }
@@ -391,17 +402,24 @@ impl Pass<'_, '_> {
         ways
     }
 
-    /// Executes a step.
-    fn step(&self, index: u32, state: &mut State, found: &mut Found) {
+    /// Executes a step; false if that can't be.
+    fn step(&self, index: u32, state: &mut State, found: &mut Found) -> bool {
         let step = &self.slice.steps[index as usize];
         self.find_sums(index, step, state);
+        if let Some(choice) = self.choice.filter(|choice| choice.step == index) {
+            let chosen = self.choose(step, choice.nth, state);
+            if let Some(value) = chosen {
+                self.take(index, (0, step.writes[0]), value, state, found);
+            }
+            return chosen.is_some();
+        }
         // All results are of the values in front of the step.
         if let [slot] = step.writes[..] {
             if slot != u32::MAX {
                 let value = self.results(index, step, state).next().unwrap_or_else(|| Value::unknown(1));
                 self.take(index, (0, slot), value, state, found);
             }
-            return;
+            return true;
         }
         let results: Vec<Value> = self.results(index, step, state).collect();
         for (nth, value) in results.into_iter().enumerate() {
@@ -410,6 +428,18 @@ impl Pass<'_, '_> {
                 self.take(index, (nth, slot), value, state, found);
             }
         }
+        true
+    }
+
+    /// What a step that takes the larger or the smaller of two registers results in if it takes one of them; none if it can't.
+    fn choose(&self, step: &Step<'_>, nth: usize, state: &mut State) -> Option<Value> {
+        let (width, signed) = step.instruction.op.of?;
+        let order = if step.instruction.op.head == "max" { Order::Ge } else { Order::Le };
+        let value = |state: &State, nth: usize| Here { pass: self, state }.value(step.instruction.rest[nth], width);
+        let (taken, other) = (value(state, nth), value(state, 1 - nth));
+        let can_be = self.restrict(state, taken.name, (order, signed), other.range, width)
+            && self.restrict(state, other.name, (order.mirrored(), signed), taken.range, width);
+        can_be.then(|| value(state, nth))
     }
 
     /// Gives a slot a step's n-th result.
@@ -417,6 +447,13 @@ impl Pass<'_, '_> {
         let step = &self.slice.steps[index as usize];
         found.asks |= self.assumption.asked && value.name == super::value::LAUNCH && is_strong(step.instruction.opcode);
         let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
+        if step.is_again
+            && let Some(held) = state.get(slot).filter(|held| held.name != NOBODY)
+        {
+            // What sums are does not change.
+            let value = again(*held, value, self.slice.slots[slot as usize].1.clamp(1, 64));
+            return state.set(slot, value);
+        }
         if self.slice.sums_of(slot).is_empty() {
             Self::put(slot, name, value, state);
             return;
@@ -555,7 +592,9 @@ impl Pass<'_, '_> {
             let mut unused = Found::default();
             let mut stepped = state.clone();
             for index in self.slice.steps(block) {
-                self.step(index as u32, &mut stepped, &mut unused);
+                if !self.step(index as u32, &mut stepped, &mut unused) {
+                    break;
+                }
                 see(index as u32, &stepped);
             }
             let goes_back = |edge: &Edge| self.position[edge.to as usize] as usize <= at;
@@ -571,6 +610,17 @@ impl Pass<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// A value that is what was held before, and what a step makes of its operands.
+fn again(held: Value, new: Value, width: u8) -> Value {
+    Value {
+        range: held.range.meet(new.range, width).unwrap_or(new.range),
+        kind: if held.kind == Kind::Plain { new.kind } else { held.kind },
+        since: held.since.or(new.since),
+        form: held.form.or(new.form),
+        ..held
     }
 }
 

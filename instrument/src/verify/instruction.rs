@@ -110,7 +110,7 @@ impl<'a> Registers<'a> {
     }
 }
 
-/// Bits and signedness of a type such as `u32`; `b32` counts as unsigned.
+/// Bits and signedness of a type such as `u32`; `b32` counts as unsigned. Two halves, as in `u16x2`, are no integer.
 pub(super) fn type_of(kind: &str) -> Option<(u8, bool)> {
     let bits: u8 = match kind.get(1..)? {
         "8" => 8,
@@ -118,7 +118,6 @@ pub(super) fn type_of(kind: &str) -> Option<(u8, bool)> {
         "32" => 32,
         "64" => 64,
         "128" => 128,
-        "16x2" => 32,
         _ => return None,
     };
     match kind.as_bytes()[0] {

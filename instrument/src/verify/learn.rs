@@ -109,7 +109,7 @@ impl Pass<'_, '_> {
     }
 
     /// Restricts the value of that name by a comparison, and what depends on it.
-    fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Range, width: u8) -> bool {
+    pub(super) fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Range, width: u8) -> bool {
         if name == NOBODY {
             return true;
         }

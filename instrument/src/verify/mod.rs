@@ -3,7 +3,7 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn`, `equations` (values followed through blocks) → `base`, `round`, `fork`, `tally`, `count`,
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn`, `equations` (values followed through blocks) → `base`, `round`, `cases`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
 mod arithmetic;
@@ -11,6 +11,7 @@ mod base;
 mod blank;
 mod body;
 mod calls;
+mod cases;
 mod count;
 mod equations;
 mod flow;

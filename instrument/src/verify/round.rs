@@ -12,8 +12,9 @@
 
 use super::base::{entries, follow};
 use super::body::Body;
+use super::cases::by_cases;
 use super::count::{Count, MOST_TOGETHER, NEVER, count};
-use super::flow::{Found, MOST_BACK, Pass, Toll};
+use super::flow::{Choice, Found, MOST_BACK, Pass, Toll};
 use super::fork::{Fork, fork};
 use super::graph::{Components, Graph};
 use super::halve::halved;
@@ -31,6 +32,10 @@ use std::collections::BTreeMap;
 const PATIENCE: usize = 60;
 /// And looks that any set is worth.
 const LOOKS: usize = 200_000;
+/// Looks that it is worth to tell a loop's rounds apart, in multiples of those at the loop itself, and beside them. Of the loops of this repository's
+/// kernels that are proved so none needs more than four times as many.
+const FORK_TIMES: usize = 8;
+const FORK_LOOKS: usize = 500;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
 /// Most blocks of a set in which sums of registers are followed.
@@ -308,7 +313,7 @@ fn rounds_by<'a>(
         let first = states.next()?.clone();
         Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
     };
-    let known = Known { base_of: &base_of, again_of: &again_of };
+    let known = Known { order: &base.order, base_of: &base_of, again_of: &again_of };
     let mut found = nest(&mut work, set, &inner_entries, &known, earlier);
     if slice.is_close || open(&found) == 0 {
         share(&mut work, &mut found, &known);
@@ -335,6 +340,8 @@ pub(super) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
 
 /// What registers hold, whatever the flag says.
 pub(super) struct Known<'k> {
+    /// The blocks that were followed for it, in a reverse postorder.
+    pub(super) order: &'k [u32],
     /// At the beginning of a block.
     pub(super) base_of: &'k dyn Fn(u32) -> Option<State>,
     /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
@@ -361,7 +368,12 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             Err(Some(_)) if work.budget == 0 || depth > DEEPEST => {
                 (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
             }
-            Err(Some(base)) => prove(work, &blocks, head, &base),
+            Err(Some(base)) => match prove(work, &blocks, head, &base) {
+                (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
+                    by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
+                }
+                proved => proved,
+            },
         };
         let index = found.len();
         let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
@@ -395,6 +407,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
 /// How control is followed: see [`Pass`].
 pub(super) struct Way<'w> {
     pub(super) head: Option<u32>,
+    pub(super) choice: Option<Choice>,
     pub(super) assumption: Assumption,
     pub(super) closed: &'w dyn Fn(usize) -> bool,
     pub(super) toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
@@ -430,6 +443,7 @@ impl<'a> Work<'_, 'a> {
             assumption: way.assumption,
             returns: self.returns,
             head: way.head,
+            choice: way.choice,
             toll: way.toll,
             fixed: &fixed,
             asks_action: &asks_action,
@@ -460,7 +474,8 @@ pub(super) struct Left {
     pub(super) together: bool,
 }
 
-fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
+/// What is proved of a loop by what registers hold where its rounds begin.
+pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
     let asked = Assumption { asked: true, late: true, trap: false };
     let only_late = Assumption { late: true, ..Assumption::default() };
     let before = work.budget;
@@ -500,7 +515,13 @@ fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool
         // It would come to the same.
         work.budget -= spent;
     }
-    if let Some((count, together)) = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked }) {
+    // Where rounds can be told apart that is found soon; where they can't, each branch is tried for nothing.
+    let kept = work.budget;
+    work.budget = kept.min(spent * FORK_TIMES + FORK_LOOKS);
+    let allowed = work.budget;
+    let forked = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked });
+    work.budget = kept - (allowed - work.budget);
+    if let Some((count, together)) = forked {
         return (Proof::PolledWithin(count), Left { together, ..left });
     }
     if work.budget == 0 {
@@ -611,7 +632,7 @@ pub(super) fn remaining_from(
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
-        let way = Way { head: Some(head), assumption, closed: &closed, toll: &|_, _| None };
+        let way = Way { head: Some(head), choice: None, assumption, closed: &closed, toll: &|_, _| None };
         let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);

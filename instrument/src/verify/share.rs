@@ -297,7 +297,7 @@ pub(super) fn pays(
     let place = work.place;
     order.sort_by_key(|block| (*block != head, place[*block as usize]));
     let start = begin(work, head, &base);
-    let way = Way { head: Some(head), assumption: ASKED, closed: &|_| false, toll };
+    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, toll };
     work.pass(&order, &[(head, start)], &way, |mut found, pass| {
         found.leave_out_zero(pass.slice, not_zero);
         count_together(pass, &found, &base, rounds)

@@ -2,8 +2,9 @@
 
 use super::blank;
 use super::body::Body;
+use super::cases::chooses;
 use super::equations::{self, Equations};
-use super::instruction::{Instruction, Operand, Register};
+use super::instruction::{Instruction, Op, Operand, Register};
 use super::marks::Marks;
 use super::renewed;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
@@ -58,6 +59,8 @@ pub(super) struct Slice<'a> {
     marks: Marks,
     /// What holds for good between registers.
     pub(super) equations: Equations,
+    /// Whether some step takes the larger or smaller of two registers, in a way that loops may be told apart by.
+    pub(super) has_cases: bool,
     /// Whether this is more than a first look, and may cost more.
     pub(super) is_close: bool,
 }
@@ -71,6 +74,8 @@ pub(super) struct Step<'a> {
     pub(super) writes: Vec<u32>,
     /// Whether it may write any register it names, in ways that are not known.
     pub(super) is_wild: bool,
+    /// Whether what it writes is there already: see [`renewed`].
+    pub(super) is_again: bool,
     /// The sum that its result follows from.
     pub(super) derived: Option<Derived>,
     /// For a comparison the sum that is one operand less the other.
@@ -92,6 +97,7 @@ impl<'a> Slice<'a> {
             live: BTreeMap::new(),
             marks: Marks::default(),
             equations: Equations::new(),
+            has_cases: false,
             is_close: depth != Depth::Shallow,
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
@@ -210,7 +216,11 @@ impl<'a> Slice<'a> {
 
     /// Gives slots to the sums that such steps are about.
     fn add_sums(&mut self, is_asked_for: impl Fn(&Step<'_>) -> bool) {
-        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots, is_asked_for);
+        self.has_cases = self.steps_of.values().any(|(from, to)| {
+            let here = &self.steps[*from as usize..*to as usize];
+            here.iter().any(|step| chooses(here, step))
+        });
+        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots, self.has_cases, is_asked_for);
         for (number, sum) in (0..).zip(&self.sums) {
             self.slots.push((NO_REGISTER, sum.width));
             for (slot, _) in &sum.terms {
@@ -239,6 +249,9 @@ impl<'a> Slice<'a> {
                     }
                 };
                 each_needed(&step.instruction, &mut read);
+                if step.is_again {
+                    step.writes.iter().copied().for_each(&mut read);
+                }
                 let named = step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum));
                 // How far a register of a sum moves is asked of what it held before.
                 step.writes.iter().copied().filter(|slot| !self.sums_of(*slot).is_empty()).for_each(&mut read);
@@ -301,7 +314,8 @@ impl<'a> Slice<'a> {
 
     /// The slot of a register that is followed.
     pub(super) fn slot_of(&self, register: Register) -> Option<u32> {
-        (0..).zip(&self.slots[..self.first_sum as usize]).find(|(_, (of, _))| *of == register).map(|(slot, _)| slot)
+        let mut registers = (0..).zip(&self.slots[..self.first_sum as usize]);
+        registers.find(|(_, (of, _))| *of == register && register != NO_REGISTER).map(|(slot, _)| slot)
     }
 
     /// Slots that matter from a block's beginning on, sorted.
@@ -322,27 +336,36 @@ impl<'a> Slice<'a> {
         Some(slot)
     }
 
-    fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], mut decoded: Vec<(u32, Instruction<'a>)>) {
-        let copies =
-            if self.is_close { renewed::settle(body, |register| self.followed(register).is_some(), &mut decoded) } else { Vec::new() };
-        let mut copies = copies.into_iter().peekable();
+    fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], decoded: Vec<(u32, Instruction<'a>)>) {
+        let (settled, copies) =
+            if self.is_close { renewed::settle(body, |register| self.followed(register).is_some(), &decoded) } else { Default::default() };
+        let (mut settled, mut copies) = (settled.into_iter().peekable(), copies.into_iter().peekable());
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);
-            self.add_step(block, statement, instruction);
+            let is_again = settled.next_if_eq(&statement).is_some();
+            if let Some(copy) = widening(&instruction).filter(|_| self.is_close) {
+                let slot = self.slots.len() as u32;
+                self.slots.push((NO_REGISTER, 64));
+                self.add_step(block, NO_STATEMENT, copy, false);
+                if let Some(step) = self.steps.last_mut() {
+                    step.writes = vec![slot];
+                }
+            }
+            self.add_step(block, statement, instruction, is_again);
             while let Some((_, copy)) = copies.next_if(|(writer, _)| *writer == statement) {
-                self.add_step(block, NO_STATEMENT, copy);
+                self.add_step(block, NO_STATEMENT, copy, false);
             }
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
     }
 
-    fn add_step(&mut self, block: u32, statement: u32, mut instruction: Instruction<'a>) {
+    fn add_step(&mut self, block: u32, statement: u32, mut instruction: Instruction<'a>, is_again: bool) {
         let writes = instruction.writes();
         let is_wild = writes != instruction.first;
         let writes = writes.iter().map(|register| self.followed(*register).unwrap_or(u32::MAX)).collect();
         self.slot_operands(&mut instruction);
         let index = self.steps.len() as u32;
-        self.steps.push(Step { statement, instruction, writes, is_wild, derived: None, apart: None });
+        self.steps.push(Step { statement, instruction, writes, is_wild, is_again, derived: None, apart: None });
         self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
     }
 
@@ -381,6 +404,15 @@ impl<'a> Slice<'a> {
     pub(super) fn steps(&self, block: u32) -> std::ops::Range<usize> {
         self.steps_of.get(&block).map_or(0..0, |(from, to)| *from as usize..*to as usize)
     }
+}
+
+/// For a product of 64 bits of a register of 32 bits and a number, what has that register widened: the product is a multiple of it, and where the
+/// compiler keeps the product alone no other register holds it. It goes to a slot that no register has.
+fn widening<'a>(instruction: &Instruction<'a>) -> Option<Instruction<'a>> {
+    let [of @ Operand::Register(_), Operand::Number(_)] = instruction.rest[..] else { return None };
+    let is_plain = instruction.guard.is_none() && matches!(instruction.opcode, "mul.wide.u32" | "mul.wide.s32");
+    let opcode = "cvt.u64.u32";
+    is_plain.then(|| Instruction { opcode, op: Op::new(opcode), first: vec![NO_REGISTER], rest: vec![of], ..instruction.clone() })
 }
 
 /// Registers whose values say something about the result.

@@ -73,8 +73,8 @@ impl State {
         });
     }
 
-    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, since a sum says nothing without that. Lowest
-    /// bits that were asked about are often taken anew; what was learned of them is not lost so.
+    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, or what they are the lowest bits of, since these
+    /// say nothing without that. Lowest bits that were asked about are often taken anew; what was learned of them is not lost so.
     pub(super) fn only(mut self, live: &[u32]) -> Self {
         let is_live = |slot: u32, rest: &mut std::iter::Peekable<std::slice::Iter<'_, u32>>| {
             while rest.next_if(|next| **next < slot).is_some() {}
@@ -93,8 +93,10 @@ impl State {
             if is_live && let Some(form) = &value.form {
                 named.extend(form.parts().map(|(name, _)| name));
             }
-            if is_live && let Kind::Wide(form) = &value.kind {
-                named.extend(form.parts().map(|(name, _)| name));
+            match &value.kind {
+                Kind::Wide(form) if is_live => named.extend(form.parts().map(|(name, _)| name)),
+                Kind::Low { of, .. } if is_live => named.push(of.name),
+                _ => {}
             }
         }
         let mut rest = live.iter().peekable();

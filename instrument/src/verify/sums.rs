@@ -16,15 +16,36 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: usize = 128;
 /// Most registers of one sum.
 const MOST_TERMS: usize = 3;
-/// Stands for no register: the slot is that of a sum.
+/// Largest factor of a register in a sum.
+const MOST_TIMES: i8 = 32;
+/// Stands for no register: the slot is that of a sum, or of what no register holds.
 pub(super) const NO_REGISTER: Register = u32::MAX;
 
 /// Registers with signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sum {
-    /// Slots, sorted, each added or subtracted. The first is added.
+    /// Slots, sorted, each with a factor. That of the first is positive.
     pub(super) terms: Vec<(u32, i8)>,
     pub(super) width: u8,
+}
+
+impl Sum {
+    /// The same with another register in the place of one, and the sign of the one in terms of the other; none if both are in it.
+    fn with(&self, of: u32, other: u32) -> Option<(Self, i8)> {
+        if self.terms.iter().any(|(slot, _)| *slot == other) {
+            return None;
+        }
+        let mut terms = self.terms.clone();
+        for (slot, _) in terms.iter_mut().filter(|(slot, _)| *slot == of) {
+            *slot = other;
+        }
+        terms.sort_unstable();
+        let sign = terms[0].1.signum();
+        for (_, times) in &mut terms {
+            *times *= sign;
+        }
+        Some((Self { terms, width: self.width }, sign))
+    }
 }
 
 /// An instruction's result in terms of registers in front of it, plus a constant.
@@ -46,7 +67,28 @@ impl Expansion {
         self.terms.retain(|(_, times)| *times != 0);
         self.terms.sort_unstable();
         self.offset = (self.offset + other.offset * i128::from(sign)) % (1 << 64);
-        (self.terms.len() <= MOST_TERMS && self.terms.iter().all(|(_, times)| times.abs() == 1)).then_some(self)
+        (self.terms.len() <= MOST_TERMS && self.terms.iter().all(|(_, times)| times.abs() <= MOST_TIMES)).then_some(self)
+    }
+
+    /// So many times the value.
+    fn times(mut self, factor: i128) -> Option<Self> {
+        let factor = i8::try_from(factor).ok().filter(|factor| factor.abs() <= MOST_TIMES)?;
+        for (_, times) in &mut self.terms {
+            *times = times.checked_mul(factor).filter(|times| times.abs() <= MOST_TIMES)?;
+        }
+        self.terms.retain(|(_, times)| *times != 0);
+        self.offset = self.offset * i128::from(factor) % (1 << 64);
+        Some(self)
+    }
+
+    /// The number, if it is that and nothing else.
+    fn number(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.offset)
+    }
+
+    /// Whether each register is added or subtracted once.
+    fn is_plain(&self) -> bool {
+        self.terms.iter().all(|(_, times)| times.abs() == 1)
     }
 }
 
@@ -73,11 +115,12 @@ pub(super) fn find(
     steps: &mut [Step<'_>],
     blocks: impl Iterator<Item = (u32, u32)>,
     widths: &[(Register, u8)],
+    has_cases: bool,
     is_asked_for: impl Fn(&Step<'_>) -> bool,
 ) -> Vec<Sum> {
     let mut found: Vec<Sum> = Vec::new();
     let mut place = |terms: Vec<(u32, i8)>, width: u8| {
-        let sign = terms[0].1;
+        let sign = terms[0].1.signum();
         let terms = terms.into_iter().map(|(slot, times)| (slot, times * sign)).collect();
         let sum = Sum { terms, width };
         let at = found.iter().position(|known| *known == sum).or_else(|| {
@@ -122,6 +165,10 @@ pub(super) fn find(
                 continue;
             }
             let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
+            let (multiplies, kind) = match (head, kind.strip_prefix("lo.")) {
+                ("mul" | "mad", Some(kind)) => (true, kind),
+                _ => (false, kind),
+            };
             let width = type_of(kind).filter(|_| !kind.starts_with('f')).map_or(0, |(width, _)| width);
             let operand = |nth: usize| match instruction.rest.get(nth)? {
                 Operand::Number(value) => Some(Expansion { terms: Vec::new(), offset: *value, width }),
@@ -139,6 +186,16 @@ pub(super) fn find(
                 "sub" => operand(0)?.plus(&operand(1)?, -1),
                 "neg" => number(0).plus(&operand(0)?, -1),
                 "not" => number(-1).plus(&operand(0)?, -1),
+                "shl" => operand(0)?.times(1 << shift(instruction.rest.get(1)?)?),
+                "mul" | "mad" if multiplies => {
+                    let (one, two) = (operand(0)?, operand(1)?);
+                    let product = match (one.number(), two.number()) {
+                        (_, Some(factor)) => one.times(factor),
+                        (Some(factor), _) => two.times(factor),
+                        _ => None,
+                    };
+                    if head == "mul" { product } else { product?.plus(&operand(2)?, 1) }
+                }
                 _ => None,
             })();
             if let Some(expansion) = &expansion {
@@ -146,7 +203,7 @@ pub(super) fn find(
                     (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
                 // What is compared may be a sum of two, since compilers count down by adding what they have negated.
                 let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && expansion.terms.len() > 1;
-                if (plus && minus || is_compared()) && is_asked_for(step) {
+                if (plus && minus && expansion.is_plain() || is_compared()) && is_asked_for(step) {
                     step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
                 }
             }
@@ -162,7 +219,45 @@ pub(super) fn find(
             }
         }
     }
+    if has_cases {
+        add_copied(steps, widths, &mut found);
+    }
     found
+}
+
+/// Adds sums that others are copied from. Where cases are told apart, how a counter is from its bound is known of the register that it was made in,
+/// which is copied to the one that is compared.
+fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
+    let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
+        ([to], [Operand::Register(from)]) if *to != u32::MAX => {
+            let is_copy = step.instruction.op.head == "mov" && step.instruction.guard.is_none() && !step.is_wild;
+            (is_copy && to != from && widths[*to as usize].1 == widths[*from as usize].1).then_some((*to, *from))
+        }
+        _ => None,
+    });
+    let copies: BTreeSet<(u32, u32)> = copies.collect();
+    let mut next = 0;
+    while next < found.len() {
+        let sum = found[next].clone();
+        next += 1;
+        for (to, _) in &sum.terms {
+            for (_, from) in copies.range((*to, 0)..=(*to, u32::MAX)) {
+                if let Some(copied) = sum.with(*to, *from).map(|(sum, _)| sum).filter(|copied| !found.contains(copied))
+                    && found.len() < MOST
+                {
+                    found.push(copied);
+                }
+            }
+        }
+    }
+}
+
+/// By how much an operand shifts, if that is little.
+fn shift(operand: &Operand<'_>) -> Option<u32> {
+    match operand {
+        Operand::Number(by) => u32::try_from(*by).ok().filter(|by| 1_i128 << (*by).min(31) <= i128::from(MOST_TIMES)),
+        _ => None,
+    }
 }
 
 impl Pass<'_, '_> {
@@ -269,29 +364,24 @@ impl Pass<'_, '_> {
     }
 
     /// For a register that a step copied from another: the sum that has that one in its place.
-    fn copied(&self, step: u32, slot: u32, of: &Sum, state: &State) -> Option<Value> {
+    fn copied(&self, step: u32, slot: u32, of_number: u32, state: &State) -> Option<Value> {
+        let of = &self.slice.sums[of_number as usize];
         let instruction = &self.slice.steps[step as usize].instruction;
         let [Operand::Register(from)] = instruction.rest[..] else { return None };
         if !instruction.opcode.starts_with("mov.") || instruction.guard.is_some() {
             return None;
         }
-        let mut terms = of.terms.clone();
-        for (term, _) in terms.iter_mut().filter(|(term, _)| *term == slot) {
-            *term = from;
-        }
-        terms.sort_unstable();
-        let sign = terms[0].1;
-        for (_, times) in &mut terms {
-            *times *= sign;
-        }
-        let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize].terms == terms)?;
+        let (copied, sign) = of.with(slot, from)?;
+        let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize] == copied)?;
         let value = *state.get(self.slice.first_sum + number)?;
+        // Cases are told by distances that are made of other registers: what the sum is made of relates to those.
+        let by_names = if self.slice.has_cases { self.total(of_number, state).form } else { None };
         if sign == 1 {
-            return Some(value);
+            return Some(Value { form: by_names.or(value.form), ..value });
         }
         let form = value.linear(of.width).zip(Linear::constant(0, of.width)).and_then(|(form, zero)| zero.plus(form, -1));
         let range = value.range.times(-1, of.width);
-        Some(Value { form: form.filter(|form| form.parts().next().is_some()), ..Value::of(range) })
+        Some(Value { form: by_names.or(form).filter(|form| form.parts().next().is_some()), ..Value::of(range) })
     }
 
     /// What sums are once a step has written a register that they hold, and moved it by so much at least and at most if that is known.
@@ -301,7 +391,7 @@ impl Pass<'_, '_> {
             let of = &self.slice.sums[number as usize];
             let width = of.width;
             let times = of.terms.iter().find(|(term, _)| *term == slot).map_or(1, |(_, times)| *times);
-            if let Some(copy) = self.copied(step, slot, of, state) {
+            if let Some(copy) = self.copied(step, slot, number, state) {
                 Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
                 continue;
             }

@@ -89,7 +89,7 @@ fn behind(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid, gates: &[Gate],
     let place = work.place;
     order.sort_by_key(|block| (*block != from.block, place[*block as usize]));
     let closed = |edge: usize| edge != way && gates.iter().any(|gate| gate.ways.contains(&edge));
-    let follow = Way { head: Some(from.block), assumption: fork.assumption, closed: &closed, toll: &|_, _| None };
+    let follow = Way { head: Some(from.block), choice: None, assumption: fork.assumption, closed: &closed, toll: &|_, _| None };
     let slots = work.slice.live(from.block).iter();
     let start = State::new(slots.map(|slot| (*slot, Value::unknown(work.slice.slots[*slot as usize].1.clamp(1, 64)))));
     work.pass(&order, &[(from.block, start)], &follow, |found, pass| {

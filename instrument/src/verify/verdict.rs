@@ -200,6 +200,7 @@ impl<'a> Whole<'a> {
             assumption: Assumption { asked: true, late: false, trap },
             returns: &|statement, assumption| self.call_returns(index, statement, assumption),
             head: None,
+            choice: None,
             toll: &|_, _| None,
             fixed: &fixed,
             asks_action: &Cell::new(false),

@@ -1,6 +1,7 @@
 //! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
 //! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+mod counters;
 mod cycles;
 mod image;
 mod kernels;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         shapes::add,
         standards::add,
         twins::add,
+        counters::add,
         cycles::add,
         shared::add,
         unrolled::add,

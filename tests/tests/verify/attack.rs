@@ -307,3 +307,18 @@ fn what_a_thread_votes_for_holds_for_some() {
         fails(&body);
     }
 }
+
+#[test]
+fn two_halves_of_a_register_are_added_without_a_carry() {
+    // The lower half goes from 65535 to 0, and the register never comes to 65540.
+    let body = "\tmov.u32 %r1, 65535;\n\tmov.u32 %r2, 1;\n$L:\n\tadd.u32 %r1, %r1, %r2;\n\tsetp.ne.u32 %p1, %r1, 65540;\n\t@%p1 bra $L;";
+    holds(body);
+    for kind in ["u16x2", "s16x2"] {
+        fails(&body.replace("add.u32", &format!("add.{kind}")));
+    }
+    // The larger of each half is more than either register.
+    let body =
+        "\tmov.u32 %r1, 65536;\n\tmov.u32 %r2, 65535;\n$L:\n\tmax.u32 %r1, %r1, %r2;\n\tsetp.gt.u32 %p1, %r1, 65536;\n\t@%p1 bra $L;";
+    holds(body);
+    fails(&body.replace("max.u32", "max.u16x2"));
+}

@@ -61,6 +61,15 @@ enum Block {
     NotThenAdd(usize, i64),
     /// Sets a counter to what a division of the other by 3 leaves over, as compilers write it.
     Remainder(usize),
+    /// The first way if the counter is not the other and what does not change, or twice the other and that, in registers that nobody else reads.
+    NotPast(usize),
+    NotPastTwice(usize),
+    /// Sets a counter to the other less one, by a multiple of 64 bits.
+    LessOneWide(usize),
+    /// Adds the other twice, as three times less once.
+    AddTwice(usize),
+    /// Sets a counter to the smaller of the first one and how far that is from the other, without their signs, as the larger of their opposites.
+    Nearer(usize),
     /// Ends.
     Return,
 }
@@ -84,7 +93,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     let mut graph: Graph = Vec::new();
     for at in 0..count {
         let kinds = if relations {
-            37
+            45
         } else if counters {
             13
         } else {
@@ -119,6 +128,11 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
             31 => Block::FixedIsOne,
             32..=34 => Block::NotThenAdd(counter, step),
             35 | 36 => Block::Remainder(counter),
+            37 | 38 => Block::NotPast(counter),
+            39 => Block::NotPastTwice(counter),
+            40 => Block::LessOneWide(counter),
+            41 => Block::AddTwice(counter),
+            42..=44 => Block::Nearer(counter),
             _ => Block::Return,
         };
         // Mostly ahead, and often to the next, as code is.
@@ -198,6 +212,25 @@ fn ptx(graph: &Graph) -> String {
                      \tmul.lo.s32 {multiple}, {quotient}, 3;\n\tsub.s32 %r2{counter}, %r2{other}, {multiple};\n\tbra $B{one};"
                 )
             }
+            Block::NotPast(counter) => format!(
+                "\tadd.s32 %r3{at}, %r2{}, %r22;\n\tsetp.ne.s32 %p2, %r2{counter}, %r3{at};\n\t@%p2 bra $B{one};\n\tbra $B{two};",
+                1 - counter
+            ),
+            Block::NotPastTwice(counter) => format!(
+                "\tshl.b32 %q{}, %r2{}, 1;\n\tadd.s32 %r3{at}, %q{0}, %r22;\n\tsetp.ne.s32 %p2, %r2{counter}, %r3{at};\n\t@%p2 bra $B{one};\n\tbra $B{two};",
+                4 * at,
+                1 - counter
+            ),
+            Block::LessOneWide(counter) => format!(
+                "\tmul.wide.u32 %rd2, %r2{}, 4;\n\tadd.s64 %rd3, %rd2, -4;\n\tshr.u64 %rd4, %rd3, 2;\n\tcvt.u32.u64 %r2{counter}, %rd4;\n\tbra $B{one};",
+                1 - counter
+            ),
+            Block::AddTwice(counter) => {
+                format!("\tmad.lo.s32 %r15, %r2{}, 3, %r2{counter};\n\tsub.s32 %r2{counter}, %r15, %r2{0};\n\tbra $B{one};", 1 - counter)
+            }
+            Block::Nearer(counter) => format!(
+                "\tneg.s32 %r15, %r20;\n\tsub.s32 %r16, %r20, %r21;\n\tmax.u32 %r17, %r16, %r15;\n\tneg.s32 %r2{counter}, %r17;\n\tbra $B{one};"
+            ),
             Block::AddFixed(counter) => format!("\tadd.s32 %r2{counter}, %r22, %r2{counter};\n\tbra $B{one};"),
             Block::Return => "\tret;".to_owned(),
         };
@@ -236,6 +269,16 @@ fn is_endless(graph: &Graph) -> bool {
             Block::Low(counter) | Block::LowOfNext(counter) if is_far(1 - counter) => return vec![],
             Block::RoundUp(counter) | Block::There(counter) | Block::Smaller(counter) if is_far(1 - counter) => return vec![],
             Block::Remainder(counter) if is_far(1 - counter) => return vec![],
+            Block::NotPast(_) | Block::NotPastTwice(_) | Block::AddTwice(_) | Block::Nearer(_) if is_far(0) && is_far(1) => return vec![],
+            // What is added may bring the one to where the other is.
+            Block::NotPast(counter) | Block::NotPastTwice(counter)
+                if is_far(counter) && state.counters[1 - counter].abs() >= (FAR - 2) / 2
+                    || is_far(1 - counter) && state.counters[counter].abs() >= FAR - 2 =>
+            {
+                return vec![];
+            }
+            Block::AddTwice(_) | Block::Nearer(_) if is_far(0) || is_far(1) => return vec![],
+            Block::LessOneWide(counter) if state.counters[1 - counter] == HUGE => return vec![],
             Block::Add(counter, _) | Block::NotThenAdd(counter, _) | Block::AddFixed(counter) | Block::AddDerived(counter)
                 if state.counters[counter] == HUGE =>
             {
@@ -324,6 +367,29 @@ fn is_endless(graph: &Graph) -> bool {
                 next.counters[counter] = next.counters[1 - counter] % 3;
                 vec![next]
             }
+            Block::NotPast(counter) | Block::NotPastTwice(counter) => {
+                let other = state.counters[1 - counter];
+                let end = if block == Block::NotPast(counter) { other } else { 2 * other } + state.fixed;
+                vec![to(if state.counters[counter] == end { two } else { one })]
+            }
+            Block::LessOneWide(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[1 - counter] - 1).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::AddTwice(counter) => {
+                let mut next = to(one);
+                next.counters[counter] = (next.counters[counter] + 2 * next.counters[1 - counter]).clamp(-FAR, FAR);
+                vec![next]
+            }
+            Block::Nearer(counter) => {
+                let mut next = to(one);
+                let [first, second] = next.counters;
+                let unsigned = |value: i64| value.rem_euclid(1 << 32);
+                let nearer = -if unsigned(first - second) >= unsigned(-first) { first - second } else { -first };
+                next.counters[counter] = nearer.clamp(-FAR, FAR);
+                vec![next]
+            }
             Block::Halve(counter) => {
                 let mut next = to(one);
                 let half = next.counters[counter].rem_euclid(1 << 32) / 2;
@@ -407,7 +473,8 @@ fn no_graph_of_counters_that_depend_on_each_other_is_proved_if_it_can_go_on_for_
         ends += usize::from(!truth);
         proved += usize::from(holds);
     }
-    assert!(proved * 100 > ends * 80, "{proved} of {ends}");
+    // What counters make of each other by three and more operations is proved less often.
+    assert!(proved * 100 > ends * 65, "{proved} of {ends}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod input;
 mod mutated;
 mod nested;
 mod paid;
+mod remade;
 mod remainder;
 mod removed;
 mod samples;
