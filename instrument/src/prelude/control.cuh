@@ -253,7 +253,7 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 }
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
 // the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
-// only: both are one function. All of it is assembly without generic addresses: each compilation pays for it, and an atomic to who knows where is five of a kind.
+// only: both are one function. All of it is assembly without generic addresses: each compilation pays for it. Its numbers are the ABI's, which a test holds against it.
 // Where no host asks for a copy of the record, what would go there is written to the record twice: two ways would cost more than seven words.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
 #define __cuinstr_strong(__cuinstr_scope) "relaxed." __cuinstr_scope ".global"

@@ -1,11 +1,53 @@
 //! What the proof takes from docs/ABI.md is what the rewriter's side of it says.
 
 use crate::report;
-use cuinstr_abi::control::{CONTROL_SYMBOL, ControlBlock};
+use cuinstr_abi::control::{CONTROL_SYMBOL, ControlBlock, Field, SITE_SLOTS, SiteCount, StopRecord};
 
 fn offset(name: &str) -> usize {
-    let fields = ControlBlock::fields();
-    fields.iter().find(|field| field.name == name).map(|field| field.offset).expect("the control block has that field")
+    offset_in(&ControlBlock::fields(), name)
+}
+
+fn offset_in(fields: &[Field], name: &str) -> usize {
+    fields.iter().find(|field| field.name == name).map(|field| field.offset).expect("there is a field of that name")
+}
+
+/// The assembly of a stop, a look and a kernel's end (`instrument/src/prelude`) names words by their numbers.
+#[test]
+fn the_words_that_the_preludes_assembly_names_by_number_lie_there() {
+    let words = [
+        ("action", 4),
+        ("launch", 8),
+        ("flag", 16),
+        ("timeout_ns", 24),
+        ("start_ns", 32),
+        ("host_record", 56),
+        ("record", 64),
+        ("own_record", 72),
+    ];
+    for (name, number) in words {
+        assert_eq!(offset(name), number, "{name}");
+    }
+    let record = StopRecord::fields();
+    let words = [
+        ("claimed", 0),
+        ("published", 4),
+        ("site", 8),
+        ("why", 16),
+        ("late", 20),
+        ("block", 24),
+        ("thread", 36),
+        ("start_ns", 48),
+        ("elapsed_ns", 64),
+        ("elapsed_cycles", 72),
+        ("threads", 80),
+        ("unlisted", 88),
+        ("sites", 96),
+    ];
+    for (name, number) in words {
+        assert_eq!(offset_in(&record, name), number, "{name}");
+    }
+    assert_eq!((size_of::<SiteCount>(), SITE_SLOTS), (16, 64));
+    assert_eq!((offset_in(&SiteCount::fields(), "site"), offset_in(&SiteCount::fields(), "threads")), (0, 8));
 }
 
 #[test]
