@@ -38,8 +38,8 @@ struct Value<'a> {
     computed: bool,
     /// It is one operand, whatever operators stand beside it, and asks no memory.
     whole: bool,
-    /// It may read memory, by itself or by a function.
-    asks_memory: bool,
+    /// It is made of constants and of its arguments: nothing that memory holds, by itself or by a function.
+    constant: bool,
     /// Variables that it names.
     reads: BTreeSet<&'a [u8]>,
     likely: Option<i64>,
@@ -63,7 +63,7 @@ pub(crate) fn of_files(files: &[(&[u8], &Lexed)], elsewhere: Option<&BTreeSet<&[
         harmless: value.harmless,
         computed: value.computed,
         whole: value.whole && !takes_arguments,
-        constant: !value.asks_memory && value.reads.is_empty(),
+        constant: value.constant && value.reads.is_empty(),
         reads: value.reads.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
         likely: value.likely,
     };
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
                 one.harmless &= other.harmless;
                 one.computed &= other.computed;
                 one.whole &= other.whole;
-                one.asks_memory |= other.asks_memory;
+                one.constant &= other.constant;
                 one.reads.extend(other.reads);
                 one.likely = one.likely.max(other.likely);
             }
@@ -105,7 +105,7 @@ impl<'a> Files<'a> {
     fn of_body(&self, source: &'a [u8], define: &Define, body: &Fragment, all: bool, depth: usize) -> Option<Value<'a>> {
         let parameters = if define.function_like { &source[define.name.end..define.body.start] } else { &[] };
         let is_parameter = |text: &[u8]| parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == text);
-        let (mut reads, mut asks_memory) = (BTreeSet::new(), false);
+        let (mut reads, mut asks_memory, mut constant) = (BTreeSet::new(), false, true);
         for at in 0..body.len() {
             let text = body.text(source, at);
             let before = at.checked_sub(1).and_then(|index| body.kind(index));
@@ -128,25 +128,25 @@ impl<'a> Files<'a> {
                 Kind::Ident if body.is(at + 1, b'(') => {
                     // A function of CUDA's own, unless it is a macro, or a macro that changes none of its arguments.
                     let is_function = !self.definitions.contains_key(text) && takes_values(text);
-                    let asks = !matches!(text, b"min" | b"max" | b"abs");
-                    let function = Value { computed: true, asks_memory: asks, ..Value::default() };
+                    let function = Value { computed: true, constant: matches!(text, b"min" | b"max" | b"abs"), ..Value::default() };
                     let called = if is_function { function } else { self.value(text, true, all, depth)? };
                     if !called.computed && !self.picks(text) {
                         return None;
                     }
-                    asks_memory |= called.asks_memory;
+                    constant &= called.constant;
                     reads.extend(called.reads);
                 }
                 Kind::Ident if self.definitions.contains_key(text) => {
                     let value = self.value(text, false, all, depth)?;
-                    asks_memory |= value.asks_memory;
+                    constant &= value.constant;
                     reads.extend(value.reads);
                 }
-                // Of a macro from elsewhere nothing is known.
+                // Of a macro from elsewhere nothing is known; and what nobody defines may be a variable.
                 Kind::Ident if is_constants_name(text) => {
                     if !all {
                         return None;
                     }
+                    constant = false;
                 }
                 Kind::Ident => _ = reads.insert(text),
                 _ => return None,
@@ -163,7 +163,7 @@ impl<'a> Files<'a> {
         let harmless = computed || reads.is_empty() || (to > from && body.is(to - 1, b']'));
         let operand = |at: usize| self.likely_operand(source, body, at, depth);
         let likely = arithmetic::value(body, &(0..body.len()), i64::MAX, &operand).map(|integer| integer.value);
-        Some(Value { harmless, computed, whole, asks_memory, reads, likely })
+        Some(Value { harmless, computed, whole, constant: constant && !asks_memory, reads, likely })
     }
 
     /// The number that an operand probably stands for, and the token behind it.

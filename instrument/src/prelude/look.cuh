@@ -10,13 +10,17 @@ __cuinstr_device unsigned int __cuinstr_first(unsigned int& pace) {
   __cuinstr_lend(&pace);
   return __cuinstr_chunk;
 }
-// The same where a kernel begins, which has found out how much it may run. The bound is said in one instruction, which a proof follows without optimisation, too.
-__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int units) {
-  __cuinstr_first(pace);
+// The bound is said in one instruction, which a proof follows without optimisation, too.
+__cuinstr_device unsigned int __cuinstr_no_more(unsigned int units) {
 #ifdef __CUDA_ARCH__
   asm("min.u32 %0, %0, %1;" : "+r"(units) : "n"(__cuinstr_most));
 #endif
   return units;
+}
+// The same where a kernel begins, which has found out how much it may run.
+__cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int units) {
+  __cuinstr_first(pace);
+  return __cuinstr_no_more(units);
 }
 // The least of what the warp's threads have that are here together. Where they all count with one number, and leave together, compilers know that loops which
 // are the same for all of them stay so: they keep what a loop reads of the kernel's parameters in registers that a warp has once, load it in front of it, and need

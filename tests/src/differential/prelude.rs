@@ -23,6 +23,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_read_launch", "$0 = cuinstr_control_v1.launch; $1 = cuinstr_control_v1.flag;"),
     ("__cuinstr_fits", "return $0 / $1;"),
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
+    ("__cuinstr_no_more", "return $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_within", "return $0 < 1u ? 1u : $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
     ("__cuinstr_few", "return $0 < 1u ? 1u : $0 < __cuinstr_near ? $0 : __cuinstr_near;"),
     ("__cuinstr_near_signed", "return $0 < -256 ? -256 : $0 > 256 ? 256 : $0;"),

@@ -70,6 +70,7 @@ const RULES: &[Rule] = &[
     ),
     ("#define FROM(a) ((a) ? in[t] : 0)", "for (int i = 0; i < n; ++i) { s[t] = FROM(s[0]); B; }", 1, 0, "a macro that asks memory"),
     ("#define IF(a, b) ((a) ? (b) : 0)", "for (int i = 0; i < n; ++i) { s[t] = IF(s[0], in[t]); B; }", 1, 0, "a macro that hides who asks"),
+    ("#define HERE (ELSEWHERE + 1)", "for (int i = 0; i < n; ++i) { s[HERE] = i; B; }", 1, 0, "a macro that names what nobody defines"),
     ("#define AS(a) __ldg(in + (a))", "for (int i = 0; i < n; ++i) { s[t] = AS(word); B; }", 1, 0, "a macro that calls what reads memory"),
     ("constexpr int N = 8;", "for (int i = 0; i < n; i += N) { s[t + N] = i; B; }", 0, 1, "a constant's place"),
     ("", "int low = 0; for (int i = 0; i < n; ++i) { s[low] = t; low ^= 1; B; }", 0, 1, "a name that is given settled values"),
