@@ -5,8 +5,12 @@ use cuinstr::verify::report::{Bound, Verdict};
 use cuinstr::verify::verify_ptx;
 use std::collections::BTreeSet;
 
-/// How a loop's poll reads the flag.
-const STRONG: &str = "ld.relaxed.sys.global.u32";
+/// How a loop's poll reads the flag, with or without the word for the memory that it lies in.
+fn load_of_the_flag(text: &str) -> &'static str {
+    const GLOBAL: &str = "ld.relaxed.sys.global.u32";
+    if text.contains(GLOBAL) { GLOBAL } else { "ld.relaxed.sys.u32" }
+}
+
 /// The same statement, but weak: it may be served from a cache for ever, and is no poll.
 const WEAK: &str = "ld.global.u32";
 
@@ -55,13 +59,14 @@ pub struct Taken {
 pub fn take_out(text: &str, name: &str) -> Result<Taken, String> {
     let polled = |text: &str| verify_ptx(text).loops.iter().filter(|found| found.verdict == Verdict::Polled { rounds: 0 }).count();
     let open = |text: &str| verify_ptx(text).loops.iter().filter(|found| !found.verdict.holds()).count();
-    let loads: Vec<usize> = text.match_indices(STRONG).map(|(at, _)| at).collect();
+    let strong = load_of_the_flag(text);
+    let loads: Vec<usize> = text.match_indices(strong).map(|(at, _)| at).collect();
     if loads.is_empty() || polled(text) == 0 {
         return Ok(Taken::default());
     }
-    let (whole, none) = (open(text), text.replace(STRONG, WEAK));
+    let (whole, none) = (open(text), text.replace(strong, WEAK));
     let (open_without_any, counted) = (open(&none), counted(&none));
-    let alone = guards_alone(text, STRONG, &counted);
+    let alone = guards_alone(text, strong, &counted);
     if alone.len() != loads.len() {
         return Err(format!("{} polls, but the walk found {}", loads.len(), alone.len()));
     }
@@ -93,10 +98,10 @@ pub fn take_out(text: &str, name: &str) -> Result<Taken, String> {
         look(&[number], alone)?;
         polls += 1;
     }
-    let sites = sites_of_guards(text, STRONG);
+    let sites = sites_of_guards(text, strong);
     for site in sites.iter().flatten().collect::<BTreeSet<_>>() {
         let copies: Vec<usize> = (0..sites.len()).filter(|number| sites[*number] == Some(*site)).collect();
-        look(&copies, guards_alone_together(text, STRONG, &counted, &copies)).map_err(|why| format!("site {site}: {why}"))?;
+        look(&copies, guards_alone_together(text, strong, &counted, &copies)).map_err(|why| format!("site {site}: {why}"))?;
         of_sites += 1;
     }
     match polled(&none) {
@@ -107,10 +112,10 @@ pub fn take_out(text: &str, name: &str) -> Result<Taken, String> {
 
 /// The text with the loads weakened that are chosen by their numbers.
 fn weakened(text: &str, loads: &[usize], is_chosen: impl Fn(usize) -> bool) -> String {
-    let mut without = text.to_owned();
+    let (strong, mut without) = (load_of_the_flag(text), text.to_owned());
     // From the last on, since what is put in their place is shorter.
     for (_, at) in loads.iter().enumerate().rev().filter(|(number, _)| is_chosen(*number)) {
-        without.replace_range(*at..*at + STRONG.len(), WEAK);
+        without.replace_range(*at..*at + strong.len(), WEAK);
     }
     without
 }
