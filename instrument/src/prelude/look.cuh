@@ -124,18 +124,11 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
 #else
 #define __cuinstr_unarmed_pace "setp.eq.u32 holds, launch, 1;\n\tselp.b32 pace, %5, pace, holds;\n\t"
 #endif
-#if __CUDA_ARCH__ >= 700
-#define __cuinstr_strong_flag "ld.relaxed.sys.global.u32"
-#define __cuinstr_strong_time "ld.relaxed.gpu.global.u64"
-#else
-#define __cuinstr_strong_flag "ld.volatile.global.u32"
-#define __cuinstr_strong_time "ld.volatile.global.u64"
-#endif
   if ((site & 1ull) == 0ull) {
     unsigned int pace = kept;
     asm volatile(
         "{\n\t.reg .pred asked, late, holds;\n\t.reg .b32 flag, launch, time, before, pace, word;\n\t.reg .b64 now, begin, limit, where;\n\t.param .b64 site;\n\t.param .b32 why;\n\t"
-        "ld.global.u64 begin, [cuinstr_control_v1+16];\n\t" __cuinstr_strong_flag " flag, [begin];\n\tmov.u64 now, %%globaltimer;\n\t"
+        "ld.global.u64 begin, [cuinstr_control_v1+16];\n\tld." __cuinstr_strong("sys") ".u32 flag, [begin];\n\tmov.u64 now, %%globaltimer;\n\t"
         "ld.global.u64 begin, [cuinstr_control_v1+32];\n\tld.global.u64 limit, [cuinstr_control_v1+24];\n\tsub.u64 begin, now, begin;\n\tadd.s64 limit, limit, -1;\n\t"
         "setp.gt.u64 late, begin, limit;\n\t"
         // The pace: by how many powers of two the time since the last look was shorter than the gap.
@@ -147,7 +140,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
         "setp.eq.u32 asked, flag, launch;\n\tor.pred holds, asked, late;\n\t" __cuinstr_for_all "@!holds bra stays;\n\t"
         // Again, and for all: the flag's word is as good as before, the limit and the begin may not be.
         "mov.b32 time, 1;\n\tsetp.eq.u32 holds, flag, launch;\n\t" __cuinstr_for_all "@holds bra stops;\n\tmov.b32 time, 2;\n\t"
-        __cuinstr_strong_time " limit, [cuinstr_control_v1+24];\n\tmov.u64 now, %%globaltimer;\n\t" __cuinstr_strong_time " begin, [cuinstr_control_v1+32];\n\t"
+        "ld." __cuinstr_strong("gpu") ".u64 limit, [cuinstr_control_v1+24];\n\tmov.u64 now, %%globaltimer;\n\tld." __cuinstr_strong("gpu") ".u64 begin, [cuinstr_control_v1+32];\n\t"
         // As in `__cuinstr_claim_start`. Whoever has just set the begin is not late.
         "setp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 where, cuinstr_control_v1;\n\tshr.u64 begin, now, 63;\n\tadd.u64 where, where, begin;\n\t"
         "atom.global.cas.b64 begin, [where+32], 0, now;\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 begin, now;\n\t"
@@ -166,8 +159,6 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
 #undef __cuinstr_same_pace
 #undef __cuinstr_for_all
 #undef __cuinstr_unarmed_pace
-#undef __cuinstr_strong_flag
-#undef __cuinstr_strong_time
 #else
   __cuinstr_renew_at_length(units, kept, site);
 #endif
