@@ -5,7 +5,7 @@ mod text;
 pub use text::Text;
 
 use crate::sources::Sources;
-use cuinstr_abi::control::{SiteCount, StopRecord, Why};
+use cuinstr_abi::control::{StopRecord, Why};
 use cuinstr_abi::sites::{Kind, Site, SiteMap};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -135,8 +135,7 @@ impl Report {
     /// The record may be damaged, or half written: nothing panics, and what it does not say is absent.
     #[must_use]
     pub fn new(record: &StopRecord, launched: &Launched<'_>, site_maps: &[SiteMap], sources: &(impl Sources + ?Sized)) -> Self {
-        let mut sites: Vec<SiteThreads> =
-            record.sites.iter().filter(|count| count.site != 0 && count.threads != 0).map(row(site_maps)).collect();
+        let mut sites: Vec<SiteThreads> = record.threads_by_site().into_iter().map(row(site_maps)).collect();
         sites.sort_by(|a, b| b.threads.cmp(&a.threads).then_with(|| a.site.order().cmp(&b.site.order())));
         let is_complete = record.published != 0 && record.published == record.claimed;
         let why = Why::from_word(record.why).filter(|_| is_complete);
@@ -157,7 +156,7 @@ impl Report {
             first: is_complete.then(|| first(record, site_maps, sources)),
             sites,
             unlisted: record.unlisted,
-            threads: record.threads,
+            threads: record.threads(),
             launched_threads: launched_blocks.saturating_mul(product(launched.block)),
             launched_blocks,
             // Of a block that is half in, the other half counts at other sites.
@@ -227,8 +226,8 @@ impl StopSite {
     }
 }
 
-fn row(site_maps: &[SiteMap]) -> impl Fn(&SiteCount) -> SiteThreads {
-    |count| SiteThreads { site: StopSite::new(count.site, site_maps), threads: count.threads }
+fn row(site_maps: &[SiteMap]) -> impl Fn((u64, u64)) -> SiteThreads {
+    |(site, threads)| SiteThreads { site: StopSite::new(site, site_maps), threads }
 }
 
 fn first(record: &StopRecord, site_maps: &[SiteMap], sources: &(impl Sources + ?Sized)) -> First {

@@ -39,7 +39,7 @@ fn record(why: Why, site: u64, counts: &[(u64, u64)]) -> StopRecord {
         fuel_used: 0,
         elapsed_ns: 2_000_013_500,
         elapsed_cycles: 0,
-        threads: counts.iter().fold(0, |sum, (_, threads)| sum.saturating_add(*threads)),
+        reserved: 0,
         unlisted: 0,
         sites,
     }
@@ -116,10 +116,17 @@ threads  stopped at
 }
 
 #[test]
+fn the_slots_of_one_site_are_one_row() {
+    let record = record(Why::Flag, 0x20, &[(0x20, 64), (0x40, 96), (0, 0), (0x20, 40)]);
+    let report = Report::new(&record, &LAUNCHED, &[], &NoSources);
+    let rows: Vec<_> = report.sites.iter().map(|row| (row.site.id.as_str(), row.threads)).collect();
+    assert_eq!((rows, report.threads), (vec![("0000000000000020", 104), ("0000000000000040", 96)], 200));
+}
+
+#[test]
 fn without_a_site_map_ids_are_shown() {
     let mut record = record(Why::Fuel, 0x1234_5678_9abc_def1, &[(0x1234_5678_9abc_def0, 96), (0x20, 4)]);
     record.unlisted = 33;
-    record.threads = 133;
     let launched = Launched { fuel: Some(1), timeout_ns: None, ..LAUNCHED };
     says(
         &Report::new(&record, &launched, &[], &source),
@@ -256,7 +263,7 @@ proptest! {
         let mut record = record(Why::Deadline, words[0] % 70, &counts);
         record.why = words[1] as u32 % 6;
         record.published = if words[2] % 4 == 0 { words[2] as u32 } else { record.claimed };
-        (record.elapsed_ns, record.elapsed_cycles, record.unlisted, record.threads) = (words[3], words[4], words[5], words[6]);
+        (record.elapsed_ns, record.elapsed_cycles, record.unlisted, record.reserved) = (words[3], words[4], words[5], words[6]);
         (record.block, record.thread) = (grid, block);
         let sites = (0..30).map(|id| site(id * 2, Kind::For, line, column % 100)).collect();
         let launched = Launched { grid, block, timeout_ns: Some(words[7]), fuel: Some(words[8]), ..LAUNCHED };

@@ -6,7 +6,7 @@ use crate::header::Header;
 use crate::launcher::{Arguments, Contents, Control, Ended, Gpu, Kernel, Orders};
 use crate::manifest::{Build, Manifest, Subject};
 use crate::variant::{self, Variant};
-use cuinstr_abi::control::{Action, SiteCount, StopRecord, Why};
+use cuinstr_abi::control::{Action, StopRecord, Why};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::Cell;
@@ -247,7 +247,7 @@ impl Loaded<'_> {
             line: found.map_or(0, |found| found.site.line),
             block: record.block,
             thread: record.thread,
-            threads: record.threads,
+            threads: record.threads(),
             elapsed_us: record.elapsed_ns as f64 / 1e3,
             late: record.late != 0,
             sites: self.counts(record),
@@ -256,11 +256,11 @@ impl Loaded<'_> {
 
     /// Threads by site, most first.
     fn counts(&self, record: &StopRecord) -> Vec<String> {
-        let mut counts: Vec<_> = record.sites.iter().filter(|slot| slot.site != 0).collect();
-        counts.sort_by_key(|slot| std::cmp::Reverse(slot.threads));
-        let show = |slot: &&SiteCount| {
-            let place = self.build.site(slot.site).map(|found| format!("{}:{}", found.file, found.site.line));
-            format!("{} at {}", slot.threads, place.unwrap_or_else(|| format!("{:016x}", slot.site)))
+        let mut counts: Vec<_> = record.threads_by_site().into_iter().collect();
+        counts.sort_by_key(|&(_, threads)| std::cmp::Reverse(threads));
+        let show = |&(site, threads): &(u64, u64)| {
+            let place = self.build.site(site).map(|found| format!("{}:{}", found.file, found.site.line));
+            format!("{threads} at {}", place.unwrap_or_else(|| format!("{site:016x}")))
         };
         counts.iter().map(show).collect()
     }

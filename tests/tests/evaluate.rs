@@ -517,8 +517,8 @@ fn report(image: &[u8]) -> Report {
         fuel_used: 0,
         elapsed_ns: 0,
         elapsed_cycles: 0,
-        threads: 32,
-        unlisted: 0,
+        reserved: 0,
+        unlisted: 32,
         sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
     };
     let launched = Launched { kernel: "k", grid: [1; 3], block: [32, 1, 1], ..Launched::default() };

@@ -4,6 +4,7 @@
 //! two sides can't drift apart. A test compiles the C text with nvcc and compares every offset.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::mem::{align_of, offset_of, size_of};
 
@@ -145,11 +146,11 @@ shared! {
         elapsed_ns: u64 = "unsigned long long",
         /// Cycles of that multiprocessor from the entry of the thread's block, where a cycle budget is compiled in; else 0.
         elapsed_cycles: u64 = "unsigned long long",
-        /// Threads that stopped, all sites together.
-        threads: u64 = "unsigned long long",
-        /// Threads among them whose site found no free slot.
+        /// 0. What all threads were added to would be waited for by each (docs/OVERHEAD.md).
+        reserved: u64 = "unsigned long long",
+        /// Threads that stopped at sites which found no free slot.
         unlisted: u64 = "unsigned long long",
-        /// Threads by site: an open-addressed table, probed from `(site >> 1) % 64`.
+        /// Threads by site, in up to four slots each: at `(site >> 1) + 16 * (%smid % 4)`, modulo 64, or else the first from `(site >> 1) % 64` on that is free or the site's.
         sites: [SiteCount; SITE_SLOTS] = "__cuinstr_site_count" [SITE_SLOTS],
     }
 }
@@ -198,10 +199,27 @@ impl StopRecord {
         fuel_used: 0,
         elapsed_ns: 0,
         elapsed_cycles: 0,
-        threads: 0,
+        reserved: 0,
         unlisted: 0,
         sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
     };
+
+    /// Threads that stopped, all sites together.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        self.sites.iter().fold(self.unlisted, |all, count| all.saturating_add(count.threads))
+    }
+
+    /// Threads that stopped at each site, by its id; a site may have several slots.
+    #[must_use]
+    pub fn threads_by_site(&self) -> BTreeMap<u64, u64> {
+        let mut all = BTreeMap::new();
+        for count in self.sites.iter().filter(|count| count.site != 0 && count.threads != 0) {
+            let threads: &mut u64 = all.entry(count.site).or_default();
+            *threads = threads.saturating_add(count.threads);
+        }
+        all
+    }
 }
 
 /// C definitions of the three structs, each with a check of its size, ready to stand in front of a kernel.

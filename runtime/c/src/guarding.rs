@@ -201,7 +201,7 @@ mod tests {
             published: 3,
             why: Why::Deadline as u32,
             thread: [31, 0, 0],
-            threads: 64,
+            unlisted: 64,
             site: 16,
             ..StopRecord::EMPTY
         };

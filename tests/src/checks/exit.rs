@@ -53,7 +53,7 @@ pub fn stopped_at_its_end(session: &Session, overrun: Overrun, action: Action) -
     let ended = since.elapsed();
     same(&answer, &wrote)?;
     let record = session.record(&loaded)?;
-    if record.claimed != 0 || record.threads != 0 || record.late != orders.launch {
+    if record.claimed != 0 || record.threads() != 0 || record.late != orders.launch {
         return Err(format!("a launch that did all its work late should only be late: {:?}", loaded.describe(&record)));
     }
     session.next_launch_is_right()?;
@@ -78,7 +78,7 @@ pub fn cancelled_before_it_began(session: &Session) -> Checked {
     let record = session.record(&loaded)?;
     let stop = loaded.stopped(&record, orders.launch, Why::Flag)?;
     let kind = loaded.build.site(record.site).map(|found| found.site.kind);
-    if kind != Some(Kind::Entry) || record.threads != loaded.header.threads() {
+    if kind != Some(Kind::Entry) || record.threads() != loaded.header.threads() {
         return Err(format!("not all of {} threads left at the entry: {stop:?}", loaded.header.threads()));
     }
     session.next_launch_is_right()?;

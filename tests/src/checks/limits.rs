@@ -117,7 +117,7 @@ fn out_of_fuel(session: &Session, loaded: &Loaded) -> Result<Vec<u64>, String> {
     drains(session, LEFT)?;
     let record = session.record(loaded)?;
     let stop = loaded.stopped(&record, orders.launch, Why::Fuel)?;
-    if record.threads != loaded.header.threads() {
+    if record.threads() != loaded.header.threads() {
         return Err(format!("not all of {} threads stopped: {stop:?}", loaded.header.threads()));
     }
     let contents = session.gpu.contents(&loaded.arguments)?;

@@ -64,7 +64,7 @@ fn armed(session: &Session, loaded: &Loaded) -> Result<Vec<Contents>, String> {
     session.launch(loaded)?;
     let answer = session.finish(loaded)?;
     let record = session.record(loaded)?;
-    if record.claimed != 0 || record.late != 0 || record.threads != 0 {
+    if record.claimed != 0 || record.late != 0 || record.threads() != 0 {
         return Err(format!("nothing should have stopped: {:?}", loaded.describe(&record)));
     }
     Ok(answer)

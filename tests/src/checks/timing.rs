@@ -43,8 +43,8 @@ pub fn latency(session: &Session, polls: Polls) -> Checked {
         }
         let record = session.record(&loaded)?;
         loaded.stopped(&record, orders.launch, Why::Flag).map_err(|why| format!("cancel {number}: {why}"))?;
-        if record.threads != loaded.header.threads() {
-            return Err(format!("cancel {number}: {} of {} threads stopped", record.threads, loaded.header.threads()));
+        if record.threads() != loaded.header.threads() {
+            return Err(format!("cancel {number}: {} of {} threads stopped", record.threads(), loaded.header.threads()));
         }
     }
     session.next_launch_is_right()?;

@@ -39,7 +39,6 @@ fn the_words_that_the_preludes_assembly_names_by_number_lie_there() {
         ("start_ns", 48),
         ("elapsed_ns", 64),
         ("elapsed_cycles", 72),
-        ("threads", 80),
         ("unlisted", 88),
         ("sites", 96),
     ];

@@ -48,8 +48,10 @@ struct stop_record {
   u32 claimed, published;
   u64 site;
   u32 why, late, block[3], thread[3];
-  u64 start_ns, fuel_used, elapsed_ns, elapsed_cycles, threads;
-  unsigned char rest[1120 - 88];
+  u64 start_ns, fuel_used, elapsed_ns, elapsed_cycles, reserved, unlisted;
+  struct {
+    u64 site, threads;
+  } sites[64];
 };
 struct control {
   u32 version, action, launch, count_fuel;

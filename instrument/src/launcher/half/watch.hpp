@@ -114,8 +114,11 @@ __cuinstr_once void tell_record(image* of, queue* at) {
       goes_on = at->runs && at->running == running;
     }
     if (goes_on && !here().finished) it.how = stuck;
-    if (!here().finished && it.how == stopped && here().cuda.to_host(&it.threads, of->control_at + 72 + 80, 8, of->home->stream) == 0) {
-      here().cuda.wait_stream(of->home->stream);
+    static stop_record counted;
+    if (!here().finished && it.how == stopped && here().cuda.to_host(&counted, of->control_at + 72, sizeof counted, of->home->stream) == 0 &&
+        here().cuda.wait_stream(of->home->stream) == 0) {
+      it.threads = counted.unlisted;
+      for (auto& slot : counted.sites) it.threads += slot.threads;
     }
   }
   ++here().stops;

@@ -93,7 +93,7 @@ void stop(uint64_t site, uint32_t why) {
         uint32_t claimed, published;
         uint64_t site;
         uint32_t why, late, block[3], thread[3];
-        uint64_t start_ns, fuel_used, elapsed_ns, elapsed_cycles, threads;
+        uint64_t start_ns, fuel_used, elapsed_ns, elapsed_cycles, reserved, unlisted, sites[64][2];
     };
     const uint32_t launch = control.launch;
     for (Record* record : {(Record*)control.own_record, (Record*)address(control.host_record)}) {
@@ -104,7 +104,10 @@ void stop(uint64_t site, uint32_t why) {
         record->why = why;
         record->block[0] = 3;
         record->thread[0] = 5;
-        if (record == (Record*)control.own_record) record->threads = 64;
+        if (record == (Record*)control.own_record) {
+            record->unlisted = 16;
+            for (int slot : {5, 21}) record->sites[slot][0] = site, record->sites[slot][1] = 24;
+        }
         __atomic_store_n(&record->published, launch, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&flag, launch, __ATOMIC_RELEASE);
