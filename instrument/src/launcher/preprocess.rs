@@ -207,9 +207,15 @@ impl Cuda {
         let mut words = Vec::with_capacity(self.words.len() + 4);
         let mut prelude = view.prelude();
         let own = self.for_host;
+        // Without CUDA's own names in front, ours come before whatever is first.
+        let first_forced = self.paths.iter().find(|path| path.what == What::Forced(0)).filter(|_| !is_runtime_header(&self.forced[0]));
+        let first = first_forced.map_or(self.main_word, |path| path.word - usize::from(path.at == 0)).min(self.main_word);
         for (index, word) in self.words.iter().enumerate() {
             if self.output_words.contains(&index) {
                 continue;
+            }
+            if index == first && first_forced.is_some() {
+                words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
             }
             if index == self.main_word {
                 // Without a forced include of nvcc's, the source itself comes first.
