@@ -141,14 +141,14 @@ impl View {
 
     /// Back to the user's paths.
     pub(super) fn translator(&self) -> Translator {
-        let spelled = |root: &OsString| {
-            let mut spelled = root.as_bytes().to_vec();
-            if !spelled.is_empty() && spelled.last() != Some(&b'/') {
-                spelled.push(b'/');
-            }
-            spelled
-        };
-        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.roots.iter().map(|(root, _)| spelled(root)).collect())
+        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.spelled())
+    }
+
+    /// The beginning of each path of the view, and of the user's that it stands for.
+    pub(super) fn places(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let place = |name: String| [self.folder.join(name).as_os_str().as_bytes(), b"/"].concat();
+        let roots = self.plan.spelled().into_iter().enumerate().map(|(number, spelled)| (place(format!("r{number}")), spelled));
+        roots.chain([(place("tree".to_owned()), b"/".to_vec())]).collect()
     }
 
     /// Where a name of the preprocessor's lies below a root of the view.

@@ -322,3 +322,24 @@ fn a_header_that_is_read_before_there_are_polls_is_left_as_it_is() {
     assert!(run("--strict", 1).contains("mine/stdio.h: error: "));
     assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
 }
+
+#[test]
+fn maps_of_paths_say_what_file_is() {
+    let project = Project::new(&[
+        ("src/a.cu", "#include <deep/b.cuh>\nconst char* where_a() { return __FILE__; }\n"),
+        ("lib/deep/b.cuh", &header("b", "")),
+    ]);
+    let here = project.path().display();
+    // The folder for temporary files lies below the one that is mapped, too.
+    for options in [
+        format!("-I{here}/lib -fmacro-prefix-map={here}/=MAPPED/ {here}/src/a.cu"),
+        format!("-I{here}/lib -ffile-prefix-map={here}=."),
+        "-Ilib -fmacro-prefix-map=lib/deep/=LONGER/ -fmacro-prefix-map=src=S".to_owned(),
+        "-Ilib -fmacro-prefix-map=lib/=ONE/ -ffile-prefix-map=lib/d=OTHER_D".to_owned(),
+        "-Ilib -ffile-prefix-map=lib/d=OTHER_D -fmacro-prefix-map=l=L".to_owned(),
+        "-Ilib -fmacro-prefix-map=/=/ROOT/".to_owned(),
+    ] {
+        let (options, source) = options.rsplit_once(' ').filter(|(_, last)| last.ends_with(".cu")).unwrap_or((&options, "src/a.cu"));
+        same_but_for_polls(&project, options, source, &["b"]);
+    }
+}
