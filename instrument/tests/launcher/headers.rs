@@ -339,7 +339,7 @@ fn maps_of_paths_say_what_file_is() {
         "-Ilib -ffile-prefix-map=lib/d=OTHER_D -fmacro-prefix-map=l=L".to_owned(),
         "-Ilib -fmacro-prefix-map=/=/ROOT/".to_owned(),
     ] {
-        let (options, source) = options.rsplit_once(' ').filter(|(_, last)| last.ends_with(".cu")).unwrap_or((&options, "src/a.cu"));
+        let (options, source) = options.rsplit_once(' ').filter(|(_, last)| last.starts_with('/')).unwrap_or((&options, "src/a.cu"));
         same_but_for_polls(&project, options, source, &["b"]);
     }
 }
