@@ -7,14 +7,18 @@ use crate::function::Function;
 use crate::token::Kind;
 
 /// Instructions for which the PTX ISA does not define what happens when a thread of the block, or a peer, has left.
-const IN_ASSEMBLY: &[&str] = &["cp.async.bulk", "cp.reduce.async.bulk", "wgmma", "tcgen05", "setmaxnreg", "mapa", "shared::cluster"];
+///
+/// An `mbarrier` alone is none of them. A thread that leaves arrives at none, so nobody is let through by its leaving, and who waits in C++ polls where it
+/// waits and leaves as well. Were its threads held, a wait for an arrival that never comes would go on for ever, which is what a stop is for; what leaving can
+/// cost at worst (the others wait inside an instruction, or the context is lost) is what the next tier costs anyway. One that counts bytes is another matter:
+/// these are on their way from a copy, which a function of another file may have begun.
+const IN_ASSEMBLY: &[&str] =
+    &["cp.async.bulk", "cp.reduce.async.bulk", "wgmma", "tcgen05", "setmaxnreg", "mapa", "shared::cluster", "expect_tx", "complete_tx"];
 /// Their names in C++.
 const IN_SOURCE: &[&[u8]] = &[
     b"map_shared_rank",
     b"memcpy_async",
-    b"cp_async_bulk",
-    b"cp_async_bulk_global_to_shared",
-    b"cp_async_bulk_tensor",
+    b"memcpy_async_tx",
     b"wgmma_fence",
     b"warpgroup_arrive",
     b"warpgroup_reg_alloc",
@@ -22,7 +26,15 @@ const IN_SOURCE: &[&[u8]] = &[
     b"setmaxnreg_inc",
     b"setmaxnreg_dec",
     b"barrier_arrive_tx",
+    b"barrier_expect_tx",
+    b"mbarrier_expect_tx",
+    b"mbarrier_arrive_expect_tx",
+    b"st_async",
+    b"red_async",
+    b"clusterlaunchcontrol_try_cancel",
 ];
+/// How names of theirs begin that come in many forms, such as `cp_async_bulk_tensor_2d_global_to_shared`.
+const BEGINNINGS: &[&[u8]] = &[b"cp_async_bulk", b"cp_reduce_async_bulk", b"tcgen05_"];
 
 /// Whether leaving in the middle of the function is undefined.
 pub(crate) fn forbids_leaving(source: &[u8], fragment: &Fragment, function: &Function) -> bool {
@@ -31,7 +43,10 @@ pub(crate) fn forbids_leaving(source: &[u8], fragment: &Fragment, function: &Fun
             let text = asm::text(source, fragment, at);
             IN_ASSEMBLY.iter().any(|word| text.contains(word))
         }
-        Kind::Ident => IN_SOURCE.contains(&fragment.text(source, at)),
+        Kind::Ident => {
+            let name = fragment.text(source, at);
+            IN_SOURCE.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        }
         _ => false,
     })
 }
@@ -107,4 +122,41 @@ fn shares_loop(fragment: &Fragment, kernel: &Function, a: usize, b: usize) -> bo
         });
         holds && is_loop
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::Code;
+    use crate::options::Options;
+
+    /// Whether threads of a kernel with this statement in its loop stay.
+    fn stay(statement: &str) -> bool {
+        let source = format!("__global__ void k(unsigned *p, int n) {{ for (int i = 0; i < n; ++i) {{ {statement} }} }}\n");
+        let rewrite = crate::rewrite(source.as_bytes(), &Options::default());
+        assert!(rewrite.output.is_some(), "{statement}");
+        rewrite.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::LeaveUndefined)
+    }
+
+    #[test]
+    fn threads_leave_where_an_mbarrier_counts_arrivals_and_stay_where_it_counts_bytes() {
+        for arrivals in [
+            r#"asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(p[0]), "r"(n));"#,
+            r#"asm volatile("{ .reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%0]; }" :: "r"(p[0]));"#,
+            r#"asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" : "=r"(p[1]) : "r"(p[0]));"#,
+            r#"asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(p[0]));"#,
+            "mbarrier_arrive(p);",
+        ] {
+            assert!(!stay(arrivals), "{arrivals}");
+        }
+        for bytes in [
+            r#"asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], 64; }" :: "r"(p[0]));"#,
+            r#"asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 64;" :: "r"(p[0]));"#,
+            r#"asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" :: "r"(p[0]), "r"(p[1]));"#,
+            "cuda::ptx::mbarrier_arrive_expect_tx(sem, scope, space, p, 64);",
+            "cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared(p, map, 0, i, bar);",
+            "cuda::ptx::tcgen05_mma(kind, group, p, p, p, 0, true);",
+        ] {
+            assert!(stay(bytes), "{bytes}");
+        }
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! All else goes to nvcc as it is. A wrong guess here can only be one on the safe side: an argument that might name CUDA source counts as such.
 
-use super::Error;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -224,12 +223,9 @@ enum Meaning<'a> {
 
 impl CommandLine {
     /// Reads the words and, by `variable`, the environment's share of them.
-    ///
-    /// # Errors
-    /// If an options file can't be read.
-    pub(super) fn read(arguments: &[OsString], variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+    pub(super) fn read(arguments: &[OsString], variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let mut line = Self { words: arguments.to_vec(), preprocesses: true, ..Self::default() };
-        let expanded = expand(arguments)?;
+        let expanded = expand(arguments);
         let mut facts = Facts::default();
         facts.take(&expanded);
         for name in VARIABLES {
@@ -252,7 +248,7 @@ impl CommandLine {
         line.prints_commands = facts.prints_commands;
         line.product = if facts.answers { Product::Nothing } else { facts.product.unwrap_or(Product::Binary(None)) };
         (line.output, line.output_folder, line.sources, line.keeps) = (facts.output, facts.output_folder, facts.sources, facts.keeps);
-        Ok(line)
+        line
     }
 }
 
@@ -372,36 +368,26 @@ fn meaning<'a>(word: &'a [u8], next: Option<&'a [u8]>) -> Meaning<'a> {
     Meaning::Flag(word)
 }
 
-/// The words with those of options files in place of the files' names.
-fn expand(arguments: &[OsString]) -> Result<Vec<OsString>, Error> {
+/// The words with those of options files in place of the files' names. A file that can't be read is nvcc's to complain of.
+fn expand(arguments: &[OsString]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut at = 0;
     while at < arguments.len() {
         let word = arguments[at].as_bytes();
-        let mut files: Option<&[u8]> = None;
-        if let Meaning::Value { name: b"-optf" | b"--options-file", value, next, .. } =
-            meaning(word, arguments.get(at + 1).map(|next| next.as_bytes()))
-        {
-            files = Some(value);
-            at += usize::from(next);
-        } else if word.len() > 1 && word[0] == b'@' {
-            files = Some(&word[1..]);
+        let (names, length) = match meaning(word, arguments.get(at + 1).map(|next| next.as_bytes())) {
+            Meaning::Value { name: b"-optf" | b"--options-file", value, next, .. } => (Some(value), 1 + usize::from(next)),
+            Meaning::Value { next: true, .. } => (None, 2),
+            _ => (word.strip_prefix(b"@"), 1),
+        };
+        let texts: Option<Vec<_>> =
+            names.and_then(|names| names.split(|byte| *byte == b',').map(|name| std::fs::read(from_bytes(name)).ok()).collect());
+        match texts {
+            Some(texts) => words.extend(texts.iter().flat_map(|text| split(text))),
+            None => words.extend(arguments[at..at + length].iter().cloned()),
         }
-        match files {
-            Some(names) => {
-                for name in names.split(|byte| *byte == b',') {
-                    let path = from_bytes(name);
-                    let text = std::fs::read(&path).map_err(|error| {
-                        Error::new(format!("the options file `{}` can't be read: {error}", path.display()), "check its path")
-                    })?;
-                    words.extend(split(&text));
-                }
-            }
-            None => words.push(arguments[at].clone()),
-        }
-        at += 1;
+        at += length;
     }
-    Ok(words)
+    words
 }
 
 /// Words as a shell splits them. Text that a shell would refuse (a quote without its partner) is split at blanks.

@@ -3,6 +3,7 @@
 use super::{Error, NOT_FOUND};
 use std::env;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +74,22 @@ pub(crate) fn find(named: &OsStr) -> Result<PathBuf, Error> {
         .map(|folder| folder.join(name))
         .find(|path| is_program(path) && !is_this(path))
         .ok_or_else(|| missing(&format!("`{}` is neither on PATH nor in CUDA_HOME", name.display())))
+}
+
+/// Whether ccache runs this program as its prefix, of which its key for an object says nothing. It tells all that it runs not to cache again.
+pub(super) fn is_a_caches_prefix() -> bool {
+    let Some(prefix) = env::var_os("CCACHE_PREFIX").filter(|_| env::var_os("CCACHE_DISABLE").is_some()) else { return false };
+    let on_path = env::var_os("PATH").unwrap_or_default();
+    prefix.as_bytes().split(|byte| *byte == b' ').filter(|word| !word.is_empty()).map(|word| Path::new(OsStr::from_bytes(word))).any(
+        |word| {
+            let is_path = word.components().count() > 1;
+            if is_path {
+                is_this(word)
+            } else {
+                env::split_paths(&on_path).map(|folder| folder.join(word)).find(|path| is_program(path)).is_some_and(|path| is_this(&path))
+            }
+        },
+    )
 }
 
 fn missing(message: &str) -> Error {

@@ -11,6 +11,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -89,19 +90,27 @@ impl HostCompiler {
 
     /// Becomes it. Comes back only with the reason why not.
     fn replace_this_process(&self, arguments: &[OsString]) -> Error {
-        super::cannot_start(&self.path, &self.command().args(arguments).exec())
+        self.cannot_start(&self.command().args(arguments).exec())
+    }
+
+    fn cannot_start(&self, error: &io::Error) -> Error {
+        let help = "see whether it runs by itself, or name another host compiler with -ccbin";
+        Error { code: NOT_FOUND, ..Error::new(format!("the host compiler `{}` can't be started: {error}", self.path.display()), help) }
     }
 
     /// Preprocesses rewritten source.
     fn preprocess(&self, session: &Path, knowledge: &Knowledge, call: &super::preprocess::Cuda) -> Result<u8, Error> {
         let mut missed: Vec<Missed> = Vec::new();
+        let mut early: Vec<OsString> = Vec::new();
         for round in 1.. {
-            let view = View::open(session, knowledge, call, &missed)?;
+            let view = View::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
             let pass = self.pass(&view, call, &head)?;
             let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
-            if pass.code == 0 && !new.is_empty() && round < ROUNDS {
+            let before = view.rewritten_among(&pass.early);
+            if pass.code == 0 && !(new.is_empty() && before.is_empty()) && round < ROUNDS {
                 missed.extend(new);
+                early.extend(before);
                 continue;
             }
             // What nobody can read any more does not matter.
@@ -116,7 +125,15 @@ impl HostCompiler {
             if call.output.is_none() {
                 let path = view.stdout();
                 let mut file = File::open(&path).map_err(|error| Error::io("can't read", &path, &error))?;
-                let _ = io::copy(&mut file, &mut io::stdout());
+                let mut out = io::stdout();
+                match io::copy(&mut file, &mut out).and_then(|_| out.flush()) {
+                    // Whoever reads only the beginning has what it wants.
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        let help = "what is there of the text is not all of it";
+                        return Err(Error::new(format!("can't write to standard output: {error}"), help));
+                    }
+                    _ => {}
+                }
             }
             return Ok(0);
         }
@@ -129,7 +146,7 @@ impl HostCompiler {
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
         let mut command = self.command();
         command.args(call.arguments(view)).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| super::cannot_start(&self.path, &error))?;
+        let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
         let translator = view.translator();
         let stderr = child.stderr.take().map(boxed);
         let messages = std::thread::spawn(move || {
@@ -138,9 +155,10 @@ impl HostCompiler {
             let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut text));
             text
         });
+        let prelude = view.prelude().filter(|_| !call.for_host);
         let names = match child.stdout.take() {
-            Some(stdout) => output.write_all(head.as_bytes()).and_then(|()| copy(stdout, &mut output, &translator)),
-            None => Ok(BTreeSet::new()),
+            Some(stdout) => output.write_all(head.as_bytes()).and_then(|()| copy(stdout, &mut output, &translator, prelude.as_deref())),
+            None => Ok(Named::default()),
         };
         let names = names.and_then(|names| output.flush().map(|()| names));
         if names.is_err() {
@@ -148,11 +166,11 @@ impl HostCompiler {
         }
         let status = child.wait().map_err(|error| failed(&error))?;
         let stderr = messages.join().unwrap_or_default();
-        let names = names.map_err(|error| {
+        let Named { all: names, early } = names.map_err(|error| {
             remove(&path);
             failed(&error)
         })?;
-        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names })
+        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names, early })
     }
 }
 
@@ -175,12 +193,22 @@ struct Pass {
     stderr: Vec<u8>,
     /// Files that it read, by the names in its line markers before translation, with whether they are a system's.
     names: BTreeSet<(Vec<u8>, bool)>,
+    /// Those of them that it read before the prelude.
+    early: BTreeSet<(Vec<u8>, bool)>,
+}
+
+/// Files that preprocessed text names.
+#[derive(Default)]
+struct Named {
+    all: BTreeSet<(Vec<u8>, bool)>,
+    early: BTreeSet<(Vec<u8>, bool)>,
 }
 
 /// Copies preprocessed text with the user's paths in it, and takes note of the files that it names. Whole lines at a time: no path goes beyond one, and
 /// memory for all of the text at once would cost the system more than the copy.
-fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator) -> io::Result<BTreeSet<(Vec<u8>, bool)>> {
-    let mut names = BTreeSet::new();
+fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator, prelude: Option<&Path>) -> io::Result<Named> {
+    let mut names = Named::default();
+    let mut prelude = prelude.map(|path| memchr::memmem::Finder::new(path.as_os_str().as_bytes()));
     let mut text = vec![0; PIECE];
     let mut filled = 0;
     loop {
@@ -199,7 +227,14 @@ fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator) -> io
             _ => continue,
         };
         translator.preprocessed(&text[..whole], to)?;
-        names.extend(Translator::line_markers(&text[..whole]));
+        if let Some(finder) = &prelude {
+            let begins = finder.find(&text[..whole]);
+            names.early.extend(Translator::line_markers(&text[..begins.unwrap_or(whole)]));
+            if begins.is_some() {
+                prelude = None;
+            }
+        }
+        names.all.extend(Translator::line_markers(&text[..whole]));
         text.copy_within(whole..filled, 0);
         filled -= whole;
         if count == 0 {
@@ -223,7 +258,7 @@ mod tests {
         text.extend(std::iter::repeat_n(b'x', 2 * PIECE));
         text.extend_from_slice(b" \"/v/r0/b.h\"\n# 9 \"/v/r0/last.h\"");
         let mut out = Vec::new();
-        let names = copy(&text[..], &mut out, &translator).expect("a vector takes it");
+        let names = copy(&text[..], &mut out, &translator, None).expect("a vector takes it").all;
         assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&text).replace("/v/r0/", "own/"));
         assert_eq!(names.len(), 8, "{names:?}");
     }

@@ -8,7 +8,7 @@
 //!
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
-//! → `include` (which files a source names) → `view` (the folders that the preprocessor sees; `plan` is what is known of one) → `unit` (one rewritten
+//! → `include` (which files a source names) → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
 //! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again). `proof` looks at what nvcc made.
 //!
 //! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
@@ -19,6 +19,7 @@ mod coverage;
 mod half;
 mod host;
 mod include;
+mod links;
 mod plan;
 mod preprocess;
 mod proof;
@@ -114,7 +115,7 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     let nvcc = compiler::find(named)?;
     let (arguments, coverage) = coverage::split(arguments)?;
     let coverage = coverage.or_else(|| settings.coverage.clone());
-    let line = arguments::CommandLine::read(&arguments, |name| std::env::var_os(name))?;
+    let line = arguments::CommandLine::read(&arguments, |name| std::env::var_os(name));
     if line.asks_version {
         let code = code_of(start(Command::new(&nvcc).args(&arguments), &nvcc)?);
         println!("{}", settings.version_line());
@@ -125,20 +126,38 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
         let error = Command::new(&nvcc).args(&arguments).exec();
         return Err(cannot_start(&nvcc, &error));
     }
+    if compiler::is_a_caches_prefix() {
+        return Err(Error {
+            code: 2,
+            ..Error::new(
+                "CCACHE_PREFIX names cuinstr: the cache would take objects with polls for objects without, and serve each for the other",
+                "unset it, and put ccache in front of a link to cuinstr named nvcc: `ccache links/nvcc …` (docs/PROJECTS.md)",
+            )
+        });
+    }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
     let session = session::Session::begin(&nvcc, &line, settings)?;
     let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
     let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
     let mut findings = BTreeSet::new();
     if settings.verify && line.preprocesses && result == Ok(0) {
-        findings = proof::findings(&line, &session)?;
+        let found = proof::findings(&line, &session);
+        result = found.as_ref().map(|found| u8::from(!found.is_empty())).map_err(Clone::clone);
+        findings = found.unwrap_or_default();
         for finding in &findings {
             eprintln!("{finding}");
         }
-        result = if findings.is_empty() { Ok(0) } else { Ok(1) };
     }
-    let reached = session.was_reached();
-    let names_cuda = line.names_cuda;
+    if result == Ok(0) && line.names_cuda && line.preprocesses && !session.was_reached() {
+        result = Err(Error::new(
+            "nvcc compiled CUDA source without asking the host compiler that cuinstr put in place, so nothing was rewritten",
+            "name the host compiler with -ccbin on the command line, not in nvcc.profile",
+        ));
+    }
+    if result.as_ref().is_err_and(|error| error.code != NOT_FOUND) || !findings.is_empty() {
+        // A build must not take up the next time what is not what it seems.
+        proof::remove_outputs(&line)?;
+    }
     let mut said = view::said(session.folder());
     said.extend(findings);
     let covered = match (&coverage, &result) {
@@ -148,12 +167,9 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     drop(session);
     covered?;
     let code = result?;
-    watch.end();
-    if code == 0 && names_cuda && line.preprocesses && !reached {
-        return Err(Error::new(
-            "nvcc compiled CUDA source without asking the host compiler that cuinstr put in place, so nothing was rewritten",
-            "name the host compiler with -ccbin on the command line, not in nvcc.profile",
-        ));
+    // Whoever finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
+    if code != 0 {
+        watch.end();
     }
     Ok(Done { code, said })
 }
@@ -189,7 +205,9 @@ fn supervise(
             }
         });
     }
-    let status = child.wait().map_err(|error| Error::new(format!("nvcc can't be waited for: {error}"), "try again"))?;
+    let status = child.wait();
+    watch.forget_child();
+    let status = status.map_err(|error| Error::new(format!("nvcc can't be waited for: {error}"), "try again"))?;
     Ok(code_of(status))
 }
 

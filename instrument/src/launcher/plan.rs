@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The plan, and the site maps of its files in the same order.
@@ -39,6 +40,12 @@ impl Plan {
     pub(super) fn is_system(&self, file: &Path) -> bool {
         let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
         is_in(&self.system) && !is_in(&self.libraries)
+    }
+
+    /// Each root as the user spelled it, with the slash behind it if it is not empty.
+    pub(super) fn spelled(&self) -> Vec<Vec<u8>> {
+        let slash = |root: &[u8]| if root.is_empty() || root.ends_with(b"/") { &b""[..] } else { b"/" };
+        self.roots.iter().map(|(root, _)| [root.as_bytes(), slash(root.as_bytes())].concat()).collect()
     }
 
     /// The plan that lies in the folder of a view, if that is finished; without the site maps, which no pass reads.

@@ -207,9 +207,15 @@ impl Cuda {
         let mut words = Vec::with_capacity(self.words.len() + 4);
         let mut prelude = view.prelude();
         let own = self.for_host;
+        // Without CUDA's own names in front, ours come before whatever is first.
+        let first_forced = self.paths.iter().find(|path| path.what == What::Forced(0)).filter(|_| !is_runtime_header(&self.forced[0]));
+        let first = first_forced.map_or(self.main_word, |path| path.word - usize::from(path.at == 0)).min(self.main_word);
         for (index, word) in self.words.iter().enumerate() {
             if self.output_words.contains(&index) {
                 continue;
+            }
+            if index == first && first_forced.is_some() {
+                words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
             }
             if index == self.main_word {
                 // Without a forced include of nvcc's, the source itself comes first.
@@ -241,6 +247,32 @@ impl Cuda {
         for index in first..self.include.len() {
             words.push("-I".into());
             words.push(view.include(index).filter(|_| !own).map_or_else(|| self.include[index].clone(), Into::into));
+        }
+        if !own {
+            words.extend(self.prefix_maps(&view.places()));
+        }
+        words
+    }
+
+    /// What `-fmacro-prefix-map` and `-ffile-prefix-map` say of the user's paths, said of the view's: they decide what `__FILE__` is. The last that fits
+    /// holds, and those of the second kind come behind all of the first.
+    fn prefix_maps(&self, places: &[(Vec<u8>, Vec<u8>)]) -> Vec<OsString> {
+        let maps = |option: &'static [u8]| {
+            let values = self.words.iter().filter_map(move |word| word.as_bytes().strip_prefix(option));
+            values.filter_map(|map| map.iter().position(|byte| *byte == b'=').map(|equals| (&map[..equals], &map[equals + 1..])))
+        };
+        let maps: Vec<_> = maps(b"-fmacro-prefix-map=").chain(maps(b"-ffile-prefix-map=")).collect();
+        let word = |from: &[u8], to: &[u8]| OsString::from_vec([b"-ffile-prefix-map=", from, b"=", to].concat());
+        // None of them speaks of our own folder, where the user's may lie beside it.
+        let mut words: Vec<_> = places.iter().filter(|_| !maps.is_empty()).map(|(place, _)| word(place, place)).collect();
+        for (from, to) in maps {
+            for (place, spelled) in places {
+                if let Some(rest) = spelled.strip_prefix(from) {
+                    words.push(word(place, &[to, rest].concat()));
+                } else if let Some(rest) = from.strip_prefix(&spelled[..]) {
+                    words.push(word(&[&place[..], rest].concat(), to));
+                }
+            }
         }
         words
     }

@@ -26,15 +26,14 @@ pub(super) fn words(line: &CommandLine, session: &Session) -> Result<Vec<OsStrin
     Ok(vec!["--keep".into(), "--keep-dir".into(), folder.into()])
 }
 
-/// What is not proved of the PTX that nvcc made, one line each. The outputs are removed then: a build must not take them up the next time.
+/// What is not proved of the PTX that nvcc made, one line each.
 ///
 /// # Errors
 /// If there is no PTX to prove anything of, or it can't be read.
 pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet<String>, Error> {
-    let outputs = outputs(line);
     let mut texts: Vec<PathBuf> = match line.product {
         Product::Nothing => return Ok(BTreeSet::new()),
-        Product::Ptx => outputs.clone(),
+        Product::Ptx => outputs(line),
         Product::Object | Product::Binary(_) => {
             let entries = fs::read_dir(folder(session)).into_iter().flatten().flatten().map(|entry| entry.path());
             entries.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect()
@@ -64,12 +63,19 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
             findings.insert(text);
         }
     }
-    if !findings.is_empty() {
-        for path in outputs.iter().filter(|path| path.is_file()) {
-            fs::remove_file(path).map_err(|error| Error::io("can't remove", path, &error))?;
-        }
-    }
     Ok(findings)
+}
+
+/// Removes what nvcc wrote, as far as these are files of their own: no device and no pipe.
+///
+/// # Errors
+/// If one can't be removed.
+pub(super) fn remove_outputs(line: &CommandLine) -> Result<(), Error> {
+    let sources: Vec<PathBuf> = line.sources.iter().map(|source| absolute(source.as_ref())).collect();
+    for path in outputs(line).iter().filter(|path| path.is_file() && !sources.contains(path)) {
+        fs::remove_file(path).map_err(|error| Error::io("can't remove", path, &error))?;
+    }
+    Ok(())
 }
 
 fn folder(session: &Session) -> PathBuf {

@@ -158,14 +158,14 @@ impl Session {
         changed
     }
 
-    /// The link that stands in for a host compiler; none where the search path does.
+    /// The link that stands in for a host compiler; none where the search path does, or where there is no such compiler, as nvcc will say.
     fn stand_in(&self, value: &OsStr) -> Option<PathBuf> {
         let path = Path::new(value);
         let links = self.folder.join("host");
         if path.is_dir() {
-            return Some(links);
+            return Some(links).filter(|links| fs::read_dir(links).is_ok_and(|mut entries| entries.next().is_some()));
         }
-        path.file_name().filter(|_| path.components().count() > 1).map(|name| links.join(name))
+        path.file_name().filter(|_| path.components().count() > 1).map(|name| links.join(name)).filter(|link| link.is_symlink())
     }
 
     /// What nvcc prints of its commands, as it would print it without us.
@@ -245,7 +245,10 @@ fn host_variable() -> Option<OsString> {
 fn named_compilers(line: &CommandLine) -> impl Iterator<Item = (Option<usize>, OsString)> + '_ {
     let words =
         line.host_compilers.iter().map(|&(word, at)| (Some(word), OsStr::from_bytes(&line.words[word].as_bytes()[at..]).to_owned()));
-    words.chain(line.variable_compilers.iter().map(|value| (None, value.clone()))).chain(host_variable().map(|value| (None, value)))
+    let all =
+        words.chain(line.variable_compilers.iter().map(|value| (None, value.clone()))).chain(host_variable().map(|value| (None, value)));
+    // An empty name is nvcc's to refuse.
+    all.filter(|(_, value)| !value.is_empty())
 }
 
 fn replace(text: &mut Vec<u8>, from: &[u8], to: &[u8]) {
@@ -259,7 +262,7 @@ fn replace(text: &mut Vec<u8>, from: &[u8], to: &[u8]) {
 /// The folder of all of this user's sessions. One that somebody else made there, or that others may write to, is not used.
 fn base() -> Result<PathBuf, Error> {
     let user = rustix::process::geteuid().as_raw();
-    let temporary = absolute(&env::temp_dir());
+    let temporary = temporary();
     let shared = temporary.join(format!("cuinstr-{user}"));
     let is_ours = |path: &Path| {
         path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user && metadata.mode().trailing_zeros() >= 6)
@@ -272,6 +275,13 @@ fn base() -> Result<PathBuf, Error> {
         }
         Err(error) => Err(Error::io("can't make the folder", &shared, &error)),
     }
+}
+
+/// Where temporary files go. Links of ours stand on the search path, which can't name a folder with a colon.
+fn temporary() -> PathBuf {
+    let folder = env::temp_dir();
+    let path = if folder.as_os_str().is_empty() { folder } else { absolute(&folder) };
+    if path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&b':') { PathBuf::from("/tmp") } else { path }
 }
 
 /// Makes a folder that nobody else can look into; one that is there already is fine.

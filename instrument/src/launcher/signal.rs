@@ -8,6 +8,10 @@ use std::io;
 use std::process::Child;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a Ctrl-C is left to nvcc, which gets it from the terminal as well. While it removes its files after that, a second one would end it half way.
+const OWN_TIME: Duration = Duration::from_millis(500);
 
 /// Watches from [`Watch::begin`] on.
 pub(super) struct Watch {
@@ -29,15 +33,24 @@ impl Watch {
     /// # Errors
     /// If the system lets nobody watch.
     pub(super) fn begin() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        // What was ignored when this process began (`nohup`, a shell's jobs in the background) is none of nvcc's business, either.
+        let ignored = ignored();
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
         let state = Arc::new(State::default());
         let handle = signals.handle();
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                let child = shared.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 shared.came.store(signal, Ordering::SeqCst);
-                send(signal, *child);
+                if signal == SIGINT {
+                    let later = Arc::clone(&shared);
+                    std::thread::spawn(move || {
+                        std::thread::sleep(OWN_TIME);
+                        later.send(signal);
+                    });
+                } else {
+                    shared.send(signal);
+                }
             }
         });
         Ok(Self { state, handle })
@@ -50,6 +63,11 @@ impl Watch {
         send(self.state.came.load(Ordering::SeqCst), *place);
     }
 
+    /// The child is gone: its number may soon be another's.
+    pub(super) fn forget_child(&self) {
+        *self.state.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
     /// Dies of the signal that came, if one did.
     pub(super) fn end(self) {
         self.handle.close();
@@ -59,6 +77,19 @@ impl Watch {
             let _ = emulate_default_handler(came);
         }
     }
+}
+
+impl State {
+    fn send(&self, signal: i32) {
+        send(signal, *self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+}
+
+/// The signals that this process ignores, a bit each from the lowest on; none where the system does not say.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Sends it on. That the child is gone already is what was wanted.

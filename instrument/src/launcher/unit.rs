@@ -238,7 +238,7 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
 }
 
 /// The text with other names of included files, if there are any. Edits count in the text as it was before `inserted` was put in.
-fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
+pub(super) fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
     if edits.is_empty() {
         return None;
     }

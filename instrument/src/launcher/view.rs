@@ -15,6 +15,7 @@
 use super::Error;
 use super::half;
 use super::include::{self, Reference};
+use super::links::Links;
 use super::plan::Plan;
 use super::preprocess::{Cuda, is_runtime_header};
 use super::record;
@@ -22,17 +23,16 @@ use super::session::Knowledge;
 use super::settings::Settings;
 use super::store::Store;
 use super::translate::Translator;
-use super::unit::{Facts, Maker};
+use super::unit::{Facts, Maker, Unit, edited};
 use crate::prelude::{self, SharedMemory};
 use cuinstr_abi::sites::{SiteMap, hash};
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 /// Folders that compilers search by themselves; naming them again changes nothing.
@@ -67,32 +67,13 @@ pub(super) struct View {
     for_host: bool,
 }
 
-/// Paths without links. Most of the hundreds of headers that a pass reads lie in few folders, and to follow links costs a call of the system for each
-/// part of a path.
-#[derive(Debug, Default)]
-struct Links(RefCell<BTreeMap<PathBuf, Option<PathBuf>>>);
-
-impl Links {
-    /// The path of what is there, without links.
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.canonicalize().ok() };
-        let mut known = self.0.borrow_mut();
-        let real = known.entry(folder.to_owned()).or_insert_with(|| {
-            let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            here.canonicalize().ok()
-        });
-        let path = real.as_ref()?.join(name);
-        if path.symlink_metadata().ok()?.is_symlink() { path.canonicalize().ok() } else { Some(path) }
-    }
-}
-
 impl View {
     /// The view for one source and its folders. The first pass that asks makes it; the others wait.
     ///
     /// # Errors
     /// If it can't be written.
-    pub(super) fn open(session: &Path, knowledge: &Knowledge, call: &Cuda, missed: &[Missed]) -> Result<Self, Error> {
-        let key = format!("{:?} {missed:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced));
+    pub(super) fn open(session: &Path, knowledge: &Knowledge, call: &Cuda, missed: &[Missed], early: &[OsString]) -> Result<Self, Error> {
+        let key = format!("{:?} {missed:?} {early:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced));
         let folder = session.join(format!("v-{:016x}", hash(0, key.as_bytes())));
         let failed = |error: io::Error| Error::io("can't write", &folder, &error);
         let lock = File::create(folder.with_extension("lock")).map_err(failed)?;
@@ -103,7 +84,7 @@ impl View {
         // What an attempt that failed left would be in the way.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).map_err(failed)?;
-        let mut plan = Builder::new(&folder, knowledge, call).build(call, missed)?;
+        let mut plan = Builder { early, ..Builder::new(&folder, knowledge, call) }.build(call, missed)?;
         // A pass for each architecture is the same unit; one with other names defined is another.
         let defined =
             call.words().iter().filter(|word| word.as_bytes().starts_with(b"-D") && !word.as_bytes().starts_with(b"-D__CUDA_ARCH_"));
@@ -160,14 +141,14 @@ impl View {
 
     /// Back to the user's paths.
     pub(super) fn translator(&self) -> Translator {
-        let spelled = |root: &OsString| {
-            let mut spelled = root.as_bytes().to_vec();
-            if !spelled.is_empty() && spelled.last() != Some(&b'/') {
-                spelled.push(b'/');
-            }
-            spelled
-        };
-        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.roots.iter().map(|(root, _)| spelled(root)).collect())
+        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.spelled())
+    }
+
+    /// The beginning of each path of the view, and of the user's that it stands for.
+    pub(super) fn places(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let place = |name: String| [self.folder.join(name).as_os_str().as_bytes(), b"/"].concat();
+        let roots = self.plan.spelled().into_iter().enumerate().map(|(number, spelled)| (place(format!("r{number}")), spelled));
+        roots.chain([(place("tree".to_owned()), b"/".to_vec())]).collect()
     }
 
     /// Where a name of the preprocessor's lies below a root of the view.
@@ -194,6 +175,18 @@ impl View {
     /// The same by the user's own path, where that is what the pass reads.
     fn own_facts(&self, name: &[u8]) -> Option<&Facts> {
         self.for_host.then(|| self.facts_of(Path::new(OsStr::from_bytes(name)))).flatten()
+    }
+
+    /// Those of the files, by their paths without links, that polls stand in. Where one is read before the prelude is, nothing is known of these.
+    pub(super) fn rewritten_among(&self, names: &BTreeSet<(Vec<u8>, bool)>) -> Vec<OsString> {
+        let main = Path::new(&self.plan.roots[self.plan.main.0].1).join(&self.plan.main.1);
+        let main = self.links.real(&main);
+        let files = names.iter().filter_map(|(name, _)| {
+            let (root, rest) = self.inside(name)?;
+            let file = self.links.real(&Path::new(&self.plan.roots[root].1).join(rest)).filter(|file| Some(file) != main.as_ref())?;
+            self.facts_of(&file).filter(|facts| facts.rewritten).map(|_| file.into_os_string())
+        });
+        files.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through a view.
@@ -257,7 +250,7 @@ impl View {
                     refused |= settings.strict;
                     let what = if settings.strict { "error" } else { "warning" };
                     said.insert(format!(
-                        "{}: {what}: cuinstr did not rewrite this file: a macro makes its absolute path\n",
+                        "{}: {what}: cuinstr did not rewrite this file: it is found by a way that is not followed, such as a macro's absolute path or CPLUS_INCLUDE_PATH\n",
                         path.display()
                     ));
                 }
@@ -336,6 +329,10 @@ struct Builder<'a> {
     shared: SharedMemory,
     /// Whether a source may name files that are not known from its text.
     has_others: bool,
+    /// Files that are read before the prelude, by their paths without links.
+    early: &'a [OsString],
+    /// Where the text of a file with `#pragma once` came from first, by the time of its last change and its bytes.
+    once: BTreeMap<(i64, Vec<u8>), usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -357,6 +354,8 @@ impl<'a> Builder<'a> {
             angled: BTreeMap::new(),
             shared: SharedMemory::default(),
             has_others: false,
+            early: &[],
+            once: BTreeMap::new(),
         };
         let system = builder.system(call);
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
@@ -496,11 +495,34 @@ impl<'a> Builder<'a> {
     fn make(&mut self, file: FoundFile, maker: &mut Maker) -> Result<(), Error> {
         let FoundFile { target, spelled, bytes, edits, shared } = file;
         let is_system = self.plan.is_system(&target);
-        let mut unit = if is_system { super::unit::Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        let mut unit = if is_system { Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
         if self.plan.libraries.iter().any(|library| target.starts_with(library)) {
             // Gaps in libraries are nothing that the user could mend.
             unit.facts.said.clear();
             unit.facts.refused = false;
+        }
+        if unit.facts.rewritten && self.early.iter().any(|early| target == Path::new(early)) {
+            let what = if self.knowledge.settings.strict { "error" } else { "warning" };
+            let said = format!(
+                "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's includes it, before there are polls\n",
+                spelled.display()
+            );
+            unit = Unit {
+                facts: Facts { said, refused: self.knowledge.settings.strict, ..Facts::default() },
+                text: edited(&bytes, &[], &edits),
+            };
+        }
+        if unit.facts.rewritten && memchr::memmem::find(&bytes, b"once").is_some() {
+            // gcc takes two files for one, of which it reads the first only, if their last change and their text are the same. Ours must stay the same,
+            // though their sites have each a number of its own.
+            let changed = fs::metadata(&target).map_or(0, |metadata| metadata.mtime());
+            let first = *self.once.entry((changed, bytes.clone())).or_insert(self.plan.files.len());
+            if let Some((path, facts)) = self.plan.files.get(first)
+                && let Some(text) = self.texts.get(Path::new(path))
+            {
+                unit.facts.sites.clone_from(&facts.sites);
+                unit.text = Some(text.clone());
+            }
         }
         self.shared.barriers |= unit.facts.barriers;
         self.shared.dynamic |= unit.facts.dynamic;

@@ -275,3 +275,71 @@ fn a_number_of_one_header_changes_no_counter_in_another() {
     assert!(line("? 7 : 0").contains("__cuinstr_below<"), "{}", line("? 7 : 0"));
     assert!(line("= i++").contains("__cuinstr_again("), "{}", line("= i++"));
 }
+
+#[test]
+fn two_copies_of_a_header_are_one_where_the_preprocessor_takes_them_for_one() {
+    let text = header("twin", "#pragma once");
+    let source = "#include \"one/twin.cuh\"\n#include \"other/twin.cuh\"\n#include \"linked/twin.cuh\"\n";
+    let project = Project::new(&[("a.cu", source), ("one/twin.cuh", &text), ("other/twin.cuh", &text), ("linked/none", "")]);
+    let (one, other) = (project.path().join("one/twin.cuh"), project.path().join("other/twin.cuh"));
+    // As after `cp -p`, or where both were written within one second.
+    let time = fs::metadata(&one).and_then(|metadata| metadata.modified()).expect("it is there");
+    fs::File::options().write(true).open(&other).and_then(|file| file.set_modified(time)).expect("it is ours");
+    fs::hard_link(&other, project.path().join("linked/twin.cuh")).expect("a link");
+    same_but_for_polls(&project, "", "a.cu", &["twin"]);
+    assert_eq!(project.preprocessed_as("a.cu", STEP).matches("void twin(").count(), 1);
+    // Of another time they are two, for which the compiler will have a word.
+    fs::File::options().write(true).open(&one).and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("it is ours");
+    same_but_for_polls(&project, "", "a.cu", &["twin"]);
+    assert_eq!(project.preprocessed_as("a.cu", STEP).matches("void twin(").count(), 2);
+}
+
+#[test]
+fn a_header_that_is_read_before_there_are_polls_is_left_as_it_is() {
+    let project = Project::new(&[
+        ("a.cu", "#include \"later.cuh\"\n"),
+        ("later.cuh", &header("later", "#pragma once")),
+        ("mine/stdio.h", &header("early", "#pragma once\n#include_next <stdio.h>\n#include \"below.cuh\"")),
+        ("mine/below.cuh", &header("below", "#pragma once")),
+        // Stands for the toolkit's, which nvcc has included before the source.
+        ("toolkit/include/cuda_runtime.h", "#pragma once\n#include <stdio.h>\n"),
+    ]);
+    let run = |flags: &str, code| {
+        let mut command = project.launch(&["-c", "a.cu"]);
+        command
+            .env("SHIM_SOURCES", "a.cu")
+            .env("SHIM_OPTIONS", "-Imine -Itoolkit/include -include cuda_runtime.h")
+            .env("CUINSTR_FLAGS", flags);
+        text(&expect(command.env("SHIM_ENDING", STEP), code).stderr)
+    };
+    let said = run("", 0);
+    assert_eq!(said.matches("warning: cuinstr did not rewrite this file").count(), 2, "{said}");
+    assert!(said.contains("mine/stdio.h: ") && said.contains("mine/below.cuh: "), "{said}");
+    let text = project.preprocessed_as("a.cu", STEP);
+    let line = |mark: &str| text.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark} is gone")).to_owned();
+    assert!(!line("void early(").contains("__cuinstr_") && !line("void below(").contains("__cuinstr_"));
+    assert!(line("void later(").contains("__cuinstr_"));
+    assert!(run("--strict", 1).contains("mine/stdio.h: error: "));
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn maps_of_paths_say_what_file_is() {
+    let project = Project::new(&[
+        ("src/a.cu", "#include <deep/b.cuh>\nconst char* where_a() { return __FILE__; }\n"),
+        ("lib/deep/b.cuh", &header("b", "")),
+    ]);
+    let here = project.path().display();
+    // The folder for temporary files lies below the one that is mapped, too.
+    for options in [
+        format!("-I{here}/lib -fmacro-prefix-map={here}/=MAPPED/ {here}/src/a.cu"),
+        format!("-I{here}/lib -ffile-prefix-map={here}=."),
+        "-Ilib -fmacro-prefix-map=lib/deep/=LONGER/ -fmacro-prefix-map=src=S".to_owned(),
+        "-Ilib -fmacro-prefix-map=lib/=ONE/ -ffile-prefix-map=lib/d=OTHER_D".to_owned(),
+        "-Ilib -ffile-prefix-map=lib/d=OTHER_D -fmacro-prefix-map=l=L".to_owned(),
+        "-Ilib -fmacro-prefix-map=/=/ROOT/".to_owned(),
+    ] {
+        let (options, source) = options.rsplit_once(' ').filter(|(_, last)| last.starts_with('/')).unwrap_or((&options, "src/a.cu"));
+        same_but_for_polls(&project, options, source, &["b"]);
+    }
+}

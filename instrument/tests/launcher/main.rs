@@ -10,3 +10,4 @@ mod half;
 mod headers;
 mod project;
 mod toolkit;
+mod unlucky;
