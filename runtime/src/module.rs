@@ -28,14 +28,16 @@ pub struct Module(Arc<Loaded>);
 pub(crate) struct Loaded {
     context: Arc<CudaContext>,
     station: Arc<Station>,
-    // What an instance is loaded from: PTX is compiled once.
+    // What an instance is loaded from. PTX stays text: what the driver's linker makes of it is compiled to be linked, with up to twice the registers (`fma_chain`
+    // 54 for 28), so that few blocks fit and those of 1024 threads may not be launched at all. The driver's cache has the code when the next instance asks for it.
     code: Vec<u8>,
+    form: Form,
     instances: Mutex<Vec<Arc<Instance>>>,
     kernels: Vec<cuinstr_image::Kernel>,
     sites: Arc<[SiteMap]>,
     sources: Arc<dyn Sources + Send + Sync>,
-    // A variable of the user's that two instances would not share.
-    state: Option<String>,
+    // A variable of the user's that two instances would not share; asked when there might be two.
+    state: OnceLock<Option<String>>,
 }
 
 /// One copy of a module: one control block, and so one launch at a time.
@@ -111,22 +113,28 @@ impl Module {
         }
         let sites: Arc<[SiteMap]> = read.site_maps.clone().into();
         let kernels = read.kernels();
-        let code = match read.form {
-            Form::Ptx => driver::assemble(image).map_err(|(fault, log)| Error::Module { fault, log })?,
-            _ => image.to_vec(),
-        };
-        let state = cuinstr_image::read(&code).map_or_else(|_| Some("unknown variables".into()), |image| image.state());
-        let first = Instance::load(context, &station, &code, 0)?;
+        let mut code = image.to_vec();
+        if read.form == Form::Ptx {
+            code.push(0);
+        }
+        let first = Instance::load(context, &station, &code, 0).map_err(|error| match error {
+            // The linker says what is wrong with the text.
+            Error::Module { fault, log } if read.form == Form::Ptx => {
+                driver::assemble(image).map_or_else(|(fault, log)| Error::Module { fault, log }, |_| Error::Module { fault, log })
+            }
+            other => other,
+        })?;
         let instances = Mutex::new(vec![Arc::new(first)]);
         Ok(Self(Arc::new(Loaded {
             context: Arc::clone(context),
             station,
             code,
+            form: read.form,
             instances,
             kernels,
             sites,
             sources: Arc::new(sources),
-            state,
+            state: OnceLock::new(),
         })))
     }
 
@@ -188,7 +196,7 @@ impl Module {
         loaded.station.bind()?;
         loaded.station.may_wait()?;
         let mut instances = loaded.instances();
-        while loaded.state.is_none() && instances.len() < streams.min(MOST_INSTANCES) {
+        while loaded.state().is_none() && instances.len() < streams.min(MOST_INSTANCES) {
             let next = Instance::load(&loaded.context, &loaded.station, &loaded.code, instances.len())?;
             instances.push(Arc::new(next));
         }
@@ -197,6 +205,16 @@ impl Module {
 }
 
 impl Loaded {
+    /// A variable of the user's that two instances would not share. PTX does not say which of its variables live on, the code that is made of it does.
+    fn state(&self) -> Option<&str> {
+        let found = self.state.get_or_init(|| {
+            let unknown = Some("unknown variables".into());
+            let linked = if self.form == Form::Ptx { driver::assemble(&self.code).ok() } else { None };
+            cuinstr_image::read(linked.as_ref().unwrap_or(&self.code)).map_or(unknown, |image| image.state())
+        });
+        found.as_deref()
+    }
+
     fn instances(&self) -> MutexGuard<'_, Vec<Arc<Instance>>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,7 +249,7 @@ impl Loaded {
             instance.lane().stream = Some(handle);
             return Ok(Arc::clone(instance));
         }
-        if self.state.is_none() && instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 {
+        if self.state().is_none() && instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 {
             let instance = Arc::new(Instance::load(&self.context, &self.station, &self.code, instances.len())?);
             instance.lane().stream = Some(handle);
             instances.push(Arc::clone(&instance));
@@ -340,7 +358,7 @@ impl Kernel {
 
     /// Why a launch would have to wait for another stream's.
     pub(crate) fn busy(&self) -> Error {
-        Error::Busy { variable: self.loaded.state.clone().unwrap_or_else(|| "its control block".into()) }
+        Error::Busy { variable: self.loaded.state().map(str::to_owned).unwrap_or_else(|| "its control block".into()) }
     }
 
     /// Bytes of each parameter, where the driver can tell.

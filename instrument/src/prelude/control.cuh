@@ -264,6 +264,9 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 #define __cuinstr_strong(__cuinstr_scope) "volatile.global"
 #define __cuinstr_match
 #endif
+// Address of the slot, and the site's own number in the table.
+#define __cuinstr_slot \
+  "shr.u64 word, %0, 1;\n\tcvt.u32.u64 z, word;\n\tmov.u32 x, %%smid;\n\tshl.b32 x, x, 4;\n\tadd.u32 x, x, z;\n\tand.b32 x, x, 63;\n\tmad.wide.u32 to, x, 16, record;\n\t"
 #if __cuinstr_budget_cycles
 #define __cuinstr_write_cycles "st.global.b64 [to+72], %2;\n\tst.global.b64 [record+72], %2;\n\t"
 #else
@@ -281,33 +284,32 @@ inline __device__ __attribute__((used)) __noinline__ void __cuinstr_stop(unsigne
   const unsigned long long cycles = 0ull;
 #endif
   asm volatile(
-      "{\n\t.reg .pred idle, one;\n\t.reg .b32 launch, mask, flag, taken, axis, x, y;\n\t.reg .b64 record, to, there, word, now, threads;\n\t"
+      "{\n\t.reg .pred idle, asked, mine, one;\n\t.reg .b32 launch, mask, x, y, z;\n\t.reg .b64 record, to, word, now, threads;\n\t"
       "ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.global.b64 record, [cuinstr_control_v1+64];\n\tmov.b64 word, cuinstr_control_v1;\n\t"
       "add.u64 word, word, 72;\n\tsetp.eq.u64 one, record, 0;\n\tselp.b64 record, word, record, one;\n\tsetp.eq.u32 idle, %1, 0;\n\t"
       "activemask.b32 mask;\n\t" __cuinstr_match "mov.u32 x, %%lanemask_lt;\n\tand.b32 x, x, mask;\n\tsetp.ne.u32 one, x, 0;\n\t@one bra raised;\n\t"
-      // All that there is to ask, at once: the flag, who was first, and whose the slot is.
-      "ld.global.b64 to, [cuinstr_control_v1+16];\n\tld." __cuinstr_strong("sys") ".b32 flag, [to];\n\tld." __cuinstr_strong("gpu") ".b32 taken, [record];\n\t"
-      "shr.u64 word, %0, 1;\n\tcvt.u32.u64 y, word;\n\tmov.u32 x, %%smid;\n\tshl.b32 x, x, 4;\n\tadd.u32 x, x, y;\n\tand.b32 x, x, 63;\n\t"
-      "mad.wide.u32 to, x, 16, record;\n\tld." __cuinstr_strong("gpu") ".b64 there, [to+96];\n\t"
-      "@idle bra claimed;\n\tsetp.ne.u32 one, taken, 0;\n\t@one bra claimed;\n\tatom.global.cas.b32 taken, [record], 0, launch;\n\tsetp.ne.u32 one, taken, 0;\n\t@one bra claimed;\n\t"
+      // All that there is to ask, at once: the flag, who was first, and whose the slot is. What comes of it is kept in predicates: linked units call this by the ABI, with no
+      // limit to the registers, and a block of 1024 threads has 64 of each.
+      "ld.global.b64 now, [cuinstr_control_v1+16];\n\t" __cuinstr_slot "ld." __cuinstr_strong("sys") ".b32 x, [now];\n\tld." __cuinstr_strong("gpu") ".b32 y, [record];\n\t"
+      "ld." __cuinstr_strong("gpu") ".b64 word, [to+96];\n\tsetp.eq.u32 asked, x, launch;\n\tsetp.eq.u64 mine, word, %0;\n\t"
+      "@idle bra claimed;\n\tsetp.ne.u32 one, y, 0;\n\t@one bra claimed;\n\tatom.global.cas.b32 x, [record], 0, launch;\n\tsetp.ne.u32 one, x, 0;\n\t@one bra claimed;\n\t"
       // Who and why.
       "ld.global.b64 to, [cuinstr_control_v1+56];\n\tsetp.eq.u64 one, to, 0;\n\tselp.b64 to, record, to, one;\n\t"
       "st.global.b32 [to], launch;\n\tst.global.b64 [to+8], %0;\n\tst.global.b64 [record+8], %0;\n\tst.global.b32 [to+16], %1;\n\tst.global.b32 [record+16], %1;\n\t"
-      "mov.u32 taken, %%ctaid.x;\n\tmov.u32 axis, %%ctaid.y;\n\tst.global.v2.b32 [to+24], {taken, axis};\n\tst.global.v2.b32 [record+24], {taken, axis};\n\t"
-      "mov.u32 taken, %%ctaid.z;\n\tmov.u32 axis, %%tid.x;\n\tst.global.v2.b32 [to+32], {taken, axis};\n\tst.global.v2.b32 [record+32], {taken, axis};\n\t"
-      "mov.u32 taken, %%tid.y;\n\tmov.u32 axis, %%tid.z;\n\tst.global.v2.b32 [to+40], {taken, axis};\n\tst.global.v2.b32 [record+40], {taken, axis};\n\t"
+      "mov.u32 x, %%ctaid.x;\n\tmov.u32 y, %%ctaid.y;\n\tst.global.v2.b32 [to+24], {x, y};\n\tst.global.v2.b32 [record+24], {x, y};\n\t"
+      "mov.u32 x, %%ctaid.z;\n\tmov.u32 y, %%tid.x;\n\tst.global.v2.b32 [to+32], {x, y};\n\tst.global.v2.b32 [record+32], {x, y};\n\t"
+      "mov.u32 x, %%tid.y;\n\tmov.u32 y, %%tid.z;\n\tst.global.v2.b32 [to+40], {x, y};\n\tst.global.v2.b32 [record+40], {x, y};\n\t"
       // For how long, if the launch has a begin.
       "ld." __cuinstr_strong("gpu") ".b64 word, [cuinstr_control_v1+32];\n\tmov.u64 now, %%globaltimer;\n\tsetp.eq.u64 one, word, 0;\n\t"
       "selp.b64 word, now, word, one;\n\tsub.u64 word, now, word;\n\tst.global.b64 [to+64], word;\n\tst.global.b64 [record+64], word;\n\t" __cuinstr_write_cycles
       "membar.sys;\n\tst.volatile.global.b32 [to+4], launch;\n\tmembar.sys;\n\tst.volatile.global.b32 [record+4], launch;\n"
       // Threads, in the site's slot for this multiprocessor, or the site's own, or the next one that is free, or `unlisted`.
-      "claimed:\n\tpopc.b32 mask, mask;\n\tcvt.u64.u32 threads, mask;\n\tmad.wide.u32 to, x, 16, record;\n\tsetp.eq.u64 one, there, %0;\n\t@one bra found;\n\tmov.b32 mask, 65;\n"
-      "probe:\n\t.pragma \"nounroll\";\n\tmad.wide.u32 to, x, 16, record;\n\tatom.global.cas.b64 there, [to+96], 0, %0;\n\tsetp.eq.u64 one, there, 0;\n\t@one bra found;\n\t"
-      "setp.eq.u64 one, there, %0;\n\t@one bra found;\n\t"
-      "and.b32 x, y, 63;\n\tadd.u32 y, y, 1;\n\tsub.u32 mask, mask, 1;\n\tsetp.ne.u32 one, mask, 0;\n\t@one bra probe;\n\tsub.u64 to, record, 16;\n"
+      "claimed:\n\tpopc.b32 mask, mask;\n\tcvt.u64.u32 threads, mask;\n\t" __cuinstr_slot "@mine bra found;\n\tmov.b32 mask, 65;\n"
+      "probe:\n\t.pragma \"nounroll\";\n\tatom.global.cas.b64 word, [to+96], 0, %0;\n\tsetp.eq.u64 one, word, 0;\n\t@one bra found;\n\tsetp.eq.u64 one, word, %0;\n\t@one bra found;\n\t"
+      "and.b32 x, z, 63;\n\tmad.wide.u32 to, x, 16, record;\n\tadd.u32 z, z, 1;\n\tsub.u32 mask, mask, 1;\n\tsetp.ne.u32 one, mask, 0;\n\t@one bra probe;\n\tsub.u64 to, record, 16;\n"
       "found:\n\tred.global.add.u64 [to+104], threads;\n\t"
       // The flag comes after the claim: whoever sees it finds the reason taken. Who found it raised has nothing to add, and no fence to wait for.
-      "@idle bra done;\n\tsetp.eq.u32 one, flag, launch;\n\t@one bra raised;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tmembar.sys;\n\tst.volatile.global.b32 [to], launch;\n"
+      "@idle bra done;\n\t@asked bra raised;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tmembar.sys;\n\tst.volatile.global.b32 [to], launch;\n"
       "raised:\n\t@idle bra done;\n\tld.global.b32 x, [cuinstr_control_v1+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra done;\n\tmembar.sys;\n\tmov.u64 word, %%globaltimer;\n"
       // A record that another thread has claimed is waited for, but not for longer than a millisecond.
       "wait:\n\tld." __cuinstr_strong("sys") ".b32 x, [record+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra out;\n\tmov.u64 now, %%globaltimer;\n\tsub.u64 now, now, word;\n\t"
