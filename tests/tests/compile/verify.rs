@@ -68,6 +68,9 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             rewritten(tools, name, &Options::default(), &["-Xcicc", "-O0"])
         });
     }
+    // A bound that lies on the stack, beside addresses of other words there.
+    checks
+        .add("proof: scan_hillis with debug information".to_owned(), |tools| rewritten(tools, "scan_hillis", &Options::default(), &["-G"]));
     for name in VARIED {
         let name = (*name).to_owned();
         checks.add(format!("proof: {name} {NOTICES}"), move |tools| mutilated(tools, &name, &[]));
