@@ -42,7 +42,7 @@ const DEEPEST: usize = 50;
 const MOST_WITH_SUMS: usize = 2000;
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
 /// them, so this is far from [`MOST_TOGETHER`].
-pub(super) const MOST_AT_FIRST: u64 = 1 << 16;
+const MOST_AT_FIRST: u64 = 1 << 22;
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
