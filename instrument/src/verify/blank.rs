@@ -15,7 +15,7 @@ const MOST_LOOKS: usize = 8;
 /// Registers by slot.
 struct Blank<F> {
     slot_of: F,
-    blank: Vec<bool>,
+    unknown: Vec<bool>,
     /// What the flag is asked by.
     asked_by: Vec<bool>,
     /// What is compared with a number for which is more.
@@ -29,7 +29,7 @@ pub(super) fn known(
     decoded: &[(u32, Instruction<'_>)],
 ) -> Vec<Register> {
     let none = || vec![false; slots.len()];
-    let mut found = Blank { slot_of, blank: none(), asked_by: none(), bounded: none() };
+    let mut found = Blank { slot_of, unknown: none(), asked_by: none(), bounded: none() };
     found.find_asked(decoded);
     found.find_bounded(decoded);
     for _ in 0..MOST_LOOKS {
@@ -39,7 +39,7 @@ pub(super) fn known(
                 continue;
             }
             for slot in instruction.first.iter().filter_map(|register| (found.slot_of)(*register)) {
-                changed |= !found.asked_by[slot as usize] && !std::mem::replace(&mut found.blank[slot as usize], true);
+                changed |= !found.asked_by[slot as usize] && !std::mem::replace(&mut found.unknown[slot as usize], true);
             }
         }
         if !changed {
@@ -47,7 +47,7 @@ pub(super) fn known(
         }
     }
     let mut known: Vec<Register> =
-        slots.iter().zip(&found.blank).filter(|(_, blank)| !**blank).map(|((register, _), _)| *register).collect();
+        slots.iter().zip(&found.unknown).filter(|(_, blank)| !**blank).map(|((register, _), _)| *register).collect();
     known.sort_unstable();
     known
 }
@@ -55,7 +55,7 @@ pub(super) fn known(
 impl<F: Fn(Register) -> Option<u32>> Blank<F> {
     /// Whether nothing can be known of a register.
     fn holds(&self, register: Register) -> bool {
-        (self.slot_of)(register).is_none_or(|slot| self.blank[slot as usize])
+        (self.slot_of)(register).is_none_or(|slot| self.unknown[slot as usize])
     }
 
     /// Whether branches bound a register.

@@ -108,12 +108,12 @@ pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, t
         uses.extend(done.uses);
     }
     // What a word that keeps an address holds is known if nobody else writes there, and whoever reads it is known to hold that.
-    let is_whole = |used: &Use| match addresses.words.get(&(used.variable, used.from)) {
-        Some(kept) => used.bytes == 8 && if used.is_store { used.keeps == Some(*kept) } else { used.is_put },
-        None => {
-            let near = (used.variable, used.from.saturating_sub(7))..(used.variable, used.from.saturating_add(used.bytes));
-            used.keeps.is_none() && addresses.words.range(near).next().is_none()
+    let is_whole = |used: &Use| {
+        if let Some(kept) = addresses.words.get(&(used.variable, used.from)) {
+            return used.bytes == 8 && if used.is_store { used.keeps == Some(*kept) } else { used.is_put };
         }
+        let near = (used.variable, used.from.saturating_sub(7))..(used.variable, used.from.saturating_add(used.bytes));
+        used.keeps.is_none() && addresses.words.range(near).next().is_none()
     };
     let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
     if keeps_some && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
@@ -193,16 +193,16 @@ impl<'a> Addresses<'_, 'a> {
         }
         let instruction = decode(self.function, registers, text, statement);
         let puts = self.put(&instruction, registers);
-        let uses = self.used(&instruction, registers, statement.start);
+        let access = self.used(&instruction, registers, statement.start);
         let is_held = |register: &Register| self.registers.contains_key(register);
         // Each mention must be one that is accounted for.
-        let mentions = match (&puts, &uses) {
-            (None, Some(used)) => Some(1 + usize::from(used.keeps.is_some())),
+        let mentions = match (&puts, &access) {
+            (None, Some(access)) => Some(1 + usize::from(access.keeps.is_some())),
             (Some((into, _)), _) => Some(1 + usize::from(is_held(into))),
             (None, None) => None,
         };
         if mentions == Some(named.len()) {
-            let uses = uses.map(|used| Use { is_put: puts.is_some(), ..used });
+            let uses = access.map(|access| Use { is_put: puts.is_some(), ..access });
             return Done { puts, uses, gives_away: Vec::new() };
         }
         Done { gives_away: named.iter().map(|address| address.variable).collect(), ..Done::default() }
