@@ -289,7 +289,11 @@ pub(super) fn convert(suffix: &str, width: u8, value: Value, source: &impl Sourc
     let narrow = Range::between(0, 0, from).add(value.range, from).as_integers(signed, from);
     let strided = |of: Range, width: u8| Range::constant(0, width).add(of, width);
     let low = if (from, to) == (32, 64) { value.linear(32).filter(|form| form.parts().next().is_some()) } else { None };
-    Some(Value::of(strided(narrow, to)).kind(low.map_or(Kind::Plain, Kind::Wide)))
+    // What is not negative and has that sum as its lower half is widened once: see `linear::widened`.
+    let is_plain = low.is_some_and(|low| low.lo == low.hi) && narrow.lo >= 0;
+    let alike =
+        low.filter(|_| is_plain).and_then(|low| source.alike(Kind::Wide(low), 64)).filter(|held| held.range.unsigned(64).hi < 1 << 32);
+    Some(alike.unwrap_or_else(|| Value::of(strided(narrow, to)).kind(low.map_or(Kind::Plain, Kind::Wide))))
 }
 
 pub(super) fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Value> {

@@ -40,8 +40,9 @@ const FORK_LOOKS: usize = 500;
 const DEEPEST: usize = 50;
 /// Most blocks of a set in which sums of registers are followed.
 const MOST_WITH_SUMS: usize = 2000;
-/// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer.
-pub(super) const MOST_AT_FIRST: u64 = 1 << 24;
+/// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
+/// them, so this is far from [`MOST_TOGETHER`].
+const MOST_AT_FIRST: u64 = 1 << 22;
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -187,7 +188,10 @@ fn rounds_of<'a>(
     let mut found = look(body, set, &slice, known);
     if known.is_some() && open(&found) == 0 && has_many(&found) {
         // What was proved at the first look may be counted better.
-        found = look(body, set, &slice, None);
+        found = better(found, look(body, set, &slice, None));
+    }
+    if open(&first.found) == 0 {
+        found = better(first.found, found);
     }
     let second = Earlier { found, registers: registers(slice) };
     if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
@@ -203,6 +207,13 @@ fn rounds_of<'a>(
     let slice = Slice::new(body, &wide, Depth::Sums);
     let third = look(body, &wide, &slice, Some(&second));
     (if open(&third) < open(&second.found) { third } else { second.found }, true)
+}
+
+/// The look that proves more, or comes to fewer rounds.
+fn better(one: Vec<Round>, two: Vec<Round>) -> Vec<Round> {
+    let is_open = |round: &&Round| matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
+    let rank = |found: &[Round]| (found.iter().filter(is_open).count(), totals_of(found, |_| 1).into_iter().max());
+    if rank(&two) < rank(&one) { two } else { one }
 }
 
 /// Notes what a set leaves behind, without a proof.

@@ -6,7 +6,7 @@
 use super::count::{Count, MOST_ROUNDS, count_together};
 use super::flow::Toll;
 use super::round::{
-    Known, MOST_AT_FIRST, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
+    Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
 };
 use super::state::State;
 use super::value::Assumption;
@@ -147,8 +147,7 @@ pub(super) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
         }
         let head = found[index].head;
         // What never comes round holds nothing, and what is little needs no closer look.
-        let many = if work.slice.is_close { MANY } else { MOST_AT_FIRST };
-        let is_many = inside.iter().any(|number| product(found, *number, index) > many);
+        let is_many = inside.iter().any(|number| product(found, *number, index) > MANY);
         if !is_many || found[index].left.binary_search(&head).is_err() {
             continue;
         }

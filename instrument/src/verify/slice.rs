@@ -343,20 +343,26 @@ impl<'a> Slice<'a> {
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);
             let is_again = settled.next_if_eq(&statement).is_some();
-            if let Some(copy) = widening(&instruction).filter(|_| self.is_close) {
-                let slot = self.slots.len() as u32;
-                self.slots.push((NO_REGISTER, 64));
-                self.add_step(block, NO_STATEMENT, copy, false);
-                if let Some(step) = self.steps.last_mut() {
-                    step.writes = vec![slot];
-                }
-            }
+            self.add_widened(block, &instruction);
             self.add_step(block, statement, instruction, is_again);
             while let Some((_, copy)) = copies.next_if(|(writer, _)| *writer == statement) {
+                self.add_widened(block, &copy);
                 self.add_step(block, NO_STATEMENT, copy, false);
             }
         }
         debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
+    }
+
+    /// Adds what widens the factor of a product, at a closer look.
+    fn add_widened(&mut self, block: u32, instruction: &Instruction<'a>) {
+        if let Some(copy) = widening(instruction).filter(|_| self.is_close) {
+            let slot = self.slots.len() as u32;
+            self.slots.push((NO_REGISTER, 64));
+            self.add_step(block, NO_STATEMENT, copy, false);
+            if let Some(step) = self.steps.last_mut() {
+                step.writes = vec![slot];
+            }
+        }
     }
 
     fn add_step(&mut self, block: u32, statement: u32, mut instruction: Instruction<'a>, is_again: bool) {

@@ -1,13 +1,14 @@
 //! Words of a thread's own stack that are as good as registers. Compilers that do not optimise keep what they count in memory (`st.u32
 //! [%SP+8], %r1`), in a `.local` variable of the function.
 //!
-//! Such a word is followed like a register where nobody else can write it: the variable's address is put into registers that only serve as
-//! the address of single loads and stores, each at a fixed offset, and no two of them overlap unless they are the same word. A variable whose
-//! address is computed with, stored or handed to anybody is not followed at all, since from there on every store may mean it.
+//! Such a word is followed like a register where nobody else can write it: the variable's address, and addresses at fixed offsets from it, are put
+//! into registers that only serve as the address of single loads and stores, and no two of these overlap unless they are the same word. An address
+//! may itself be kept in a word of its own, as `this` and what is handed on by reference are, if nothing else is ever put there. A variable whose
+//! address is computed with otherwise, stored elsewhere or handed to anybody is not followed at all, since from there on every store may mean it.
 
 use super::graph::names;
-use super::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, text_of, type_of};
-use super::text::Function;
+use super::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, split_guard, text_of, type_of};
+use super::text::{Function, Statement};
 use std::collections::BTreeMap;
 
 /// What a statement does to a word of the stack.
@@ -16,6 +17,16 @@ pub(super) struct Access {
     /// Stands for the word.
     pub(super) word: Register,
     pub(super) is_store: bool,
+}
+
+/// An address: so many bytes from where a variable begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Address {
+    variable: usize,
+    offset: i64,
+    /// Whether it was read from a word that keeps it. What is stored or read by such an address is not followed: that word may not have been written
+    /// yet.
+    is_kept: bool,
 }
 
 /// A load or store at a fixed offset of a variable.
@@ -28,10 +39,40 @@ struct Use {
     /// Offset of the statement.
     at: u32,
     is_store: bool,
+    /// The address that is stored.
+    keeps: Option<Address>,
+    /// Whether the address is that which a word keeps.
+    is_by_kept: bool,
+    /// Whether an address is read into a register that is known to hold it.
+    is_put: bool,
 }
 
+/// What a statement does with addresses of variables.
+#[derive(Default)]
+struct Done {
+    /// Puts one into a register.
+    puts: Option<(Register, Address)>,
+    uses: Option<Use>,
+    /// Does anything else with these variables' addresses.
+    gives_away: Vec<usize>,
+}
+
+/// What holds addresses.
+struct Addresses<'f, 'a> {
+    function: &'f Function<'a>,
+    variables: Vec<&'a str>,
+    registers: BTreeMap<Register, Address>,
+    /// Words that keep one, by variable and offset.
+    words: BTreeMap<(usize, i64), Address>,
+    /// How these registers' names begin, wherever they are declared.
+    prefixes: Vec<&'a str>,
+}
+
+/// Most times that all statements are looked at for what holds addresses.
+const MOST_LOOKS: usize = 8;
+
 /// Accesses of words that can be followed, by the offset of their statement; gives each word a register.
-pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text: &str) -> BTreeMap<u32, Access> {
+pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, text: &'a str) -> BTreeMap<u32, Access> {
     let local = |declaration: &&str| declaration.split_ascii_whitespace().any(|word| word == ".local");
     let mut variables: Vec<&str> = Vec::new();
     for declaration in function.declarations.iter().copied().filter(local) {
@@ -46,61 +87,37 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
         return BTreeMap::new();
     }
     let mut given_away = vec![false; variables.len()];
-    // Registers that hold the address of a variable.
-    let mut bases: BTreeMap<Register, usize> = BTreeMap::new();
-    let mut taken: Vec<u32> = Vec::new();
-    // How these are spelled, wherever they are declared.
-    let mut base_names: Vec<&str> = Vec::new();
-    for statement in &function.statements {
-        let body = text_of(text, statement);
-        // What is not even part of the text is not named.
-        let may_name = variables.iter().any(|variable| holds(body, variable));
-        if !(may_name && names(body).any(|name| variables.contains(&name)) || holds(body, "cvta")) {
-            continue;
-        }
-        let instruction = decode(function, registers, text, statement);
-        let of = match (instruction.opcode, &instruction.first[..], &instruction.rest[..], instruction.guard) {
-            ("mov.u64" | "mov.b64", [base], [Operand::Name(name)], None) => {
-                variables.iter().position(|variable| variable == name).map(|variable| (*base, variable))
-            }
-            ("cvta.local.u64", [base], [Operand::Register(from)], None) => bases.get(from).map(|variable| (*base, *variable)),
-            _ => None,
-        };
-        match of {
-            Some((base, variable)) => {
-                // A register that has two meanings has none.
-                if let Some(other) = bases.insert(base, variable) {
-                    given_away[other] = true;
-                    given_away[variable] = true;
-                }
-                taken.push(statement.start);
-                base_names.extend(names(body).nth(1));
-            }
-            None => {
-                for (variable, _) in variables.iter().enumerate().filter(|(_, variable)| names(body).any(|name| name == **variable)) {
-                    given_away[variable] = true;
-                }
-            }
-        }
+    let mut addresses = Addresses { function, variables, registers: BTreeMap::new(), words: BTreeMap::new(), prefixes: Vec::new() };
+    if !addresses.settle(registers, text) {
+        return BTreeMap::new();
     }
     let mut uses: Vec<Use> = Vec::new();
     for statement in &function.statements {
-        let body = text_of(text, statement);
-        if !base_names.iter().any(|name| holds(body, name)) || taken.contains(&statement.start) {
-            continue;
+        let done = addresses.look(registers, text, statement);
+        if let Some((register, address)) = done.puts
+            && addresses.registers.get(&register) != Some(&address)
+        {
+            // A register that has two meanings has none.
+            let other = addresses.registers.get(&register).map_or(address.variable, |other| other.variable);
+            given_away[other] = true;
+            given_away[address.variable] = true;
         }
-        let mentioned = |name: &str| registers.find(function, statement.scope, name).and_then(|register| bases.get(&register).copied());
-        let mentioned: Vec<usize> = names(body).filter_map(mentioned).collect();
-        let [variable] = mentioned[..] else {
-            for variable in mentioned {
-                given_away[variable] = true;
-            }
-            continue;
-        };
-        match used(&decode(function, registers, text, statement), registers, &bases) {
-            Some((from, bytes, width, is_store)) => uses.push(Use { variable, from, bytes, width, at: statement.start, is_store }),
-            None => given_away[variable] = true,
+        for variable in done.gives_away {
+            given_away[variable] = true;
         }
+        uses.extend(done.uses);
+    }
+    // What a word that keeps an address holds is known if nobody else writes there, and whoever reads it is known to hold that.
+    let is_whole = |used: &Use| {
+        if let Some(kept) = addresses.words.get(&(used.variable, used.from)) {
+            return used.bytes == 8 && if used.is_store { used.keeps == Some(*kept) } else { used.is_put };
+        }
+        let near = (used.variable, used.from.saturating_sub(7))..(used.variable, used.from.saturating_add(used.bytes));
+        used.keeps.is_none() && addresses.words.range(near).next().is_none()
+    };
+    let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
+    if keeps_some && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
+        return BTreeMap::new();
     }
     uses.retain(|used| !given_away[used.variable]);
     uses.sort_unstable_by_key(|used| (used.variable, used.from));
@@ -108,54 +125,162 @@ pub(super) fn find(function: &Function<'_>, registers: &mut Registers<'_>, text:
     let mut at = 0;
     while at < uses.len() {
         // All that overlap.
-        let mut end = uses[at].from + uses[at].bytes;
+        let mut end = uses[at].from.saturating_add(uses[at].bytes);
         let mut next = at + 1;
         while next < uses.len() && uses[next].variable == uses[at].variable && uses[next].from < end {
-            end = end.max(uses[next].from + uses[next].bytes);
+            end = end.max(uses[next].from.saturating_add(uses[next].bytes));
             next += 1;
         }
         let all = &uses[at..next];
-        let width = all[0].width.filter(|_| all.iter().all(|used| (used.from, used.width) == (all[0].from, all[0].width)));
+        let is_plain = |used: &Use| used.keeps.is_none() && !(used.is_by_kept && used.is_store);
+        let width =
+            all[0].width.filter(|_| all.iter().all(|used| (used.from, used.width) == (all[0].from, all[0].width) && is_plain(used)));
         if let Some(width) = width {
             let word = registers.add(width);
-            found.extend(all.iter().map(|used| (used.at, Access { word, is_store: used.is_store })));
+            // What is read by a kept address is unknown: that one may not be there yet.
+            let followed = all.iter().filter(|used| !used.is_by_kept);
+            found.extend(followed.map(|used| (used.at, Access { word, is_store: used.is_store })));
         }
         at = next;
     }
     found
 }
 
+impl<'a> Addresses<'_, 'a> {
+    /// Finds all registers and words that hold addresses; false if that takes too long.
+    fn settle(&mut self, registers: &Registers<'_>, text: &'a str) -> bool {
+        let function = self.function;
+        for _ in 0..MOST_LOOKS {
+            let before = (self.registers.len(), self.words.len());
+            for statement in &function.statements {
+                let done = self.look(registers, text, statement);
+                if let Some((register, address)) = done.puts
+                    && !self.registers.contains_key(&register)
+                {
+                    self.registers.insert(register, address);
+                    let name = names(split_guard(text_of(text, statement)).1).nth(1).unwrap_or_default();
+                    let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
+                    if !self.prefixes.contains(&prefix) {
+                        self.prefixes.push(prefix);
+                    }
+                }
+                if let Some((used, kept)) = done.uses.and_then(|used| used.keeps.map(|kept| (used, kept))) {
+                    self.words.entry((used.variable, used.from)).or_insert(kept);
+                }
+            }
+            if before == (self.registers.len(), self.words.len()) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a statement does with what holds addresses so far.
+    fn look(&self, registers: &Registers<'_>, text: &'a str, statement: &Statement) -> Done {
+        let body = text_of(text, statement);
+        // What is not even part of the text is not named.
+        if !self.variables.iter().chain(&self.prefixes).any(|name| holds(body, name)) {
+            return Done::default();
+        }
+        let find = |name: &str| {
+            let register = || registers.find(self.function, statement.scope, name).and_then(|register| self.registers.get(&register));
+            let variable = || self.variables.iter().position(|variable| *variable == name);
+            register().copied().or_else(|| variable().map(|variable| Address { variable, offset: 0, is_kept: false }))
+        };
+        let named: Vec<Address> = names(body).filter_map(find).collect();
+        if named.is_empty() {
+            return Done::default();
+        }
+        let instruction = decode(self.function, registers, text, statement);
+        let puts = self.put(&instruction, registers);
+        let access = self.used(&instruction, registers, statement.start);
+        let is_held = |register: &Register| self.registers.contains_key(register);
+        // Each mention must be one that is accounted for.
+        let mentions = match (&puts, &access) {
+            (None, Some(access)) => Some(1 + usize::from(access.keeps.is_some())),
+            (Some((into, _)), _) => Some(1 + usize::from(is_held(into))),
+            (None, None) => None,
+        };
+        if mentions == Some(named.len()) {
+            let uses = access.map(|access| Use { is_put: puts.is_some(), ..access });
+            return Done { puts, uses, gives_away: Vec::new() };
+        }
+        Done { gives_away: named.iter().map(|address| address.variable).collect(), ..Done::default() }
+    }
+
+    fn of(&self, operand: &Operand<'_>) -> Option<Address> {
+        match operand {
+            Operand::Register(register) => self.registers.get(register).copied(),
+            Operand::Name(name) => {
+                let variable = self.variables.iter().position(|variable| variable == name)?;
+                Some(Address { variable, offset: 0, is_kept: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// The address that an instruction puts into a register, and nothing else.
+    fn put(&self, instruction: &Instruction<'_>, registers: &Registers<'_>) -> Option<(Register, Address)> {
+        let [into] = instruction.first[..] else { return None };
+        let address = match (instruction.opcode, &instruction.rest[..]) {
+            ("mov.u64" | "mov.b64", [of]) => self.of(of)?,
+            ("cvta.local.u64", [of @ Operand::Register(_)]) => self.of(of)?,
+            ("add.u64" | "add.s64", [of, Operand::Number(more)]) => {
+                let address = self.of(of)?;
+                Address { offset: address.offset.checked_add(i64::try_from(*more).ok()?)?, ..address }
+            }
+            ("ld.u64" | "ld.b64" | "ld.local.u64" | "ld.local.b64", [Operand::At(base, from)]) => {
+                let base = self.registers.get(base)?;
+                Address { is_kept: true, ..*self.words.get(&(base.variable, base.offset.checked_add(*from)?))? }
+            }
+            _ => return None,
+        };
+        (instruction.guard.is_none() && registers.width(into) == 64).then_some((into, address))
+    }
+
+    /// A load or store by the address in one of these registers.
+    fn used(&self, instruction: &Instruction<'_>, registers: &Registers<'_>, at: u32) -> Option<Use> {
+        let is_store = head_of(instruction.opcode) == "st";
+        let (address, value) = match head_of(instruction.opcode) {
+            "st" => (instruction.first_address?, instruction.rest.first().copied()),
+            "ld" => (*instruction.rest.first()?, instruction.first.first().map(|register| Operand::Register(*register))),
+            _ => return None,
+        };
+        let Operand::At(base, from) = address else { return None };
+        let base = self.registers.get(&base)?;
+        if instruction.guard.is_some_and(|(guard, _)| guard.is_none()) {
+            return None;
+        }
+        let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v').and_then(|count| count.parse::<i64>().ok()));
+        let (bits, _) = type_of(instruction.op.kind)?;
+        let same = matches!(value, Some(Operand::Register(register)) if registers.width(register) == bits)
+            || matches!(value, Some(Operand::Number(_)) if is_store);
+        let whole = lanes.is_none()
+            && same
+            && matches!(bits, 32 | 64)
+            && instruction.first.len() + instruction.rest.len() == 2 - usize::from(is_store);
+        let keeps = value.filter(|_| is_store).and_then(|value| self.of(&value));
+        if keeps.is_some() && !(whole && bits == 64 && instruction.guard.is_none()) {
+            return None;
+        }
+        Some(Use {
+            variable: base.variable,
+            from: base.offset.checked_add(from)?,
+            bytes: i64::from(bits / 8).saturating_mul(lanes.unwrap_or(1)),
+            width: whole.then_some(bits),
+            at,
+            is_store,
+            keeps: keeps.map(|address| Address { is_kept: false, ..address }),
+            is_by_kept: base.is_kept,
+            is_put: false,
+        })
+    }
+}
+
 /// Whether a statement's text holds a word. Both are short: to prepare a search would take longer than the search.
 fn holds(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
     text.windows(word.len().max(1)).any(|part| part.first() == word.first() && part == word)
-}
-
-/// Offset and size of a load or store by the address in one of these registers, its width if it moves one whole register, and whether it
-/// is a store. None if it does anything else with that address.
-fn used(
-    instruction: &Instruction<'_>,
-    registers: &Registers<'_>,
-    bases: &BTreeMap<Register, usize>,
-) -> Option<(i64, i64, Option<u8>, bool)> {
-    let is_store = head_of(instruction.opcode) == "st";
-    let (address, value) = match head_of(instruction.opcode) {
-        "st" => (instruction.first_address?, instruction.rest.first().copied()),
-        "ld" => (*instruction.rest.first()?, instruction.first.first().map(|register| Operand::Register(*register))),
-        _ => return None,
-    };
-    let Operand::At(base, from) = address else { return None };
-    let is_value_plain = !matches!(value, Some(Operand::Register(register)) if bases.contains_key(&register));
-    if !bases.contains_key(&base) || !is_value_plain || instruction.guard.is_some_and(|(guard, _)| guard.is_none()) {
-        return None;
-    }
-    let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v').and_then(|count| count.parse::<i64>().ok()));
-    let (bits, _) = type_of(instruction.op.kind)?;
-    let same = matches!(value, Some(Operand::Register(register)) if registers.width(register) == bits)
-        || matches!(value, Some(Operand::Number(_)) if is_store);
-    let whole =
-        lanes.is_none() && same && matches!(bits, 32 | 64) && instruction.first.len() + instruction.rest.len() == 2 - usize::from(is_store);
-    Some((from, i64::from(bits / 8) * lanes.unwrap_or(1), whole.then_some(bits), is_store))
 }
 
 /// The access as a copy between registers.

@@ -5,6 +5,7 @@ mod attack;
 mod graphs;
 mod halved;
 mod input;
+mod look;
 mod mutated;
 mod nested;
 mod paid;

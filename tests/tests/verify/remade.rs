@@ -200,6 +200,42 @@ fn a_product_is_that_many_times_what_nobody_has_widened() {
 }
 
 #[test]
+fn an_end_that_a_product_tells_anew_in_each_round_stays_where_it_is() {
+    let anew = WIDE
+        .replace("\tadd.s64 %rd4, %rd3, %rd1;\n", "")
+        .replace("$I:\n", "$I:\n\tmul.wide.u32 %rd12, %r3, 2;\n\tadd.s64 %rd4, %rd12, %rd1;\n");
+    check(
+        &anew,
+        &[
+            ("%rd12, %r3, 2;", "%rd12, %r3, 3;", "the end is off the stride"),
+            ("%rd12, %r3, 2;", "%rd12, %r1, 2;", "it is another number's product"),
+            ("mul.wide.u32 %rd12, %r3, 2;", "mul.wide.s32 %rd12, %r1, 2;", "it is a signed number's"),
+            ("%rd12, %rd1;", "%rd12, %rd9;", "it is from another start"),
+            ("$I:\n", "$I:\n\tadd.s32 %r3, %r3, 4;\n", "the end moves along"),
+            ("$I:\n", "$I:\n\tadd.s64 %rd1, %rd1, 8;\n", "so it does by its start"),
+            ("$I:\n", "$I:\n\tld.global.u32 %r3, [%rd9];\n", "it is another one in each round"),
+            ("$L:\n", "$L:\n\tadd.s32 %r3, %r3, 1;\n", "it is another number by then"),
+            ("$L:\n", "$L:\n\t@%p9 add.s32 %r3, %r3, 2;\n", "it may be"),
+            ("mul.wide.u32 %rd12, %r3, 2;", "add.s32 %r4, %r3, 1;\n\tmul.wide.u32 %rd12, %r4, 2;", "it is the next number's"),
+            ("%p2, %rd8, 2", "%p2, %rd8, 3", "two iterations are left over where there should be none"),
+            ("%p3, %rd5, 6", "%p3, %rd5, 4", "three are left to a loop of four"),
+            ("%rd6, %rd5, 1", "%rd6, %rd5, 2", "it is a quarter of it"),
+            ("%rd10, 8", "%rd10, 6", "it steps by three"),
+            ("min.u32 %r3, %r3, 16384", "min.u32 %r3, %r3, -1", "nothing bounds it"),
+        ],
+    );
+    // What is negative widens otherwise: the number's lower half is the same, and twice it is not.
+    let widened = |kind: &str| {
+        format!(
+            "\tld.global.s32 %r1, [%rd9];\n\tld.global.u64 %rd1, [%rd9];\n\tmin.s32 %r3, %r1, 5;\n\tmax.s32 %r3, %r3, -5;\n\tcvt.u64.u32 %rd7, %r3;\n\
+             \tcvt.{kind} %rd8, %r3;\n\tadd.s64 %rd10, %rd1, %rd7;\n\tadd.s64 %rd4, %rd1, %rd8;\n$I:\n\tsetp.eq.s64 %p2, %rd10, %rd4;\n\t@%p2 bra $O;\n\
+             \tadd.s64 %rd10, %rd10, 1;\n\tbra $I;"
+        )
+    };
+    assert!(all_hold(&widened("u64.u32")) && !all_hold(&widened("s64.s32")));
+}
+
+#[test]
 fn how_far_a_loop_by_three_has_to_go_is_a_multiple_of_four_steps() {
     check(
         THREES,

@@ -39,6 +39,12 @@ fn a_word_of_the_stack_counts_like_a_register() {
         "\tst.v2.u32 [%rd21+16], {%r9, %r10};",
         "\tst.u32 [%rd9], %r9;",
         "\tst.local.u32 [%rd20+12], %r9;",
+        // By addresses at fixed distances, which may be copied, and kept in words of their own.
+        "\tadd.u64 %rd22, %rd21, 8;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tst.u32 [%rd22], 40;\n\tatom.add.u32 %r9, [%rd9], 1;",
+        "\tmov.b64 %rd22, %rd21;\n\tst.u32 [%rd22+4], 40;\n\tadd.u64 %rd23, %rd22, 16;\n\tst.u64 [%rd23+-16], 40;",
+        "\tadd.u64 %rd22, %rd21, 12;\n\tst.u64 [%rd21+16], %rd22;\n\tld.u64 %rd23, [%rd21+16];\n\tst.u32 [%rd23], 40;",
+        "\tadd.u64 %rd22, %rd21, 24;\n\tst.u64 [%rd21+16], %rd22;\n\tst.u64 [%rd21+24], %rd22;\n\tld.u64 %rd23, [%rd21+16];\n\tld.u64 %rd24, [%rd23];\n\tst.u64 [%rd24+-24], 1;",
     ] {
         let report = crate::report(&counted(body));
         assert!(report.holds(), "{body}\n{:#?}", report.loops);
@@ -63,6 +69,28 @@ fn a_word_that_something_else_may_write_does_not_count() {
         "\tmov.u64 %rd22, depot;\n\tadd.s64 %rd22, %rd22, 8;\n\tst.local.u32 [%rd22], 40;",
         "\tst.u64 [%rd21+16], %rd21;\n\tld.u64 %rd22, [%rd21+16];\n\tst.u32 [%rd22+8], 40;",
         "\tst.local.u32 [depot+8], 40;",
+        "\tadd.s64 %rd22, %rd21, %rd9;\n\tst.u32 [%rd22], 40;",
+        "\tadd.s64 %rd22, %rd21, 4;\n\tadd.s64 %rd22, %rd22, 4;\n\tst.u32 [%rd22], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\t@%p5 add.s64 %rd22, %rd21, 8;\n\tst.u32 [%rd22], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tmov.u64 %rd22, %rd9;\n\tst.u32 [%rd22], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tld.global.u64 %rd22, [%rd9];\n\tst.u32 [%rd22], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tst.global.u64 [%rd9], %rd22;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tst.param.b64 [param0], %rd22;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tselp.b64 %rd23, %rd22, %rd9, %p5;\n\tst.u32 [%rd23], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tsub.s64 %rd23, %rd22, 4;\n\tst.u32 [%rd23], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tst.u32 [%rd22+-4], 40;",
+        "\tadd.s64 %rd22, %rd21, 12;\n\tcvt.u32.u64 %r9, %rd22;",
+        // By one that is kept in a word, of which other words may be read, too, or that something else is put into.
+        "\tadd.u64 %rd22, %rd21, 8;\n\tst.u64 [%rd21+16], %rd22;\n\tld.u64 %rd23, [%rd21+16];\n\tst.u32 [%rd23], 40;",
+        "\tadd.u64 %rd22, %rd21, 8;\n\tst.u64 [%rd21+16], %rd22;\n\tld.volatile.u64 %rd23, [%rd21+16];\n\tst.u32 [%rd23], 40;",
+        "\tadd.u64 %rd22, %rd21, 8;\n\tst.u64 [%rd21+16], %rd22;\n\t@%p5 ld.u64 %rd23, [%rd21+16];\n\tst.u32 [%rd23], 40;",
+        "\tadd.u64 %rd22, %rd21, 8;\n\tst.u64 [%rd21+16], %rd22;\n\tld.v2.u32 {%r9, %r10}, [%rd21+16];",
+        "\tadd.u64 %rd22, %rd21, 8;\n\tst.u64 [%rd21+16], %rd22;\n\tld.u32 %r9, [%rd21+20];",
+        "\tadd.u64 %rd22, %rd21, 8;\n\t@%p5 st.u64 [%rd21+16], %rd22;\n\tld.u64 %rd23, [%rd21+16];\n\tst.u32 [%rd23], 40;",
+        "\tadd.u64 %rd22, %rd21, 24;\n\tst.u64 [%rd21+16], %rd22;\n\tst.u64 [%rd21+16], %rd9;",
+        "\tadd.u64 %rd22, %rd21, 24;\n\tst.u64 [%rd21+16], %rd22;\n\tst.u32 [%rd21+20], %r9;",
+        "\tadd.u64 %rd22, %rd21, 24;\n\tst.u64 [%rd21+16], %rd22;\n\tst.u64 [%rd21+16], %rd21;",
+        "\tadd.u64 %rd22, %rd21, 24;\n\tst.v2.u64 [%rd21+16], {%rd22, %rd9};",
         "\tnew.unknown.op [%rd21+8], %r9;",
         "\tcp.async.bulk.shared::cta [%rd21+8], [%rd9], 4;",
         // The register stands for another address by then.
