@@ -358,7 +358,7 @@ impl Kernel {
 
     /// Why a launch would have to wait for another stream's.
     pub(crate) fn busy(&self) -> Error {
-        Error::Busy { variable: self.loaded.state().map(str::to_owned).unwrap_or_else(|| "its control block".into()) }
+        Error::Busy { variable: self.loaded.state().map_or_else(|| "its control block".into(), str::to_owned) }
     }
 
     /// Bytes of each parameter, where the driver can tell.
