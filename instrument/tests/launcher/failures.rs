@@ -22,8 +22,9 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 /// A launch whose nvcc says that it is there and waits to be killed.
 fn hanging(project: &Project, ready: &str) -> Child {
     let then = format!("echo $$ > pid; mv pid {ready}; exec sleep 600");
-    let mut command = project.launch(&["-c", "a.cu"]);
-    let child = command.env("SHIM_THEN", then).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut command = project.signalled(BINARY);
+    let child =
+        command.args(["nvcc", "-c", "a.cu"]).env("SHIM_THEN", then).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let path = project.path().join(ready);
     wait_for("nvcc's start", || path.exists());
     child

@@ -92,6 +92,13 @@ impl Project {
         command
     }
 
+    /// A command that signals end as ever, though whoever runs the tests ignores them: a shell has what it runs in the background ignore Ctrl-C.
+    pub(crate) fn signalled(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = self.command("env");
+        command.arg("--default-signal=HUP,INT,TERM").arg(program.as_ref());
+        command
+    }
+
     /// What the shim wrote down: whether it ran in a session, and its words.
     pub(crate) fn record(&self) -> (bool, Vec<String>) {
         let text = fs::read_to_string(self.path().join("toolkit/bin/record")).expect("the shim ran");

@@ -14,7 +14,7 @@ const NOTHING: Vec<PathBuf> = Vec::new();
 /// of the launch's process in `$launch`.
 fn disturbed(project: &Project, before: &str, then: &str, disturb: &str) -> (std::process::ExitStatus, Duration) {
     let _ = fs::remove_file(project.path().join("ready"));
-    let mut command = project.command("sh");
+    let mut command = project.signalled("sh");
     command.args(["-c", &format!("{before}; exec \"$@\""), "sh", BINARY, "nvcc", "-c", "a.cu"]).env("SHIM_THEN", then).process_group(0);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let since = Instant::now();
