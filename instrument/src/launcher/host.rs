@@ -52,10 +52,15 @@ pub fn answer() -> Option<u8> {
         match call {
             Call::Other(arguments) => Err(compiler.replace_this_process(&half::in_front(&session, arguments)?)),
             // There is nothing to rewrite; the compiler has the words for it.
-            Call::Cuda(call) if !Path::new(&call.main).is_file() => Err(compiler.replace_this_process(call.words())),
+            Call::Cuda(call) if !Path::new(&call.main).is_file() => {
+                // Builds ask compilers for their features with nothing to compile.
+                if call.main == "/dev/null" {
+                    mark_reached(&session);
+                }
+                Err(compiler.replace_this_process(call.words()))
+            }
             Call::Cuda(call) => {
-                // Where this can't be written, the call is in trouble anyway and says so below.
-                let _ = File::create(session.join("reached"));
+                mark_reached(&session);
                 compiler.preprocess(&session, &knowledge, &call)
             }
         }
@@ -202,6 +207,11 @@ struct Pass {
 struct Named {
     all: BTreeSet<(Vec<u8>, bool)>,
     early: BTreeSet<(Vec<u8>, bool)>,
+}
+
+/// Tells the launch that its compiler was asked. Where this can't be written, the call is in trouble anyway and says so.
+fn mark_reached(session: &Path) {
+    let _ = File::create(session.join("reached"));
 }
 
 /// Copies preprocessed text with the user's paths in it, and takes note of the files that it names. Whole lines at a time: no path goes beyond one, and

@@ -100,6 +100,8 @@ fn each_form_of_output_is_nvccs_own_and_rewritten() {
     twins.same(&["-Iinclude", "-M", "src/a.cu", "-o", "all.d"]);
     twins.same(&["-Iinclude", "-MM", "src/a.cu"]);
     twins.same(&["--options-file", "words.txt", "-o", "optf.o"]);
+    // As builds ask for what a compiler can do.
+    twins.same(&["-x", "cu", "-c", "/dev/null", "-o", "none.o"]);
     let ptx = twins.ours.path().join("a.ptx");
     let proof = expect(Command::new(BINARY).arg("verify").arg("--list").arg(&ptx), 0);
     assert!(text(&proof.stdout).contains("include/work.cuh:5"), "{}", text(&proof.stdout));
