@@ -196,7 +196,7 @@ impl Module {
         loaded.station.bind()?;
         loaded.station.may_wait()?;
         let mut instances = loaded.instances();
-        while loaded.state().is_none() && instances.len() < streams.min(MOST_INSTANCES) {
+        while instances.len() < streams.min(MOST_INSTANCES) && loaded.state().is_none() {
             let next = Instance::load(&loaded.context, &loaded.station, &loaded.code, instances.len())?;
             instances.push(Arc::new(next));
         }
@@ -249,7 +249,7 @@ impl Loaded {
             instance.lane().stream = Some(handle);
             return Ok(Arc::clone(instance));
         }
-        if self.state().is_none() && instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 {
+        if instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 && self.state().is_none() {
             let instance = Arc::new(Instance::load(&self.context, &self.station, &self.code, instances.len())?);
             instance.lane().stream = Some(handle);
             instances.push(Arc::clone(&instance));
