@@ -9,6 +9,7 @@ use crate::function::Function;
 use crate::macros::Macros;
 use crate::overload::{Class, Parameters, Vectors};
 use crate::token::Kind;
+use crate::{induction, instance};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls between functions, by their index in the order of their bodies.
@@ -51,6 +52,7 @@ impl CallGraph {
             .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
         let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
+        let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let callees = functions
             .iter()
             .enumerate()
@@ -72,21 +74,29 @@ impl CallGraph {
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
                     let mut arguments: Vec<Class> = Vec::new();
-                    let gives = match fragment.kind(at + 1) {
-                        Some(Kind::Punct(b'(')) => fragment.mate(at + 1).map_or((0, usize::MAX), |close| {
-                            arguments = typed[index].classify(source, fragment, macros, at + 1, close);
-                            arity(fragment, at + 1, close)
+                    let explicit =
+                        if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
+                    let list = explicit.map_or(at, |close| close) + 1;
+                    let gives = match fragment.kind(list) {
+                        Some(Kind::Punct(b'(')) => fragment.mate(list).map_or((0, usize::MAX), |close| {
+                            arguments = typed[index].classify(source, fragment, macros, list, close);
+                            arity(fragment, list, close)
                         }),
-                        // Explicit template arguments; or a name alone, a function that is passed on.
+                        _ if explicit.is_some() => (0, usize::MAX),
+                        // Template arguments that nobody can tell the end of; or a name alone, a function that is passed on.
                         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
                         _ => continue,
                     };
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
+                    let named = instance::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
+                    let named =
+                        named.filter(|name| *whole.entry(name).or_insert_with(|| instance::is_whole(source, fragment, macros, name)));
                     let fits = |callee: &&usize| {
                         gives.0 <= takes[**callee].1
                             && gives.1 >= takes[**callee].0
                             && typed[**callee].take(&arguments)
                             && of_class.is_none_or(|of| class::holds(source, fragment, of, functions[**callee]))
+                            && named.is_none_or(|of| class::may_hold(source, fragment, of, functions[**callee]))
                     };
                     callees.extend(candidates.iter().filter(fits).map(|callee| Call { callee: *callee, at }));
                 }

@@ -119,8 +119,19 @@ fn is_nested(source: &[u8], fragment: &Fragment, class: usize, nested: &[u8]) ->
 
 /// Whether the function is one of a class of that name that stands in the class, or may be, since it is defined outside of its class.
 pub(crate) fn holds(source: &[u8], fragment: &Fragment, (class, nested): (usize, &[u8]), function: &Function) -> bool {
-    let is_outside = function.name.is_some_and(|name| fragment.kind(name - 1) == Some(Kind::Scope));
-    is_outside
+    is_outside(fragment, function)
         || opener(fragment, function.head)
             .is_some_and(|open| name_of(source, fragment, open) == Some(nested) && opener(fragment, open) == Some(class))
+}
+
+/// The same, wherever the class stands, whatever else its head says.
+pub(crate) fn may_hold(source: &[u8], fragment: &Fragment, name: &[u8], function: &Function) -> bool {
+    let Some(open) = opener(fragment, function.head) else { return is_outside(fragment, function) };
+    let mut head = (0..open).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
+    is_outside(fragment, function) || head.any(|at| fragment.text(source, at) == name)
+}
+
+/// Whether the function is defined outside of its class, if it has one.
+fn is_outside(fragment: &Fragment, function: &Function) -> bool {
+    function.name.is_some_and(|name| fragment.kind(name - 1) == Some(Kind::Scope))
 }

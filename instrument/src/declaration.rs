@@ -26,6 +26,8 @@ pub(crate) struct Declarations<'a> {
     named: BTreeMap<&'a [u8], &'a [u8]>,
     /// What operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
+    /// Functions that the compiler may evaluate, for they are `constexpr`.
+    evaluated: BTreeSet<&'a [u8]>,
 }
 
 impl<'a> Declarations<'a> {
@@ -44,6 +46,12 @@ impl<'a> Declarations<'a> {
                     for inner in (at + 1..fragment.len()).take_while(|inner| !fragment.is(*inner, b';')) {
                         self.add_type(source, fragment, inner, true);
                     }
+                }
+                _ if matches!(fragment.text(source, at), b"constexpr" | b"consteval") => {
+                    let ends = |inner: &usize| matches!(fragment.kind(*inner), Some(Kind::Assign | Kind::Punct(b';' | b'{' | b'}')));
+                    let mut declarator = (at + 1..fragment.len().min(at + MOST_ARGUMENTS)).take_while(|inner| !ends(inner));
+                    let name = declarator.find(|inner| fragment.kind(*inner) == Some(Kind::Ident) && fragment.is(inner + 1, b'('));
+                    self.evaluated.extend(name.map(|name| fragment.text(source, name)));
                 }
                 Kind::Operator => self.changed_by_operators.extend(changed_operands(source, fragment, at)),
                 Kind::Ident if is_declared(source, fragment, at) => {
@@ -89,6 +97,11 @@ impl<'a> Declarations<'a> {
     /// The name of the constant that a name was declared with, for such a guess.
     pub(crate) fn alias(&self, name: &[u8]) -> Option<&'a [u8]> {
         self.named.get(name).copied()
+    }
+
+    /// Whether the file has a `constexpr` function of that name, which is a constant where its arguments are.
+    pub(crate) fn is_evaluated(&self, name: &[u8]) -> bool {
+        self.evaluated.contains(name)
     }
 
     pub(crate) fn is_type(&self, name: &[u8]) -> bool {

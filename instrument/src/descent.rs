@@ -4,7 +4,7 @@
 //! before it. A poll in each would be unrolled and inlined by the thousand.
 
 use crate::calls::Call;
-use crate::class::{MOST_HEAD, is_class, opener};
+use crate::class::{self, MOST_HEAD, is_class, opener};
 use crate::fragment::Fragment;
 use crate::function::Function;
 use crate::instance::{self, Named};
@@ -54,6 +54,16 @@ impl Descent {
     }
 }
 
+/// By which argument of a template a call leads from one instance to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    position: usize,
+    /// `+` or `-`.
+    sign: u8,
+    /// Whether the template is a class whose function is called.
+    of_class: bool,
+}
+
 /// What is known of each function that lies on a cycle.
 pub(crate) fn of_cycles(
     source: &[u8],
@@ -75,7 +85,7 @@ pub(crate) fn of_cycles(
                 name.is_some()
             })
         });
-        let mut steps: BTreeSet<Option<(usize, u8)>> = calls().map(|(caller, at)| step(source, fragment, caller, at)).collect();
+        let mut steps: BTreeSet<Option<Step>> = calls().map(|(caller, at)| step(source, fragment, macros, caller, at)).collect();
         let all_instances = steps.len() == 1 && steps.pop_first().flatten().is_some() && is_of_one_name(source, fragment, functions, cycle);
         let is_deduced = |index: &usize| is_deduced(source, fragment, functions[*index], &cycle[index]);
         let deduced: BTreeSet<usize> = cycle.keys().copied().filter(is_deduced).collect();
@@ -193,14 +203,13 @@ fn is_in_function(source: &[u8], fragment: &Fragment, open: usize) -> bool {
 }
 
 /// Which argument of the template that is called at the token counts, and which way: `f<R, N - 1>(…)`, where `N` is a parameter of the
-/// caller's template.
-fn step(source: &[u8], fragment: &Fragment, caller: &Function, at: usize) -> Option<(usize, u8)> {
+/// caller's template; or `Unroll<N + 1>::f(…)`, where it is one of the caller's class.
+fn step(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, at: usize) -> Option<Step> {
+    let (list, of_class) = if fragment.is(at + 1, b'<') { (at + 1, None) } else { of_own_class(source, fragment, macros, caller, at)? };
+    let head = of_class.unwrap_or(caller.head);
     let mut position = 0;
-    if !fragment.is(at + 1, b'<') {
-        return None;
-    }
     // The list is read as far as it is a plain one.
-    for token in at + 2..at + MOST_DECLARATION {
+    for token in list + 1..list + MOST_DECLARATION {
         let ends = |token: usize| matches!(fragment.kind(token), Some(Kind::Punct(b',' | b'>')));
         let starts = matches!(fragment.kind(token - 1), Some(Kind::Punct(b',' | b'<')));
         if let Some(Kind::Punct(sign @ (b'+' | b'-'))) = fragment.kind(token + 1)
@@ -209,9 +218,9 @@ fn step(source: &[u8], fragment: &Fragment, caller: &Function, at: usize) -> Opt
             && fragment.kind(token + 2) == Some(Kind::Number)
             && fragment.text(source, token + 2) == b"1"
             && ends(token + 3)
-            && is_parameter(source, fragment, caller, fragment.text(source, token), position)
+            && is_parameter(source, fragment, head, fragment.text(source, token), position)
         {
-            return Some((position, sign));
+            return Some(Step { position, sign, of_class: of_class.is_some() });
         }
         match fragment.kind(token) {
             Some(Kind::Ident | Kind::Number | Kind::Scope | Kind::Keyword) => {}
@@ -222,21 +231,38 @@ fn step(source: &[u8], fragment: &Fragment, caller: &Function, at: usize) -> Opt
     None
 }
 
-/// Whether the name is a number among the caller's template parameters, at that position: `template <class R, size_t N, class S>`.
-fn is_parameter(source: &[u8], fragment: &Fragment, caller: &Function, name: &[u8], position: usize) -> bool {
-    let start =
-        (0..caller.head).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
-    let Some(template) = start.into_iter().find(|at| fragment.text(source, *at) == b"template") else { return false };
+/// Where the arguments begin of a class that a call at the token names, and where the head of that class does, if it is the caller's own: the template
+/// itself, not a special case of it, whose arguments stand in other places. It has no bases, so what is called is a function of its own.
+fn of_own_class(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, at: usize) -> Option<(usize, Option<usize>)> {
+    let named = instance::class_of_call(fragment, caller, at)?;
+    let brace = opener(fragment, caller.head)?;
+    let own = class::name_of(source, fragment, brace)?;
+    let key = (0..brace).rev().take(MOST_HEAD).find(|token| fragment.text(source, *token) == own)?;
+    let is_template_itself = key + 1 == brace || fragment.text(source, key + 1) == b"final";
+    let is_same = fragment.text(source, named) == own && instance::is_whole(source, fragment, macros, own);
+    (is_template_itself && is_same).then_some((named + 1, Some(key - 1)))
+}
+
+/// Whether the name is a number among the parameters of the template whose head is there, at that position: `template <class R, size_t N, class S>`.
+fn is_parameter(source: &[u8], fragment: &Fragment, head: usize, name: &[u8], position: usize) -> bool {
+    let mut start = (0..head).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
+    // A parameter may be a template, too.
+    let is_outermost = |at: &usize| {
+        fragment.text(source, *at) == b"template" && !matches!(fragment.kind(at.saturating_sub(1)), Some(Kind::Punct(b'<' | b',')))
+    };
+    let Some(template) = start.find(is_outermost) else { return false };
     let (mut at, mut depth, mut commas) = (template + 1, 0_u32, 0);
-    while at < caller.head {
+    while at < head {
         match fragment.kind(at) {
             Some(Kind::Punct(b'<')) => depth += 1,
             Some(Kind::Punct(b'>')) if depth == 1 => return false,
             Some(Kind::Punct(b'>')) => depth -= 1,
+            // What stands between parentheses has commas of its own.
+            Some(Kind::Punct(b'(')) => return false,
             Some(Kind::Punct(b',')) if depth == 1 => commas += 1,
             Some(Kind::Ident) if depth == 1 && commas == position && fragment.text(source, at) == name => {
                 return matches!(fragment.text(source, at - 1), b"int" | b"unsigned" | b"size_t" | b"long")
-                    && matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b'>')));
+                    && matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::Punct(b',' | b'>')));
             }
             _ => {}
         }

@@ -58,7 +58,7 @@ pub(crate) fn of_cycle(
 }
 
 /// Whether all that the file says of the name is that it is a class without bases.
-fn is_whole(source: &[u8], fragment: &Fragment, macros: &Macros, name: &[u8]) -> bool {
+pub(crate) fn is_whole(source: &[u8], fragment: &Fragment, macros: &Macros, name: &[u8]) -> bool {
     let mut bodies = 0;
     for at in (1..fragment.len()).filter(|at| fragment.text(source, *at) == name) {
         match fragment.text(source, at - 1) {
@@ -91,9 +91,14 @@ fn hides(source: &[u8], fragment: &Fragment, function: &Function, name: &[u8]) -
     (function.head..function.close).any(|at| fragment.text(source, at) == name && is_declared(source, fragment, at))
 }
 
-/// Reads a call of a member of a class that is named with its arguments, where a poll can stand in front of it; and the name.
-fn read<'a>(source: &'a [u8], fragment: &Fragment, caller: &Function, at: usize) -> Option<(&'a [u8], Named)> {
-    let last = fragment.mate(at + 1).filter(|_| fragment.is(at + 1, b'('))?;
+/// The name of the class, with no scope in front, whose function is called at the token: `Class<…>::f`.
+pub(crate) fn class_of_call(fragment: &Fragment, caller: &Function, at: usize) -> Option<usize> {
+    let (first, _) = arguments_of_class(fragment, caller, at)?;
+    (fragment.kind(first - 1) != Some(Kind::Scope)).then_some(first)
+}
+
+/// The name of the class whose function is called at the token, and where its arguments end.
+fn arguments_of_class(fragment: &Fragment, caller: &Function, at: usize) -> Option<(usize, usize)> {
     let close = at.checked_sub(2).filter(|close| fragment.kind(at - 1) == Some(Kind::Scope) && fragment.is(*close, b'>'))?;
     let (mut open, mut depth) = (close, 0_u32);
     loop {
@@ -109,6 +114,13 @@ fn read<'a>(source: &'a [u8], fragment: &Fragment, caller: &Function, at: usize)
         open = open.checked_sub(1).filter(|open| *open > caller.open && close - *open < MOST_ARGUMENTS)?;
     }
     let first = open.checked_sub(1).filter(|first| fragment.kind(*first) == Some(Kind::Ident))?;
+    Some((first, close))
+}
+
+/// Reads a call of a member of a class that is named with its arguments, where a poll can stand in front of it; and the name.
+fn read<'a>(source: &'a [u8], fragment: &Fragment, caller: &Function, at: usize) -> Option<(&'a [u8], Named)> {
+    let last = fragment.mate(at + 1).filter(|_| fragment.is(at + 1, b'('))?;
+    let (first, close) = arguments_of_class(fragment, caller, at)?;
     let text = |range: std::ops::RangeInclusive<usize>| {
         let words: Option<Vec<&str>> = range.map(|at| std::str::from_utf8(fragment.text(source, at)).ok()).collect();
         words.map(|words| words.join(" ")).filter(|text| !text.contains('\''))

@@ -111,7 +111,7 @@ impl Home<'_> {
                     let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
                     is_member
                         || (!matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
-                            && (!fragment.is(at + 1, b'(') || read_only::is_by_value(self.context, at))
+                            && (!fragment.is(at + 1, b'(') || read_only::is_by_value(self.context, at) || self.may_be_evaluated(at, loop_))
                             && (depth == 0 || !self.is_variable_of_run_time(name, loop_, depth - 1))
                             && (depth == 0 || !self.stands_for_run_time(name, loop_, depth - 1)))
                 }
@@ -123,6 +123,13 @@ impl Home<'_> {
             at += 1;
         }
         false
+    }
+
+    /// Whether the compiler may know what the function called at `at` returns, given that it knows the arguments: it is `constexpr`
+    /// (`thread_work_size()`), or a pragma counts on it.
+    fn may_be_evaluated(&self, at: usize, loop_: Option<&Loop>) -> bool {
+        let name = self.context.fragment.text(self.context.source, at);
+        self.context.declarations.is_evaluated(name) || loop_.is_some_and(|loop_| self.is_unrolled_whole(loop_))
     }
 
     /// Whether the name is a macro that stands for a variable of run time.

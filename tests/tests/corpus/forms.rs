@@ -287,6 +287,17 @@ const MAY_BE_KNOWN: &[Rule] = &[
         "auto t = tile(p); @for (int i = 0; i < size<1>(t); ++i) p[i] = 0;",
         foldable("a size by number"),
     ),
+    (
+        "constexpr __device__ int items() { return 4; }",
+        "@for (int i = 0; i < items(); ++i) p[i] = 0;",
+        foldable("the compiler evaluates the function"),
+    ),
+    (
+        "template <int N> __host__ __device__ constexpr int items(int k) { return N * k; }\n#define TWO 2",
+        "@for (int i = 0; i < 2 * items(TWO); i += items(1)) p[i] = 0;",
+        foldable("with constants for arguments"),
+    ),
+    ("", "\n#pragma unroll\n@for (int i = 0; i < items(); ++i) p[i] = 0;", foldable("the pragma counts on it")),
     ("", "Tile t(p); @for (int i = 0; i < size(t); ++i) p[i] = 0;", foldable("a size")),
     ("", "Tile t(p); @for (int i = 0; i < t.size(); ++i) p[i] = 0;", foldable("a member's size")),
     (

@@ -203,6 +203,33 @@ fn jumps_and_calls_that_repeat_are_sites() {
             &["2 recursion each", "5 recursion each", "6 recursion none", "7 recursion each"],
         ),
         row(
+            "members of instances that count up, or down",
+            "template <template <int> class F, int end, int current = 0> struct up {\n    template <class... A> static __device__ void run(A&&... a) { F<current>::go(a...); up<F, end, current + 1>::run(a...); }\n};\ntemplate <template <int> class F, int end> struct up<F, end, end> {\n    template <class... A> static __device__ void run(A...) {}\n};\ntemplate <size_t N> struct down final {\n    static __device__ int run(int n) { return down<N - 1>::run(n) + down<N - 1>::run(n + 1); }\n};\n",
+            &["2 recursion none", "8 recursion none"],
+        ),
+        row(
+            "members of instances that may come by again",
+            "template <int N> struct both {\n    static __device__ int run(int n) { return both<N - 1>::run(n) + both<N + 1>::run(n); }\n};\ntemplate <unsigned char N> struct narrow {\n    static __device__ int run(int n) { return narrow<N + 1>::run(n); }\n};\ntemplate <int N, int M> struct special {};\ntemplate <int N> struct special<8, N> {\n    static __device__ int run(int n) { return special<8, N + 1>::run(n); }\n};\ntemplate <int N> struct based : both<N> {\n    static __device__ int run(int n) { return based<N + 1>::run(n); }\n};\ntemplate <int N> struct other {\n    static __device__ int run(int n) { return other<7 + 1>::run(n); }\n};\ntemplate <int M, int N> struct swapped {\n    static __device__ int run(int n) { return swapped<N + 1, M>::run(n); }\n};\n",
+            &[
+                "2 recursion polled",
+                "5 recursion polled",
+                "9 recursion polled",
+                "12 recursion each",
+                "15 recursion polled",
+                "18 recursion polled",
+            ],
+        ),
+        row(
+            "members of instances whose class says more in front of its name",
+            "template <int N> struct __align__(8) odd {\n    static __device__ int run(int n) { return odd<8 - N>::run(n); }\n};\ntemplate <> struct odd<0> {};\nstruct even {\n    static __device__ int run(int n) { return n; }\n};\n",
+            &["2 recursion each"],
+        ),
+        row(
+            "explicit arguments of a template leave the others to be counted",
+            "template <class T> __device__ int load(T *p, int at, int of) { return p[at + of]; }\ntemplate <class T> __device__ int load(T *p) { return load<T>(p, 1, 2); }\ntemplate <class T> __device__ int again(T *p) { return again<int>(p); }\n",
+            &["3 recursion each"],
+        ),
+        row(
             "a chain of calls is none",
             "__device__ int a(int n) { return n; }\n__device__ int b(int n) { return a(n); }\n__device__ int c(int n) { return b(a(n)); }\n",
             &[],
