@@ -73,6 +73,9 @@ impl CallGraph {
                         callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
+                    if is_data(source, fragment, macros, at) {
+                        continue;
+                    }
                     let mut arguments: Vec<Class> = Vec::new();
                     let explicit =
                         if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
@@ -173,6 +176,33 @@ impl CallGraph {
         }
         found
     }
+}
+
+/// Whether a member is named that nobody calls, so that it holds data: the address of a function has a scope in front. A macro may call what it is given.
+fn is_data(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
+    let is_member = matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow));
+    if !is_member || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) {
+        return false;
+    }
+    let mut token = at;
+    while let Some(before) = token.checked_sub(1) {
+        token = match fragment.kind(before) {
+            Some(Kind::Punct(b';' | b'{' | b'}')) => return true,
+            Some(Kind::Punct(b')' | b']')) => match fragment.mate(before).filter(|open| *open < before) {
+                Some(open) => open,
+                None => return false,
+            },
+            Some(Kind::Punct(b'(')) => {
+                let name = before.checked_sub(1).map_or(&b""[..], |name| fragment.text(source, name));
+                if macros.is_defined(name) || (!name.is_empty() && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')) {
+                    return false;
+                }
+                before
+            }
+            _ => before,
+        };
+    }
+    true
 }
 
 /// `(*this)(…)` and `this->operator()(…)`: a functor reaches itself, or another in this file.

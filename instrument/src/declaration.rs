@@ -331,9 +331,10 @@ pub(crate) fn others(fragment: &Fragment, at: usize) -> impl Iterator<Item = usi
 
 /// The types, by their last word, of the operands that the operator at `at` takes by a reference which is not to a constant.
 fn changed_operands<'a>(source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<&'a [u8]> {
-    let Some(mut open) = (at + 1..(at + 5).min(fragment.len())).find(|index| fragment.is(*index, b'(')) else { return Vec::new() };
-    if open == at + 1 && fragment.is(open + 1, b')') && fragment.is(open + 2, b'(') {
-        open += 2;
+    let Some(open) = (at + 1..(at + 5).min(fragment.len())).find(|index| fragment.is(*index, b'(')) else { return Vec::new() };
+    // A call of an object is told from an operand by its parentheses, as any function's.
+    if open == at + 1 {
+        return Vec::new();
     }
     let Some(close) = fragment.mate(open) else { return vec![b"auto"] };
     let mut changed = Vec::new();

@@ -50,6 +50,30 @@ const STRAY_STEPS: &[Rule] = &[
     ("", "@for (int i = 0; i < n; i += 100000000) p[0] = i;", STRIP),
 ];
 
+/// Objects that can be called, which may change what they are given, and nothing else.
+const CALLED_OBJECTS: &[Rule] = &[
+    (
+        "struct Max { template <class T> __device__ T operator()(T &&t, T &u) const { return t > u ? t : u; } };",
+        "@for (int i = 0; i < n; ++i) p[i] = Max()(p[i], s);",
+        STRIP,
+    ),
+    (
+        "struct Next { __device__ int operator()(int &x) const { return x = 0; } };",
+        "Next next; @for (int i = 0; i < n; ++i) p[i] = next(i);",
+        no_strip("an object is called with the counter"),
+    ),
+    (
+        "struct Next { __device__ int operator()(int &x) const { return x = 0; } };",
+        "@for (int i = 0; i < n; ++i) p[i] = Next()(i) + 1;",
+        no_strip("the same without a name"),
+    ),
+    (
+        "struct Next { __device__ int operator()(int &x) const { return x = 0; } };",
+        "Next next; @for (int i = 0; i < n; ++i) p[i] = (next)(i) + 1;",
+        no_strip("the same behind parentheses"),
+    ),
+];
+
 /// The trips seem to be known, and are not.
 const NOT_KNOWN: &[Rule] = &[
     ("", "int i; if (s) i = n; @for (; i < 40; ++i) p[i * s] = 0;", STRIP),
@@ -97,6 +121,11 @@ fn loops_by_where_they_stand() {
 #[test]
 fn a_step_that_leads_elsewhere_is_not_strip_mined() {
     check(STRAY_STEPS);
+}
+
+#[test]
+fn objects_that_are_called_change_what_they_are_given_and_nothing_else() {
+    check(CALLED_OBJECTS);
 }
 
 #[test]

@@ -225,6 +225,11 @@ fn jumps_and_calls_that_repeat_are_sites() {
             &["2 recursion each"],
         ),
         row(
+            "a member of a function's name, and one that a macro calls",
+            "#define call(of) of(1)\n__device__ float scale(P p, P *q) { return powf(p.scale, q->scale) + (p.scale == 0.f); }\n__device__ int twice(P p) { return call(p.twice); }\n__device__ int again(P p) { return CALL(p.again); }\n__device__ int once(P p) { return p.once(1); }\n",
+            &["3 recursion each", "4 recursion each", "5 recursion each"],
+        ),
+        row(
             "explicit arguments of a template leave the others to be counted",
             "template <class T> __device__ int load(T *p, int at, int of) { return p[at + of]; }\ntemplate <class T> __device__ int load(T *p) { return load<T>(p, 1, 2); }\ntemplate <class T> __device__ int again(T *p) { return again<int>(p); }\n",
             &["3 recursion each"],
