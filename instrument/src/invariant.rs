@@ -43,6 +43,15 @@ pub(crate) struct Invariant {
 impl Home<'_> {
     /// The expression, if the loop does not change it. An empty range is none.
     pub(crate) fn invariant(&self, range: &Range<usize>, loop_: &Loop) -> Option<Invariant> {
+        self.unchanged(range, loop_, false)
+    }
+
+    /// The same, and elements of arrays count, too: it is evaluated where the loop's own condition has just been, and nowhere else.
+    pub(crate) fn bound(&self, range: &Range<usize>, loop_: &Loop) -> Option<Invariant> {
+        self.unchanged(range, loop_, true)
+    }
+
+    fn unchanged(&self, range: &Range<usize>, loop_: &Loop, elements: bool) -> Option<Invariant> {
         let context = self.context;
         let (fragment, source) = (context.fragment, context.source);
         let mut found = Invariant::default();
@@ -68,6 +77,7 @@ impl Home<'_> {
                     at += 1;
                     continue;
                 }
+                Kind::Ident if elements && fragment.is(at + 1, b'[') => last = self.element(at, range.end, loop_, &mut found)?,
                 Kind::Ident => last = self.name(at, range.end, loop_, &mut found)?,
                 _ => return None,
             }

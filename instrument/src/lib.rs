@@ -23,6 +23,7 @@ mod cost;
 mod declaration;
 mod descent;
 pub mod diagnostic;
+mod element;
 mod exit;
 mod form;
 mod fragment;

@@ -83,7 +83,7 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     if mentions(&induction.bound) || amount.is_some_and(&mentions) {
         return Err("its bound or step changes with its counter");
     }
-    let bound = home.invariant(&induction.bound, loop_).ok_or("its bound may change")?;
+    let bound = home.bound(&induction.bound, loop_).ok_or("its bound may change")?;
     let (step, constant) = match amount {
         None => (Invariant { text: "1".to_owned(), ..Invariant::default() }, true),
         Some(range) => {

@@ -74,6 +74,105 @@ const CALLED_OBJECTS: &[Rule] = &[
     ),
 ];
 
+/// Loops up to an element of an array, which something may write.
+const ELEMENTS: &[Rule] = &[
+    (
+        "__device__ int f(const int *__restrict__ row, int *q, int i) { int sum = 0; @for (int j = row[i]; j < row[i + 1]; ++j) q[j] = row[j]; return sum; }",
+        "f(p, p, n);",
+        STRIP,
+    ),
+    (
+        "__device__ int f(const unsigned *const __restrict__ row, int *q, int i) { int sum = 0; @for (unsigned j = 0; j < row[i + blockIdx.x]; ++j) { q[j] = 0; __syncthreads(); } return sum; }",
+        "f(p, p, n);",
+        STRIP,
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = row[i]; j < row[i + 1]; ++j) { int at = q[j]; sum += q[at] * max(j, 2); } return sum; }",
+        "f(p, p, n);",
+        STRIP,
+    ),
+    (
+        "__device__ int f(int *row, const float *q, int i) { int sum = 0; @for (int j = threadIdx.x; j < row[i]; j += blockDim.x) sum += __float2int_rn(q[j]); return sum; }",
+        "f(p, p, n);",
+        STRIP,
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = row[i]; j < row[i + 1]; ++j) q[j] = 0; return sum; }",
+        "f(p, p, n);",
+        no_strip("it may write what it ends at"),
+    ),
+    (
+        "__device__ int f(int *__restrict__ row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) row[j] = 0; return sum; }",
+        "f(p, p, n);",
+        no_strip("the same by its own name"),
+    ),
+    (
+        "__device__ int f(const volatile int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) sum += q[j]; return sum; }",
+        "f(p, p, n);",
+        no_strip("others may write it"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) { __syncthreads(); sum += q[j]; } return sum; }",
+        "f(p, p, n);",
+        no_strip("others write it while this thread waits"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) atomicAdd(&q[j], 1); return sum; }",
+        "f(p, p, n);",
+        no_strip("an atomic writes it"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) sum += g(q[j]); return sum; }",
+        "f(p, p, n);",
+        no_strip("a function may write it"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) asm volatile(\"\"); return sum; }",
+        "f(p, p, n);",
+        no_strip("assembly may write it"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) { *q = j; } return sum; }",
+        "f(p, p, n);",
+        no_strip("it writes through a pointer"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) sum += q[j], i = 1; return sum; }",
+        "f(p, p, n);",
+        no_strip("the index changes"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) { sum += q[j]; ++row; } return sum; }",
+        "f(p, p, n);",
+        no_strip("the array is another"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; row = q + 1; @for (int j = 0; j < row[i]; ++j) sum += q[j]; return sum; }",
+        "f(p, p, n);",
+        no_strip("the array was another"),
+    ),
+    (
+        "__device__ int f(const T *__restrict__ row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) sum += q[j]; return sum; }",
+        "f(p, p, n);",
+        no_strip("nobody knows what elements are"),
+    ),
+    (
+        "__device__ int f(const int *__restrict__ *row, int *q, int i) { int sum = 0; @for (int j = 0; j < row[i][0]; ++j) sum += q[j]; return sum; }",
+        "f(p, p, n);",
+        no_strip("an array of arrays"),
+    ),
+    (
+        "__device__ int f(const int *row, int *q, int i) { int sum = 0; int j = 0; @do { ++j; } while (j < row[i]); return sum; }",
+        "f(p, p, n);",
+        no_strip("a do comes by there late"),
+    ),
+    (
+        "__device__ int f(const int *row, View q, int i) { int sum = 0; @for (int j = 0; j < row[i]; ++j) sum += q[j]; return sum; }",
+        "f(p, p, n);",
+        no_strip("an object's operator may write it"),
+    ),
+];
+
 /// The trips seem to be known, and are not.
 const NOT_KNOWN: &[Rule] = &[
     ("", "int i; if (s) i = n; @for (; i < 40; ++i) p[i * s] = 0;", STRIP),
@@ -121,6 +220,11 @@ fn loops_by_where_they_stand() {
 #[test]
 fn a_step_that_leads_elsewhere_is_not_strip_mined() {
     check(STRAY_STEPS);
+}
+
+#[test]
+fn loops_up_to_an_element_that_nothing_writes_run_in_strips() {
+    check(ELEMENTS);
 }
 
 #[test]
