@@ -52,11 +52,12 @@ impl Home<'_> {
             if fragment.kind(at) != Some(Kind::Ident) || fragment.text(source, at) != name {
                 continue;
             }
-            if parameter.is_none() && at < self.open && is_declared(source, fragment, at) {
+            let is_first = parameter.is_none() && at < self.open && is_declared(source, fragment, at);
+            let before = at.checked_sub(1).and_then(|before| fragment.kind(before));
+            let is_member = matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope));
+            if is_first {
                 parameter = Some(at);
-            } else if !fragment.is(at + 1, b'[') || matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
-                return None;
-            } else if is_declared(source, fragment, at) {
+            } else if !fragment.is(at + 1, b'[') || is_member || is_declared(source, fragment, at) {
                 return None;
             }
         }
