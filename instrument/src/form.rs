@@ -82,6 +82,7 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let tiles: Vec<Option<Tile>> = body.loops.iter().map(|loop_| tile(&homes[loop_.scope], loop_)).collect();
     let costs = cost::of_loops(options, homes, body, &may_be_known, &tiles);
     let is_rolled = |at: usize, loop_: &Loop| few && may_be_known[at] && rolled(options, &homes[loop_.scope], loop_, costs[at]).is_some();
+    let words = if few { nest::words(homes, body, &costs) } else { vec![u64::MAX; costs.len()] };
     let are_rolled: Vec<bool> = body.loops.iter().enumerate().map(|(at, loop_)| is_rolled(at, loop_)).collect();
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
@@ -96,7 +97,12 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         let around_shared = few && within.clone().any(|at| costs[at].shares);
         let pays = |at: usize| costs[at].left_alone.is_none() && (!may_be_known[at] || are_rolled[at]) && !costs[at].shares;
         let around_paid = few && within.into_iter().any(|at| body.loops[at].scope == loop_.scope && pays(at));
-        let known = Known { cost: costs[index], is_open: !may_be_known[index], nest, around_shared, around_paid };
+        // In a loop that stays one, a loop that depends on its counter runs now so often and now so.
+        let stays = |outer: usize| !matches!(shapes[outer], Shape::Foldable(Nest { unrolled: true, .. }));
+        let mut outers = std::iter::successors(loop_.outer, |outer| body.loops[*outer].outer);
+        let varies = few && outers.any(|outer| stays(outer) && nest::depends_on(&homes[loop_.scope], loop_, &body.loops[outer]));
+        let words = if varies { u64::MAX } else { words[index] };
+        let known = Known { cost: costs[index], words, is_open: !may_be_known[index], nest, around_shared, around_paid };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
         let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
@@ -126,6 +132,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
 #[derive(Debug, Clone, Copy)]
 struct Known {
     cost: Cost,
+    /// Tokens of an iteration, for whether the loop is unrolled; more than any compiler unrolls, if it can't know how often this one runs.
+    words: u64,
     /// Whether something in its header is known at run time only.
     is_open: bool,
     /// The nest that it would belong to, if it can.
@@ -157,7 +165,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
         }
         let is_plain = may_be_plain(options, home, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        let unrolled = is_plain && !known.around_paid && nest::is_unrolled(home, loop_, cost);
+        let unrolled = is_plain && !known.around_paid && nest::is_unrolled(home, loop_, known.words);
         return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
     }
     if options.limits.fuel.is_some() {

@@ -14,7 +14,7 @@ use crate::form::Nest;
 use crate::induction::{self, Relation, Step};
 use crate::invariant::Home;
 use crate::poll::NEST;
-use crate::statement::{Loop, LoopKind};
+use crate::statement::{Body, Loop, LoopKind};
 use crate::strip;
 use crate::tile::Tile;
 use crate::token::Kind;
@@ -162,9 +162,32 @@ fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
     (asks && range.len() <= MOST_TOKENS && !text.contains('\'')).then_some(text)
 }
 
-/// Whether the compiler would probably unroll all of the loop if it were left as it is. Ours looks larger to it than what is left of it then.
-pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
-    likely_trips(home, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips * cost.words() <= UNROLLED_WORDS)
+/// Whether the compiler would probably unroll all of the loop if it were left as it is, each iteration being so many tokens. Ours looks larger to it
+/// than what is left of it then.
+pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, words: u64) -> bool {
+    likely_trips(home, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips.saturating_mul(words) <= UNROLLED_WORDS)
+}
+
+/// The tokens of an iteration of each loop of a body that count for whether it is unrolled: where a loop in it runs as often as its counter says, that one
+/// would be unrolled with it, as often as it runs at most.
+pub(crate) fn words(homes: &[Home], body: &Body, costs: &[Cost]) -> Vec<u64> {
+    let mut words: Vec<u64> = costs.iter().map(|cost| cost.words()).collect();
+    // Inner loops were found after outer ones.
+    for (index, loop_) in body.loops.iter().enumerate().rev() {
+        let home = &homes[loop_.scope];
+        if let Some(outer) = loop_.outer.filter(|outer| depends_on(home, loop_, &body.loops[*outer])) {
+            let trips = likely_trips(home, loop_).unwrap_or(UNROLLED_TRIPS).clamp(1, UNROLLED_WORDS);
+            words[outer] = words[outer].saturating_add((trips - 1).saturating_mul(words[index]));
+        }
+    }
+    words
+}
+
+/// Whether how often the loop runs depends on the counter of a loop around it.
+pub(crate) fn depends_on(home: &Home, loop_: &Loop, outer: &Loop) -> bool {
+    let fragment = home.context.fragment;
+    let (Some(own), Some(around)) = (induction::read(home.context, loop_), induction::read(home.context, outer)) else { return false };
+    own.start.chain(own.bound).any(|at| fragment.text(home.context.source, at) == around.counter)
 }
 
 /// Whether the compiler would surely not unroll all of the loop, for it is too long by far.

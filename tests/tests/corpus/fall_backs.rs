@@ -353,6 +353,20 @@ fn a_loop_of_known_trips_is_cut_evenly() {
     }
 }
 
+/// A loop that runs as often as a counter around it says is unrolled with that one or not at all: sixteen times sixteen copies are none that a compiler makes
+/// unasked.
+#[test]
+fn a_triangle_is_unrolled_if_it_is_a_small_one() {
+    let asked = |trips: u32| {
+        let source = format!(
+            "__global__ void k(double *t) {{\n    double a[{trips}];\n    for (int c = 0; c < {trips}; ++c)\n        for (int r = {trips} - 1; r > c; --r) a[r] = a[r] + (a[r] - a[r - 1]) / ((1 << (2 * c + 1)) - 1) * t[r];\n}}\n"
+        );
+        let output = rewritten_as(&source, &Options::default()).output.unwrap_or_default();
+        output.windows(24).filter(|text| text.starts_with(b"__cuinstr_pragma(unroll)")).count()
+    };
+    assert_eq!((asked(4), asked(17)), (2, 0));
+}
+
 /// A loop around one that takes from the allowance stays rolled, as compilers leave it: unrolled, it would be as many copies of the other's polls.
 #[test]
 fn a_short_loop_around_one_that_pays_is_not_unrolled_for_the_compiler() {
