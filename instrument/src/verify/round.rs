@@ -86,6 +86,8 @@ pub(super) struct Round {
     pub(super) proof: Proof,
     /// Loops inside whose rounds one register counts together with those of this one.
     pub(super) shared: Option<Shared>,
+    /// Slots that do not rise in any of its rounds, if that is known: others pay for nothing.
+    pub(super) falls: Option<Vec<u32>>,
     /// Depth of nesting, from 0.
     pub(super) depth: usize,
 }
@@ -225,9 +227,14 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             inner.sort_unstable();
             waiting.push((inner, Some(index), depth + 1));
         }
+        let does_fall = |(slot, value): (u32, &Value)| {
+            let since = value.since.filter(|since| since.slot == slot).map(Since::plain)?;
+            (since.hi <= 0).then_some(slot)
+        };
         found.push(Round {
             head,
             blocks,
+            falls: left.again.as_ref().map(|again| again.iter().filter_map(does_fall).collect()),
             left: left.blocks,
             not_zero: left.not_zero,
             together: left.together,

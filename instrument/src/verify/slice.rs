@@ -429,7 +429,7 @@ fn widening<'a>(instruction: &Instruction<'a>) -> Option<Instruction<'a>> {
 }
 
 /// Registers whose values say something about the result.
-fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
+pub(super) fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
     let (head, integer) = (instruction.op.head, !instruction.op.kind.starts_with('f'));
     let modelled = matches!(
         head,
