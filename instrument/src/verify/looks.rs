@@ -9,6 +9,7 @@ use super::instruction::Register;
 use super::round::{Left, Proof, Round, Work, allotted, rounds_by};
 use super::share::totals_of;
 use super::slice::{Depth, Slice};
+use super::text::Flow;
 
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
 /// them, so this is far from [`MOST_TOGETHER`].
@@ -71,7 +72,7 @@ fn rounds_of<'a>(
         let slice = Slice::new(body, set, Depth::SumsFor(&first.open_blocks()));
         if !slice.sums.is_empty() {
             let found = look(body, set, &slice, known);
-            if is_settled(&found) {
+            if is_settled(&found) || is_enough(body, &found) {
                 return (found, false);
             }
             known = known.filter(|_| open(&found) > 0 || !has_many(&found));
@@ -121,6 +122,7 @@ fn look_again(
     let budget = allotted(set, &slice);
     let base = follow(&mut Work { body, slice: &slice, place, position, components, returns, budget, asks_action: false }, set);
     base.note(body);
+    body.forget_asked();
 }
 
 /// How closely a set is looked at that one look was not enough for.
@@ -181,6 +183,16 @@ impl Earlier {
 fn is_settled(found: &[Round]) -> bool {
     let is_proved = |round: &Round| !matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
     found.iter().all(is_proved) && !has_many(found)
+}
+
+/// Whether a closer look has proved each loop of a kernel, and no rounds of callees multiply with theirs.
+fn is_enough(body: &Body<'_>, found: &[Round]) -> bool {
+    let calls = |block: &u32| {
+        let last = body.graph.blocks[*block as usize].end - 1;
+        body.function.statements[last as usize].flow == Flow::Call
+    };
+    let is_proved_so = |round: &Round| round.proof != Proof::TrapOnly && !round.left.iter().any(calls);
+    body.function.is_kernel && found.iter().all(is_proved_so) && is_proved(found)
 }
 
 /// Whether rounds of loops within each other multiply to nearly too many.
