@@ -72,6 +72,7 @@ fn rounds_of<'a>(
         let slice = Slice::new(body, set, Depth::SumsFor(&first.open_blocks()));
         if !slice.sums.is_empty() {
             let found = look(body, set, &slice, known);
+            // That threads trap is as good as it gets where leaving is not defined.
             if is_settled(&found) || is_enough(body, &found) {
                 return (found, false);
             }
@@ -185,13 +186,13 @@ fn is_settled(found: &[Round]) -> bool {
     found.iter().all(is_proved) && !has_many(found)
 }
 
-/// Whether a closer look has proved each loop of a kernel, and no rounds of callees multiply with theirs.
+/// Whether a closer look has proved each loop of a kernel, be it that threads trap, and no rounds of callees multiply with theirs.
 fn is_enough(body: &Body<'_>, found: &[Round]) -> bool {
     let calls = |block: &u32| {
         let last = body.graph.blocks[*block as usize].end - 1;
         body.function.statements[last as usize].flow == Flow::Call
     };
-    let is_proved_so = |round: &Round| round.proof != Proof::TrapOnly && !round.left.iter().any(calls);
+    let is_proved_so = |round: &Round| round.proof == Proof::TrapOnly || !round.left.iter().any(calls);
     body.function.is_kernel && found.iter().all(is_proved_so) && is_proved(found)
 }
 
