@@ -38,6 +38,9 @@ pub(super) struct Body<'a> {
     /// Blocks of such loops that no values lead to.
     dead: Vec<bool>,
     walks: Cell<usize>,
+    /// What statements write to registers, at a depth of the chain, as far as it was asked. They stand in front of the loop that it was asked for, and what is
+    /// noted of that one, or of any further down, does not matter to them.
+    asked: RefCell<BTreeMap<(u32, Register, u32), Value>>,
     /// For each block the last walk that came by.
     marks: RefCell<Vec<u32>>,
     last_mark: Cell<u32>,
@@ -100,6 +103,7 @@ impl<'a> Body<'a> {
             left: Vec::new(),
             dead: vec![false; graph.blocks.len()],
             walks: Cell::new(0),
+            asked: RefCell::default(),
             marks: RefCell::default(),
             last_mark: Cell::new(0),
             spare_slots: RefCell::default(),
@@ -165,6 +169,11 @@ impl<'a> Body<'a> {
         } else {
             UNKNOWN
         };
+    }
+
+    /// Forgets what was found by notes that are taken anew.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked.get_mut().clear();
     }
 
     /// Notes that control never comes to a block.
@@ -331,6 +340,19 @@ impl<'a> Body<'a> {
     }
 
     fn written_by(&self, register: Register, statement: u32, depth: u32) -> Value {
+        let key = (statement, register, depth);
+        if let Some(known) = self.asked.borrow().get(&key) {
+            return *known;
+        }
+        let value = self.follow_back(register, statement, depth);
+        // What was given up for its length may be short where less was walked before.
+        if self.walks.get() <= MOST_WALKED {
+            self.asked.borrow_mut().insert(key, value);
+        }
+        value
+    }
+
+    fn follow_back(&self, register: Register, statement: u32, depth: u32) -> Value {
         let width = self.registers.width(register).clamp(1, 64);
         let instruction = self.decode(statement);
         let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };

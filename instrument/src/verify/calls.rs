@@ -107,11 +107,24 @@ fn callee_name<'a>(text: &'a str, statement: &Statement) -> &'a str {
         // Rare; the name is looked for behind the comments all the same.
         return names(body).find(|name| !name.starts_with("call") && !name.starts_with("ret")).unwrap_or("");
     }
-    let mut rest = body.trim_start_matches(|next: char| next.is_ascii_alphanumeric() || next == '.').trim_start();
-    if rest.starts_with('(') {
-        rest = rest.split_once(')').map_or("", |(_, behind)| behind).trim_start_matches([',', ' ', '\t', '\r', '\n']);
+    names(behind_results(body)).next().unwrap_or("")
+}
+
+/// What stands behind `call` and what it returns.
+fn behind_results(body: &str) -> &str {
+    let rest = body.trim_start_matches(|next: char| next.is_ascii_alphanumeric() || next == '.').trim_start();
+    if !rest.starts_with('(') {
+        return rest;
     }
-    names(rest).next().unwrap_or("")
+    rest.split_once(')').map_or("", |(_, behind)| behind).trim_start_matches([',', ' ', '\t', '\r', '\n'])
+}
+
+/// The names of what a call hands on, in order.
+pub(super) fn arguments<'a>(text: &'a str, statement: &Statement) -> impl Iterator<Item = &'a str> + use<'a> {
+    let body = split_guard(text_of(text, statement)).1;
+    let rest = if uncommented(body).len() == body.len() { behind_results(body) } else { "" };
+    let inside = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(inside, _)| inside);
+    inside.split(',').map(str::trim)
 }
 
 /// How many parameters the first parentheses hold.

@@ -1,5 +1,6 @@
 //! Follows the values of a slice through a set of blocks, to a fixed point.
 
+use super::argument::{Returns, handed};
 use super::body::Body;
 use super::count::Count;
 use super::graph::Edge;
@@ -13,8 +14,6 @@ use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Va
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// How often a block is looked at before the sets there are widened.
-const PATIENCE: u32 = 2;
 /// How often an end of a set comes to rest at a mark before it is given up.
 const LIMIT: u8 = 8;
 
@@ -43,7 +42,7 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) closed: &'p dyn Fn(usize) -> bool,
     pub(super) assumption: Assumption,
     /// Whether a call returns to its caller under the assumption.
-    pub(super) returns: &'p dyn Fn(u32, Assumption) -> bool,
+    pub(super) returns: &'p Returns<'p>,
     /// The block that a round begins at: what flows into it ends the round.
     pub(super) head: Option<u32>,
     /// What a step that takes one of two results in.
@@ -92,10 +91,9 @@ pub(super) struct Found {
     pub(super) asks: bool,
 }
 
-/// How often a block was come back to, and how often each end of each slot's set moved then.
+/// How often a block was changed, and how often each end of each slot's set moved where control came back to it.
 #[derive(Debug, Clone, Default)]
 struct Visits {
-    count: u32,
     /// How often its values changed.
     changes: u32,
     moved: BTreeMap<u32, (u8, u8)>,
@@ -372,7 +370,7 @@ impl Pass<'_, '_> {
         if statement.flow == Flow::Call {
             self.asks_action.set(true);
         }
-        if statement.flow == Flow::Call && !(self.returns)(last, self.assumption) {
+        if statement.flow == Flow::Call && !self.comes_back(block, last, &state) {
             // A guarded call may not happen.
             if !statement.guarded || known.is_some_and(|known| known == polarity()) {
                 return Vec::new();
@@ -400,6 +398,24 @@ impl Pass<'_, '_> {
             }
         }
         ways
+    }
+
+    /// Whether the call that a block ends with returns.
+    fn comes_back(&self, block: u32, call: u32, state: &State) -> bool {
+        if !self.assumption.asked || !(self.returns)(call, self.assumption, 0) {
+            return !self.assumption.asked;
+        }
+        let is_not_zero = |operand: &Operand<'_>| match *operand {
+            Operand::Register(register) => {
+                let held = self.slice.slot_of(register).and_then(|slot| state.get(slot));
+                held.is_some_and(|held| held.range.unsigned(32).lo > 0)
+            }
+            Operand::Number(number) => number.rem_euclid(1 << 32) != 0,
+            _ => false,
+        };
+        let given = handed(self.body, block).into_iter().filter(|(_, operand)| is_not_zero(operand));
+        let not_zero = given.fold(0, |all, (nth, _)| all | 1 << nth);
+        not_zero == 0 || (self.returns)(call, self.assumption, not_zero)
     }
 
     /// Executes a step; false if that can't be.
@@ -553,16 +569,12 @@ impl Pass<'_, '_> {
     }
 
     fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {
-        visits.count += 1;
         let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
         // Offsets that grow would grow for ever.
         joined.change(differs, |slot, new| {
             new.form = new.form.filter(|_| known.get(slot).is_none_or(|old| old.form == new.form));
             true
         });
-        if visits.count < PATIENCE {
-            return;
-        }
         joined.change(differs, |slot, new| {
             let Some(old) = known.get(slot) else { return true };
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);

@@ -114,14 +114,21 @@ impl Pass<'_, '_> {
             return true;
         }
         let mut narrowed = None;
+        let mut is_news = false;
         let is_it = |slot: u32, held: &Value| held.name == name && self.slice.slots[slot as usize].1 == width;
         let can_be = state.change(is_it, |_, held| {
+            let before = held.range;
             let some = held.restrict(order, other, signed, width);
+            is_news |= before != held.range;
             narrowed = Some(held.range);
             some
         });
         if !can_be {
             return false;
+        }
+        // What follows from it was learned when that was.
+        if narrowed.is_some() && !is_news {
+            return true;
         }
         // A value that no register holds any more may live on in sums.
         let range = match narrowed {

@@ -3,9 +3,10 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `learn`, `equations` (values followed through blocks) → `base`, `round`, `cases`, `fork`, `tally`, `count`,
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `verdict` (the whole module) → `place`, [`report`].
 
+mod argument;
 mod arithmetic;
 mod base;
 mod blank;
@@ -21,6 +22,7 @@ mod halve;
 mod instruction;
 mod learn;
 mod linear;
+mod looks;
 mod marks;
 mod place;
 mod range;

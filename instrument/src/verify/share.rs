@@ -8,8 +8,10 @@ use super::flow::Toll;
 use super::round::{
     Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
 };
+use super::slice::{Slice, each_needed};
 use super::state::State;
 use super::value::Assumption;
+use std::collections::BTreeSet;
 
 /// What loops that are counted together are tried to be paid for from, at most.
 const MOST_ALLOWED: u64 = 1 << 14;
@@ -221,6 +223,43 @@ impl Outer<'_> {
         pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, toll)
     }
 
+    /// Whether some register that falls may pay for each round of these loops: each of them has to write something that the register is made of. What
+    /// is worth trying is asked without following anything; where it is not known what falls, all is.
+    fn may_pay(&self, slice: &Slice<'_>, together: &[usize]) -> bool {
+        let Some(falls) = &self.round().falls else { return true };
+        let writes = |blocks: &[u32]| {
+            let steps = blocks.iter().flat_map(|block| &slice.steps[slice.steps(*block)]);
+            steps.flat_map(|step| step.writes.iter().copied().filter(|slot| *slot != u32::MAX)).collect::<BTreeSet<u32>>()
+        };
+        let inside: Vec<BTreeSet<u32>> = together.iter().map(|number| writes(&self.found[*number].blocks)).collect();
+        falls.iter().any(|slot| {
+            let made_of = self.made_of(slice, *slot);
+            inside.iter().all(|written| !written.is_disjoint(&made_of))
+        })
+    }
+
+    /// The slots that a slot's values are made of in a round.
+    fn made_of(&self, slice: &Slice<'_>, slot: u32) -> BTreeSet<u32> {
+        let mut all = BTreeSet::from([slot]);
+        let terms = |number: u32| slice.sums[number as usize].terms.iter().map(|(slot, _)| *slot);
+        loop {
+            let before = all.len();
+            let sums: Vec<u32> = all.range(slice.first_sum..).filter_map(|slot| slot.checked_sub(slice.first_sum)).collect();
+            all.extend(sums.into_iter().filter(|sum| (*sum as usize) < slice.sums.len()).flat_map(terms));
+            for step in self.round().left.iter().flat_map(|block| &slice.steps[slice.steps(*block)]) {
+                if step.writes.iter().any(|slot| all.contains(slot)) {
+                    each_needed(&step.instruction, |slot| {
+                        all.insert(slot);
+                    });
+                    all.extend(step.derived.iter().flat_map(|derived| terms(derived.sum)));
+                }
+            }
+            if all.len() == before {
+                return all;
+            }
+        }
+    }
+
     fn shared(&self, work: &mut Work<'_, '_>, known: &Known<'_>) -> Option<Shared> {
         let found = self.found;
         let polled = self.inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
@@ -243,6 +282,9 @@ impl Outer<'_> {
                 let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
                 found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
             };
+            if !self.may_pay(work.slice, together) {
+                continue;
+            }
             let Some((span, own)) = self.pays(work, &toll) else { continue };
             let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
             shared.own = shared.own.min(own);

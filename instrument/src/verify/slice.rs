@@ -1,5 +1,6 @@
 //! The registers that decide how control goes round a strongly connected set of blocks, and the instructions that write them.
 
+use super::argument::handed;
 use super::blank;
 use super::body::Body;
 use super::cases::chooses;
@@ -269,8 +270,14 @@ impl<'a> Slice<'a> {
                     }
                 }
             }
-            if let Some(slot) = self.guards.get(&block).filter(|slot| written_in[**slot as usize] != at) {
-                reads.push((*slot, at));
+            let given = handed(body, block).into_iter().filter_map(|(_, operand)| match operand {
+                Operand::Register(register) => self.followed(register),
+                _ => None,
+            });
+            for slot in self.guards.get(&block).copied().into_iter().chain(given) {
+                if written_in[slot as usize] != at {
+                    reads.push((slot, at));
+                }
             }
         }
         reads.sort_unstable();
@@ -422,7 +429,7 @@ fn widening<'a>(instruction: &Instruction<'a>) -> Option<Instruction<'a>> {
 }
 
 /// Registers whose values say something about the result.
-fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
+pub(super) fn each_needed(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
     let (head, integer) = (instruction.op.head, !instruction.op.kind.starts_with('f'));
     let modelled = matches!(
         head,

@@ -9,7 +9,8 @@
 use super::graph::names;
 use super::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, split_guard, text_of, type_of};
 use super::text::{Function, Statement};
-use std::collections::BTreeMap;
+use memchr::memmem;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a statement does to a word of the stack.
 #[derive(Debug, Clone, Copy)]
@@ -66,10 +67,16 @@ struct Addresses<'f, 'a> {
     words: BTreeMap<(usize, i64), Address>,
     /// How these registers' names begin, wherever they are declared.
     prefixes: Vec<&'a str>,
+    /// The names themselves, and the statements whose text mentions one of them, or a variable.
+    names: BTreeSet<&'a str>,
+    mentions: BTreeSet<u32>,
 }
 
 /// Most times that all statements are looked at for what holds addresses.
 const MOST_LOOKS: usize = 8;
+
+/// Most names that are each looked for in the whole text of a function; with more of them each statement is asked for all.
+const MOST_NAMES: usize = 16;
 
 /// Accesses of words that can be followed, by the offset of their statement; gives each word a register.
 pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, text: &'a str) -> BTreeMap<u32, Access> {
@@ -87,12 +94,25 @@ pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, t
         return BTreeMap::new();
     }
     let mut given_away = vec![false; variables.len()];
-    let mut addresses = Addresses { function, variables, registers: BTreeMap::new(), words: BTreeMap::new(), prefixes: Vec::new() };
+    let mut addresses = Addresses {
+        function,
+        variables: variables.clone(),
+        registers: BTreeMap::new(),
+        words: BTreeMap::new(),
+        prefixes: Vec::new(),
+        names: BTreeSet::new(),
+        mentions: BTreeSet::new(),
+    };
+    for name in variables {
+        addresses.add_name(name, text);
+    }
     if !addresses.settle(registers, text) {
         return BTreeMap::new();
     }
     let mut uses: Vec<Use> = Vec::new();
-    for statement in &function.statements {
+    let mut next = addresses.next(0);
+    while let Some((at, statement)) = next {
+        next = addresses.next(at + 1);
         let done = addresses.look(registers, text, statement);
         if let Some((register, address)) = done.puts
             && addresses.registers.get(&register) != Some(&address)
@@ -146,13 +166,14 @@ pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, t
     found
 }
 
-impl<'a> Addresses<'_, 'a> {
+impl<'f, 'a> Addresses<'f, 'a> {
     /// Finds all registers and words that hold addresses; false if that takes too long.
     fn settle(&mut self, registers: &Registers<'_>, text: &'a str) -> bool {
-        let function = self.function;
         for _ in 0..MOST_LOOKS {
             let before = (self.registers.len(), self.words.len());
-            for statement in &function.statements {
+            let mut from = 0;
+            while let Some((at, statement)) = self.next(from) {
+                from = at + 1;
                 let done = self.look(registers, text, statement);
                 if let Some((register, address)) = done.puts
                     && !self.registers.contains_key(&register)
@@ -163,6 +184,7 @@ impl<'a> Addresses<'_, 'a> {
                     if !self.prefixes.contains(&prefix) {
                         self.prefixes.push(prefix);
                     }
+                    self.add_name(name, text);
                 }
                 if let Some((used, kept)) = done.uses.and_then(|used| used.keeps.map(|kept| (used, kept))) {
                     self.words.entry((used.variable, used.from)).or_insert(kept);
@@ -173,6 +195,25 @@ impl<'a> Addresses<'_, 'a> {
             }
         }
         false
+    }
+
+    /// Notes where a name is mentioned.
+    fn add_name(&mut self, name: &'a str, text: &str) {
+        if !self.names.insert(name) || self.names.len() > MOST_NAMES || name.is_empty() {
+            return;
+        }
+        let statements = &self.function.statements;
+        let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return };
+        for at in memmem::find_iter(&text.as_bytes()[first.start as usize..last.end as usize], name) {
+            let at = first.start + at as u32;
+            self.mentions.insert(statements.partition_point(|statement| statement.end <= at) as u32);
+        }
+    }
+
+    /// The first statement from that number on that may mention what holds addresses so far.
+    fn next(&self, from: u32) -> Option<(u32, &'f Statement)> {
+        let at = if self.names.len() > MOST_NAMES { from } else { *self.mentions.range(from..).next()? };
+        Some((at, self.function.statements.get(at as usize)?))
     }
 
     /// What a statement does with what holds addresses so far.

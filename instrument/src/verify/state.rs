@@ -84,39 +84,49 @@ impl State {
         if self.0.iter().all(|(slot, _)| is_live(*slot, &mut rest)) {
             return self;
         }
-        let mut named: Vec<Name> = Vec::new();
-        let mut has_parts = false;
+        // What may be kept though it is not live: by its name, or as lowest bits of what has that name.
+        let mut kept: Vec<bool> = Vec::with_capacity(self.0.len());
+        let mut others: Vec<Other> = Vec::new();
         let mut rest = live.iter().peekable();
-        for (slot, value) in &self.0 {
-            let is_live = is_live(*slot, &mut rest);
-            has_parts |= !is_live && matches!(value.kind, Kind::Low { .. });
-            if is_live && let Some(form) = &value.form {
-                named.extend(form.parts().map(|(name, _)| name));
+        for (index, (slot, value)) in self.0.iter().enumerate() {
+            kept.push(is_live(*slot, &mut rest));
+            if kept[index] {
+                continue;
             }
-            match &value.kind {
-                Kind::Wide(form) if is_live => named.extend(form.parts().map(|(name, _)| name)),
-                Kind::Low { of, .. } if is_live => named.push(of.name),
-                _ => {}
+            if value.name != NOBODY {
+                others.push(Other { name: value.name, index, is_part: false, is_named: false, is_held: false });
+            }
+            if let Kind::Low { of, .. } = value.kind {
+                others.push(Other { name: of.name, index, is_part: true, is_named: false, is_held: false });
             }
         }
-        let mut rest = live.iter().peekable();
-        if named.is_empty() && !has_parts {
-            self.0.retain(|(slot, _)| is_live(*slot, &mut rest));
-            return self;
+        if !others.is_empty() {
+            others.sort_unstable_by_key(|other| other.name);
+            let all = others.iter().fold(0_u64, |all, other| all | 1 << (other.name % 64));
+            let mut mark = |name: Name, mark: fn(&mut Other)| {
+                if all >> (name % 64) & 1 == 1 {
+                    let from = others.partition_point(|other| other.name < name);
+                    others[from..].iter_mut().take_while(|other| other.name == name).for_each(mark);
+                }
+            };
+            for ((_, value), _) in self.0.iter().zip(&kept).filter(|(_, kept)| **kept) {
+                mark(value.name, |other| other.is_held = true);
+                if let Some(form) = &value.form {
+                    form.parts().for_each(|(name, _)| mark(name, |other| other.is_named = true));
+                }
+                match &value.kind {
+                    Kind::Wide(form) => form.parts().for_each(|(name, _)| mark(name, |other| other.is_named = true)),
+                    Kind::Low { of, .. } => mark(of.name, |other| other.is_named = true),
+                    _ => {}
+                }
+            }
+            // Names that a live slot holds need no other. Of several slots that hold another all are kept: on other ways one of them may not.
+            for other in &others {
+                kept[other.index] |= if other.is_part { other.is_held } else { other.is_named && !other.is_held };
+            }
         }
-        // Names that a live slot holds need no other. Of several slots that hold another all are kept: on other ways one of them may not.
-        let mut held: Vec<Name> = Vec::new();
-        let kept: Vec<bool> = self.0.iter().map(|(slot, _)| is_live(*slot, &mut rest)).collect();
-        held.extend(self.0.iter().zip(&kept).filter(|(_, kept)| **kept).map(|((_, value), _)| value.name));
-        held.sort_unstable();
-        named.sort_unstable();
-        named.dedup();
-        named.retain(|name| held.binary_search(name).is_err());
         let mut kept = kept.into_iter();
-        self.0.retain(|(_, value)| {
-            let is_part = |value: &Value| matches!(value.kind, Kind::Low { of, .. } if held.binary_search(&of.name).is_ok());
-            kept.next() == Some(true) || is_part(value) || named.binary_search(&value.name).is_ok()
-        });
+        self.0.retain(|_| kept.next() == Some(true));
         self
     }
 
@@ -139,7 +149,8 @@ impl State {
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
             let both = known.join(new, slice.slots[*slot as usize].1.clamp(1, 64), name);
-            joined.push((*slot, if both == **known { Rc::clone(known) } else { Rc::new(both) }));
+            let same = [known, new].into_iter().find(|same| both == ***same);
+            joined.push((*slot, same.map_or_else(|| Rc::new(both), Rc::clone)));
         }
         Self(joined)
     }
@@ -195,6 +206,16 @@ impl State {
             },
         );
     }
+}
+
+/// A slot that is not live, and what may keep it: that a live one holds the value of a name, or says something about it.
+struct Other {
+    name: Name,
+    index: usize,
+    /// Whether it holds lowest bits of that value, rather than itself.
+    is_part: bool,
+    is_named: bool,
+    is_held: bool,
 }
 
 /// Whether something is said about a value of such a name.

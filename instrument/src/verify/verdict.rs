@@ -1,14 +1,16 @@
 //! From proofs about single loops to the report about a module.
 
+use super::argument::{self, NotZero};
 use super::body::Body;
 use super::calls::{Callee, Callees};
 use super::count::MOST_TOGETHER;
 use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
+use super::looks::rounds;
 use super::place::Places;
 use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
-use super::round::{Proof, Round, Why, connected, rounds};
+use super::round::{Proof, Round, Why, connected};
 use super::share::totals_of;
 use super::slice::{Depth, Slice};
 use super::state::State;
@@ -19,6 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
 const DEEPEST: u32 = 32;
+/// Most ways to say of a function's parameters which are not zero.
+const MOST_GIVEN: usize = 4;
 /// Most kernels that are listed for a function.
 const MOST_KERNELS: usize = 8;
 /// Most lines of sources that are listed for a loop.
@@ -30,8 +34,8 @@ struct Whole<'a> {
     module: &'a Module<'a>,
     graphs: &'a [Graph],
     callees: &'a Callees<'a>,
-    /// Whether each function returns if the flag says stop: without and with `trap`. None until it is asked for.
-    returns: RefCell<Vec<[Option<bool>; 2]>>,
+    /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
+    returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: RefCell<u32>,
 }
 
@@ -39,14 +43,7 @@ struct Whole<'a> {
 pub(super) fn report(text: &str, module: &Module<'_>) -> Report {
     let graphs: Vec<Graph> = module.functions.iter().map(|function| Graph::new(function, text)).collect();
     let callees = Callees::new(module, text);
-    let whole = Whole {
-        text,
-        module,
-        graphs: &graphs,
-        callees: &callees,
-        returns: RefCell::new(vec![[None; 2]; module.functions.len()]),
-        depth: RefCell::new(0),
-    };
+    let whole = Whole { text, module, graphs: &graphs, callees: &callees, returns: RefCell::default(), depth: RefCell::new(0) };
     whole.report()
 }
 
@@ -99,7 +96,8 @@ impl<'a> Whole<'a> {
             }
             let mut body = Body::new(self.text, function, graph);
             body.note_loops(&sets, &order);
-            let returns = |statement: u32, assumption: Assumption| self.call_returns(index, statement, assumption);
+            let returns =
+                |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
             let mut all: Vec<Round> = Vec::new();
             let mut position = Vec::new();
             for new in rounds(&mut body, &order, &sets, (&mut components, &mut position), &returns) {
@@ -152,42 +150,45 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether a call returns to its caller.
-    fn call_returns(&self, function: usize, statement: u32, assumption: Assumption) -> bool {
+    fn call_returns(&self, function: usize, statement: u32, assumption: Assumption, not_zero: NotZero) -> bool {
         if !assumption.asked {
             return true;
         }
         let function = &self.module.functions[function];
         match self.callees.of(function, self.text, &function.statements[statement as usize]) {
-            Callee::Known(index) => self.returns(index as usize, assumption.trap),
-            Callee::Pointer(all) => all.into_iter().any(|index| self.returns(index as usize, assumption.trap)),
+            Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
+            Callee::Pointer(all) => all.into_iter().any(|index| self.returns(index as usize, assumption.trap, 0)),
             Callee::System | Callee::Unknown(_) => true,
         }
     }
 
     /// Whether a function may return once the flag says stop.
-    fn returns(&self, index: usize, trap: bool) -> bool {
-        if let Some(known) = self.returns.borrow()[index][usize::from(trap)] {
-            return known;
+    fn returns(&self, index: usize, trap: bool, not_zero: NotZero) -> bool {
+        let key = (index, trap, not_zero);
+        if let Some(known) = self.returns.borrow().get(&key) {
+            return *known;
         }
-        if *self.depth.borrow() >= DEEPEST {
+        let many = self.returns.borrow().range((index, trap, 0)..=(index, trap, NotZero::MAX)).count() > MOST_GIVEN;
+        if many || *self.depth.borrow() >= DEEPEST {
             return true;
         }
         // A function that is asked about while it is being looked at calls itself: then nothing is claimed.
-        self.returns.borrow_mut()[index][usize::from(trap)] = Some(true);
+        self.returns.borrow_mut().insert(key, true);
         *self.depth.borrow_mut() += 1;
-        let answer = self.follow(index, trap, |found, _| found.returns);
+        let answer = self.follow(index, trap, not_zero, |found, _| found.returns);
         *self.depth.borrow_mut() -= 1;
-        self.returns.borrow_mut()[index][usize::from(trap)] = Some(answer);
+        self.returns.borrow_mut().insert(key, answer);
         answer
     }
 
     /// Follows a whole function from its entry with the flag saying stop.
-    fn follow<T>(&self, index: usize, trap: bool, then: impl FnOnce(super::flow::Found, &[u32]) -> T) -> T {
+    fn follow<T>(&self, index: usize, trap: bool, not_zero: NotZero, then: impl FnOnce(super::flow::Found, &[u32]) -> T) -> T {
         let graph = &self.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
         let body = Body::new(self.text, &self.module.functions[index], graph);
-        let slice = Slice::new(&body, &order, Depth::Registers);
+        let mut slice = Slice::new(&body, &order, Depth::Registers);
+        argument::take(&mut slice, &body, not_zero);
         order.sort_by_key(|block| place[*block as usize]);
         let start = State::default();
         let fixed = vec![false; slice.slots.len()];
@@ -198,7 +199,7 @@ impl<'a> Whole<'a> {
             position: &place,
             closed: &|_| false,
             assumption: Assumption { asked: true, late: false, trap },
-            returns: &|statement, assumption| self.call_returns(index, statement, assumption),
+            returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
             head: None,
             choice: None,
             toll: &|_, _| None,
@@ -343,7 +344,7 @@ impl<'a> Whole<'a> {
                 let made: BTreeMap<u32, Vec<u32>> = set
                     .iter()
                     .map(|&index| {
-                        let reached = self.follow(index as usize, trap, |found, order| {
+                        let reached = self.follow(index as usize, trap, 0, |found, order| {
                             order
                                 .iter()
                                 .zip(&found.states)

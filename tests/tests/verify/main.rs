@@ -2,6 +2,7 @@
 
 mod abi;
 mod attack;
+mod given;
 mod graphs;
 mod halved;
 mod input;
