@@ -14,6 +14,8 @@ use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Va
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+/// How often a block is looked at before the sets there are widened.
+const PATIENCE: u32 = 2;
 /// How often an end of a set comes to rest at a mark before it is given up.
 const LIMIT: u8 = 8;
 
@@ -91,9 +93,10 @@ pub(super) struct Found {
     pub(super) asks: bool,
 }
 
-/// How often a block was changed, and how often each end of each slot's set moved where control came back to it.
+/// How often a block was come back to, and how often each end of each slot's set moved then.
 #[derive(Debug, Clone, Default)]
 struct Visits {
+    count: u32,
     /// How often its values changed.
     changes: u32,
     moved: BTreeMap<u32, (u8, u8)>,
@@ -569,12 +572,16 @@ impl Pass<'_, '_> {
     }
 
     fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {
+        visits.count += 1;
         let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
         // Offsets that grow would grow for ever.
         joined.change(differs, |slot, new| {
             new.form = new.form.filter(|_| known.get(slot).is_none_or(|old| old.form == new.form));
             true
         });
+        if visits.count < PATIENCE {
+            return;
+        }
         joined.change(differs, |slot, new| {
             let Some(old) = known.get(slot) else { return true };
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
