@@ -79,7 +79,7 @@ impl CallGraph {
                     let mut arguments: Vec<Class> = Vec::new();
                     let explicit =
                         if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
-                    let list = explicit.map_or(at, |close| close) + 1;
+                    let list = explicit.unwrap_or(at) + 1;
                     let gives = match fragment.kind(list) {
                         Some(Kind::Punct(b'(')) => fragment.mate(list).map_or((0, usize::MAX), |close| {
                             arguments = typed[index].classify(source, fragment, macros, list, close);

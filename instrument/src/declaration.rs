@@ -47,7 +47,8 @@ impl<'a> Declarations<'a> {
                         self.add_type(source, fragment, inner, true);
                     }
                 }
-                _ if matches!(fragment.text(source, at), b"constexpr" | b"consteval") => {
+                // An `if constexpr` declares nothing.
+                Kind::Constexpr if at == 0 || fragment.kind(at - 1) != Some(Kind::If) => {
                     let ends = |inner: &usize| matches!(fragment.kind(*inner), Some(Kind::Assign | Kind::Punct(b';' | b'{' | b'}')));
                     let mut declarator = (at + 1..fragment.len().min(at + MOST_ARGUMENTS)).take_while(|inner| !ends(inner));
                     let name = declarator.find(|inner| fragment.kind(*inner) == Some(Kind::Ident) && fragment.is(inner + 1, b'('));
