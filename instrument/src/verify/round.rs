@@ -348,7 +348,7 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         // A closer look follows.
         return (Proof::None(Why::NoPoll), left);
     }
-    // Where it is known only under `trap` which way a round goes, there is no use in telling rounds apart.
+    // Where only the action decides which way a round goes, it is soon found.
     if asks_action || work.budget <= spent {
         let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
         if trap.blocks.is_empty() || trap.count.is_some() {
@@ -359,13 +359,19 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         work.budget -= spent;
     }
     // Where rounds can be told apart that is found soon; where they can't, each branch is tried for nothing.
-    let kept = work.budget;
-    work.budget = kept.min(spent * FORK_TIMES + FORK_LOOKS);
-    let allowed = work.budget;
-    let forked = fork(work, &Fork { blocks: &left.blocks, head, base, assumption: asked });
-    work.budget = kept - (allowed - work.budget);
-    if let Some((count, together)) = forked {
+    let mut told_apart = |assumption: Assumption| {
+        let kept = work.budget;
+        work.budget = kept.min((spent * FORK_TIMES + FORK_LOOKS) * if assumption.trap { 4 } else { 1 });
+        let allowed = work.budget;
+        let forked = fork(work, &Fork { blocks: &left.blocks, head, base, assumption });
+        work.budget = kept - (allowed - work.budget);
+        forked
+    };
+    if let Some((count, together)) = told_apart(asked) {
         return (Proof::PolledWithin(count), Left { together, ..left });
+    }
+    if asks_action && told_apart(Assumption { trap: true, ..asked }).is_some() {
+        return (Proof::TrapOnly, left);
     }
     if work.budget == 0 {
         return (Proof::None(Why::TooLarge), left);
