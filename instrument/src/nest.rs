@@ -106,8 +106,7 @@ pub(crate) struct Extent {
 
 /// The extent of a loop whose counter goes up to a bound.
 pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
-    // A function of the host's as well the compiler may have to evaluate, in C++11 by one expression.
-    if home.host_too || loop_.kind != LoopKind::For {
+    if loop_.kind != LoopKind::For {
         return None;
     }
     let induction = induction::read(home.context, loop_)?;
@@ -133,14 +132,32 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         return None;
     }
     let start = text(&induction.start)?;
+    if home.host_too && !is_of_class(home, &induction.bound) {
+        // Nothing is asked of values where the compiler may have to evaluate the function, in C++11 by one expression.
+        return None;
+    }
     let counter = String::from_utf8(induction.counter.to_vec()).ok()?;
     let declares = !induction.type_.is_empty();
-    if let Some(bound) = text(&induction.bound) {
+    if !home.host_too
+        && let Some(bound) = text(&induction.bound)
+    {
         let sure = declares && strip::of_loop(home, loop_).is_ok_and(|strip| strip.steady);
         return Some(Extent { counter, start, bound, by_type: false, amount, sure });
     }
     let bound = typed(home, &induction.bound)?;
     (start.parse::<i64>().is_ok() && step.is_ok()).then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
+}
+
+/// Whether a bound may be of a class that holds one constant: it asks for something, or is a variable whose type is deduced.
+fn is_of_class(home: &Home, range: &Range<usize>) -> bool {
+    let (fragment, source) = (home.context.fragment, home.context.source);
+    let name = fragment.text(source, range.start);
+    let is_deduced = |at: usize| {
+        fragment.text(source, at) == name
+            && (1..=3).any(|back| at.checked_sub(back).is_some_and(|at| fragment.text(source, at) == b"auto"))
+            && fragment.kind(at + 1) == Some(Kind::Assign)
+    };
+    range.len() > 1 || (home.open..range.start).any(is_deduced)
 }
 
 /// The text of a bound whose type may tell its value, since it asks for something: names, calls and numbers, which the compiler shall not evaluate.
@@ -159,7 +176,7 @@ fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
         let _ = write!(text, "{}{word}", if text.is_empty() { "" } else { " " });
     }
     // Digits may be grouped by quotes, which no insertion has.
-    (asks && range.len() <= MOST_TOKENS && !text.contains('\'')).then_some(text)
+    ((asks || range.len() == 1) && range.len() <= MOST_TOKENS && !text.contains('\'')).then_some(text)
 }
 
 /// Whether the compiler would probably unroll all of the loop if it were left as it is, each iteration being so many tokens. Ours looks larger to it

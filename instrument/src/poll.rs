@@ -72,7 +72,8 @@ impl Spelling {
         };
         if *by_type {
             return format!(
-                "__cuinstr_tick_sized<decltype({bound})>({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, {start}, {amount})"
+                "__cuinstr_tick_sized{}<decltype({bound})>({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, {start}, {amount})",
+                self.suffix()
             );
         }
         let names: Vec<&String> = [start, bound, amount].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();

@@ -428,10 +428,16 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
-// A call of a recursive function.
+// A call of a recursive function. Whether a call that looks like one leads back at all is asked of the compiler's output, in which it leaves a mark; those
+// that don't have the number 0 from then on (docs/VERIFY.md).
 __cuinstr_device void __cuinstr_call(unsigned long long site) {
+#ifdef __cuinstr_marks_calls
+  asm volatile("{\n\t.reg .b64 cuinstr_call;\n\tmov.b64 cuinstr_call, %0;\n\t}" : : "l"(site));
+#else
+  if (site == 0ull) return;
   __cuinstr_burn(site);
   __cuinstr_look(site);
+#endif
 }
 // A look out of line where leaving is defined. Where a thread leaves between a branch and where its warp meets again, ptxas keeps that place in registers,
 // by three moves in each round of the loop, each of which waits.
@@ -444,4 +450,7 @@ __cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
   }
 }
 // The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
-static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) { __cuinstr_call(site & ~1ull); }
+static __device__ __attribute__((unused)) __noinline__ void __cuinstr_called(unsigned long long site) {
+  __cuinstr_burn(site & ~1ull);
+  __cuinstr_look(site & ~1ull);
+}

@@ -104,6 +104,26 @@ __cuinstr_everywhere void __cuinstr_tick_nest_hd(unsigned int& run, unsigned int
   (void)run, (void)left, (void)weight, (void)site;
 #endif
 }
+// In a nest, by a bound whose type tells its value. Loops of such functions are mostly those of libraries of templates, unrolled as a whole with functions in them that are
+// empty in the end, so sixteen times as many units are free.
+template <class __cuinstr_n>
+__cuinstr_everywhere void __cuinstr_tick_sized_hd(unsigned int& run, unsigned int& left, __cuinstr_no_word pace, unsigned int weight, unsigned long long site, long long start, int amount) {
+#ifdef __CUDA_ARCH__
+  const unsigned long long trips = __cuinstr_sized<__cuinstr_n>::held::trips(start, amount);
+  if (__cuinstr_nest == 0u || trips > __cuinstr_nest || trips * weight > 16u * __cuinstr_nest || (site & 1ull) != 0ull) {
+    __cuinstr_tick_nest_hd(run, left, pace, weight, site);
+  } else if (!__cuinstr_evaluated_by_compiler) {
+    __cuinstr_burn(site);
+    run += weight;
+    if (run > 32u * __cuinstr_nest) {
+      run -= 16u * __cuinstr_nest;
+      __cuinstr_called(site);
+    }
+  }
+#else
+  (void)run, (void)left, (void)pace, (void)weight, (void)site, (void)start, (void)amount;
+#endif
+}
 __cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {
 #ifdef __CUDA_ARCH__
   if (!__cuinstr_evaluated_by_compiler) __cuinstr_barrier(site);
@@ -113,9 +133,13 @@ __cuinstr_everywhere void __cuinstr_barrier_hd(unsigned long long site) {
 }
 __cuinstr_everywhere void __cuinstr_call_hd(unsigned long long site) {
 #ifdef __CUDA_ARCH__
+#ifdef __cuinstr_marks_calls
+  if (!__cuinstr_evaluated_by_compiler) __cuinstr_call(site);
+#else
   // Templates that only seem to be recursive, since others have their names, are inlined by the thousand: what stands in each must be short.
-  if (!__cuinstr_evaluated_by_compiler && (site & 1ull) == 0ull) __cuinstr_called(site);
+  if (!__cuinstr_evaluated_by_compiler && site != 0ull && (site & 1ull) == 0ull) __cuinstr_called(site);
   if (!__cuinstr_evaluated_by_compiler && (site & 1ull) != 0ull) __cuinstr_call(site);
+#endif
 #else
   (void)site;
 #endif

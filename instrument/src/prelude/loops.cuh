@@ -232,6 +232,10 @@ struct __cuinstr_sized {
 };
 template <class __cuinstr_t>
 __cuinstr_everywhere unsigned long long __cuinstr_sized_trips(long long start, long long step) { return __cuinstr_least(__cuinstr_sized<__cuinstr_t>::held::trips(start, step), __cuinstr_nest); }
+template <class __cuinstr_n>
+__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<int, __cuinstr_n, int>::value, unsigned long long>::type __cuinstr_trips(int start, const __cuinstr_n&, int step, bool) {
+  return __cuinstr_sized_trips<__cuinstr_n>(start, step);
+}
 // The class's own operators decide when the loop ends, so its count is believed for the poll's form alone: what should be dead once the loop is unrolled
 // looks by a call, which is short until then. What was run falls by as much as a look is good for, rather than being asked for its lowest bits, so
 // that it tells by itself how many iterations do not look; it stays beyond what is free, so that loops around pay.

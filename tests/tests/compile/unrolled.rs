@@ -46,6 +46,7 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     checks.add("unrolled: short loops of known trips hold no poll, and what only looks like one does", each);
     checks.add("unrolled: long loops of known trips read as far ahead as their strips are long", evenly);
     checks.add("unrolled: a nest of three holds few polls when it is unrolled", nests);
+    checks.add("unrolled: loops of templates up to a class's constant hold no poll, unless that class goes on", constants);
     checks.add("unrolled: members of classes that calls name poll only where the classes come round", instances);
 }
 
@@ -103,6 +104,32 @@ fn evenly(tools: &Tools) -> Result<(), String> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// Functions that the host may run too, as libraries of templates have them: what they loop up to is of a class that holds one number. One class holds
+/// another than its own comparison goes by.
+fn constants(tools: &Tools) -> Result<(), String> {
+    let text = "template <int V> struct Int { static constexpr int value = V; typedef int value_type; __host__ __device__ constexpr operator int() const { return V; } };\n\
+                struct Liar { static constexpr int value = 4; typedef int value_type; };\n\
+                __host__ __device__ inline bool operator<(int, Liar) { return true; }\n\
+                template <class T> __host__ __device__ constexpr T size(T) { return {}; }\n\
+                __host__ __device__ inline void step(int *p, int n) { *p = *p * n + 1; }\n\
+                template <class T> __host__ __device__ void few(int *p, int n, T t) {\n#pragma unroll\n    for (int i = 0; i < size(t); ++i) step(p + i, n); }\n\
+                template <class T> __host__ __device__ void deduced(int *p, int n, T t) { auto N = size(t);\n#pragma unroll\n    for (int i = 0; i < N; ++i) step(p + i, n); }\n\
+                template <class T> __host__ __device__ void many(int *p, int n, T t) { for (int i = 0; i < size(t); ++i) step(p + i, n); }\n\
+                template <class T> __host__ __device__ void lies(int *p, int n, T t) { for (int i = 0; i < size(t); ++i) step(p + i, n); }\n\
+                template <class T> __host__ __device__ void plain(int *p, int n, T t) { auto N = t; for (int i = 0; i < N; ++i) step(p + i, n); }\n\
+                extern \"C\" __global__ void k(int *p, int n) {\n    few(p, n, Int<128>{}); deduced(p, n, Int<128>{}); many(p, n, Int<100000>{}); plain(p, n, n); lies(p, n, Liar{});\n}\n";
+    let unit = Unit { needs: vec!["-std=c++17".into(), "-arch=sm_80".into()], ..Unit::new("constants.cu", text.to_owned()) };
+    let rewritten = unit.rewrite(&Options::default())?;
+    let ptx = rewritten.nvcc(&tools.nvcc, &["-ptx"])?.text();
+    let loops = rewritten.site_maps.iter().flat_map(|map| &map.sites).filter(|site| site.kind == Kind::For);
+    let left = loops.filter(|site| {
+        let id = u64::from_str_radix(site.id.trim_start_matches("0x"), 16).unwrap_or_default();
+        ptx.contains(&id.cast_signed().to_string())
+    });
+    let left: Vec<&str> = left.map(|site| site.function.as_str()).collect();
+    if left == ["many", "lies", "plain"] && verify_ptx(&ptx).holds() { Ok(()) } else { Err(format!("polls are left in {left:?}")) }
 }
 
 /// Two kernels call members of a template's instances by name: one leads from a large tile to a small one, the other from an instance to a second, and back
