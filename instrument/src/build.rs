@@ -11,7 +11,7 @@
 
 mod binding;
 
-use crate::launcher::{self, Settings};
+use crate::launcher::{self, Recursion, Settings};
 use crate::options::{BarrierMarks, DeviceMacro, PollGap, Polls};
 use crate::verify::{self, Report};
 use std::collections::BTreeSet;
@@ -171,6 +171,12 @@ impl Build {
     /// Where a thread that leaves tells those that it may release from a block's barrier.
     pub fn barrier_marks(&mut self, marks: BarrierMarks) -> &mut Self {
         self.settings.barrier_marks = marks;
+        self
+    }
+
+    /// Which calls of functions that may reach themselves are polled.
+    pub fn recursion(&mut self, recursion: Recursion) -> &mut Self {
+        self.settings.recursion = recursion;
         self
     }
 

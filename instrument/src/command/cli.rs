@@ -4,6 +4,7 @@ use super::duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
+use cuinstr::launcher::Recursion;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
 use std::path::PathBuf;
@@ -246,9 +247,32 @@ pub(crate) struct Flags {
     #[arg(long)]
     pub(crate) system_headers: bool,
 
+    /// Which calls are polled of functions that may reach themselves: `proved`, those on a cycle in the compiler's output, for which a unit that has some is compiled
+    /// to PTX once more; `named`, all on a cycle by the functions' names.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = RecursionArg::Proved)]
+    pub(crate) recursion: RecursionArg,
+
     /// Write what became of each unit's files to this folder, one JSON file a unit. Among nvcc's own options it is `--cuinstr-coverage`.
     #[arg(long, value_name = "DIR")]
     pub(crate) coverage: Option<PathBuf>,
+}
+
+/// `--recursion`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecursionArg {
+    /// On a cycle in the compiler's output.
+    Proved,
+    /// On a cycle by names.
+    Named,
+}
+
+impl From<RecursionArg> for Recursion {
+    fn from(argument: RecursionArg) -> Self {
+        match argument {
+            RecursionArg::Proved => Self::Proved,
+            RecursionArg::Named => Self::Named,
+        }
+    }
 }
 
 /// How diagnostics look.

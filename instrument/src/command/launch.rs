@@ -69,7 +69,7 @@ fn settings() -> Result<Settings, String> {
         std::env::VarError::NotUnicode(_) => Err(format!("error: {FLAGS} is not UTF-8\n")),
     })?;
     let words = shlex::split(&text).ok_or_else(|| format!("error: a quote in {FLAGS} has no partner: {text}\n"))?;
-    let Flags { how, verify, system_headers, coverage } =
+    let Flags { how, verify, system_headers, recursion, coverage } =
         Flags::try_parse_from(words).map_err(|error| format!("{error}in {FLAGS}: {text}\n"))?;
     Ok(Settings {
         polls: how.polls(),
@@ -82,6 +82,7 @@ fn settings() -> Result<Settings, String> {
         strict: how.strict,
         quiet: how.quiet,
         verify,
+        recursion: recursion.into(),
         system_headers,
         coverage,
     })

@@ -1,6 +1,7 @@
 //! `--cuinstr-coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
 
 use super::plan::Plan;
+use super::recursion;
 use super::{Error, absolute};
 use cuinstr_abi::sites::{SiteMap, hash};
 use serde_json::json;
@@ -86,7 +87,8 @@ struct CoveredFile {
 fn units(session: &Path) -> Vec<UnitFiles> {
     let mut units: BTreeMap<String, (usize, UnitFiles)> = BTreeMap::new();
     for entry in fs::read_dir(session).into_iter().flatten().flatten() {
-        let Some(plan) = Plan::read_all(&entry.path()) else { continue };
+        let Some(mut plan) = Plan::read_all(&entry.path()) else { continue };
+        recursion::tell(session, &mut plan.files.iter_mut().filter_map(|(_, facts)| facts.sites.as_mut()).collect::<Vec<_>>());
         let source = Path::new(&plan.roots[plan.main.0].0).join(&plan.main.1);
         let files = plan.files.into_iter().map(|(path, facts)| CoveredFile {
             path: path.into(),

@@ -1,6 +1,7 @@
 //! One call of the host's compiler, made by nvcc and answered by this program.
 
 use super::preprocess::Call;
+use super::recursion;
 use super::session::Knowledge;
 use super::settings::Settings;
 use super::translate::Translator;
@@ -50,6 +51,11 @@ pub fn answer() -> Option<u8> {
         let compiler = HostCompiler { name: if in_host_folder { real.clone().into() } else { name.clone() }, path: real, search_path };
         let call = Call::read(arguments.collect())?;
         match call {
+            // What was asked for is there.
+            Call::Other(arguments) if recursion::is_asked() && arguments.iter().any(|word| word == "-c") => {
+                recursion::note_end(&session);
+                Ok(1)
+            }
             Call::Other(arguments) => Err(compiler.replace_this_process(&half::in_front(&session, arguments)?)),
             // There is nothing to rewrite; the compiler has the words for it.
             Call::Cuda(call) if !Path::new(&call.main).is_file() => {
@@ -105,6 +111,11 @@ impl HostCompiler {
 
     /// Preprocesses rewritten source.
     fn preprocess(&self, session: &Path, knowledge: &Knowledge, call: &super::preprocess::Cuda) -> Result<u8, Error> {
+        // What was asked is of the device's side alone.
+        if let Some(output) = call.output.as_ref().filter(|_| call.for_host && recursion::is_asked()) {
+            File::create(output).map_err(|error| Error::io("can't write", Path::new(output), &error))?;
+            return Ok(0);
+        }
         let mut missed: Vec<Missed> = Vec::new();
         let mut early: Vec<OsString> = Vec::new();
         for round in 1.. {
@@ -126,6 +137,13 @@ impl HostCompiler {
                     remove(Path::new(output));
                 }
                 return Ok(pass.code.max(1));
+            }
+            if let Some(output) = call.output.as_ref().filter(|_| call.is_device_step()) {
+                if recursion::is_asked() {
+                    recursion::note_pass(session);
+                } else if view.plan.is_recursive() {
+                    recursion::settle(session, knowledge, Path::new(output))?;
+                }
             }
             if call.output.is_none() {
                 let path = view.stdout();
@@ -150,7 +168,12 @@ impl HostCompiler {
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
         let mut command = self.command();
-        command.args(call.arguments(view)).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(call.arguments(view))
+            .args(recursion::is_asked().then_some(recursion::MARKS))
+            .env_remove("CPATH")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
         let translator = view.translator();
         let stderr = child.stderr.take().map(boxed);

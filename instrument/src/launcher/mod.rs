@@ -9,7 +9,7 @@
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
 //! → `include` (which files a source names) → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
-//! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again). `proof` looks at what nvcc made.
+//! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
 //!
 //! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
 
@@ -24,6 +24,7 @@ mod plan;
 mod preprocess;
 mod proof;
 mod record;
+mod recursion;
 mod session;
 mod settings;
 mod signal;
@@ -36,7 +37,7 @@ mod view;
 pub(crate) use compiler::find;
 pub use compiler::{is_nvcc, other_compiler};
 pub use host::answer;
-pub use settings::Settings;
+pub use settings::{Recursion, Settings};
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -137,6 +138,7 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
     let session = session::Session::begin(&nvcc, &line, settings)?;
+    recursion::prepare(&line, &session, settings)?;
     let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
     let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
     let mut findings = BTreeSet::new();

@@ -42,6 +42,11 @@ impl Plan {
         is_in(&self.system) && !is_in(&self.libraries)
     }
 
+    /// Whether calls are polled in any of the files.
+    pub(super) fn is_recursive(&self) -> bool {
+        self.files.iter().any(|(_, facts)| facts.recursive)
+    }
+
     /// Each root as the user spelled it, with the slash behind it if it is not empty.
     pub(super) fn spelled(&self) -> Vec<Vec<u8>> {
         let slash = |root: &[u8]| if root.is_empty() || root.ends_with(b"/") { &b""[..] } else { b"/" };

@@ -185,6 +185,11 @@ impl Cuda {
         &self.words
     }
 
+    /// Whether the text is what the device's side of a compilation reads.
+    pub(super) fn is_device_step(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| path.as_bytes().ends_with(b".cpp1.ii"))
+    }
+
     /// What the words define, as the text of a file that would.
     pub(super) fn definitions(&self) -> Vec<u8> {
         let mut text = Vec::new();

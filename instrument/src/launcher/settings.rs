@@ -5,6 +5,16 @@ use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// Which calls of functions that may reach themselves are polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Recursion {
+    /// Those that lie on a cycle in the compiler's output. A unit that has some by its functions' names is compiled to PTX once more to find out.
+    #[default]
+    Proved,
+    /// All that lie on a cycle by their functions' names.
+    Named,
+}
+
 /// How source is rewritten, beside what `cuinstr.toml` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
@@ -18,6 +28,8 @@ pub struct Settings {
     pub barrier_marks: BarrierMarks,
     /// Limits compiled in.
     pub limits: Limits,
+    /// Which calls are polled.
+    pub recursion: Recursion,
     /// Macros that mark device functions.
     pub device_macros: Vec<DeviceMacro>,
     /// The configuration file; absent: the `cuinstr.toml` found upward from each file.

@@ -8,7 +8,7 @@ use crate::options::{DeviceMacro, Options, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
-use crate::site::SiteMap;
+use crate::site::{Form, Kind, SiteMap};
 use crate::token::{is_name_byte, lex};
 use crate::{Rewrite, macros, prelude, rewrite, value};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) refused: bool,
     /// Whether its text is rewritten.
     pub(super) rewritten: bool,
+    /// Whether calls are polled, since functions may reach themselves.
+    pub(super) recursive: bool,
 }
 
 /// Makes units of a translation unit's files.
@@ -196,6 +198,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
         dynamic: prelude::has_dynamic_memory(bytes),
+        recursive: sites.sites.iter().any(|site| site.kind == Kind::Recursion && site.form != Form::None),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,

@@ -59,7 +59,7 @@ pub(super) struct Missed {
 #[derive(Debug)]
 pub(super) struct View {
     folder: PathBuf,
-    plan: Plan,
+    pub(super) plan: Plan,
     /// Places in the plan's files, by path.
     places: BTreeMap<OsString, usize>,
     links: Links,

@@ -1,6 +1,7 @@
 //! What the proof says.
 
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What was found in one module of PTX.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,6 +16,9 @@ pub struct Report {
     pub unknown: Vec<UnknownCall>,
     /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
     pub faults: Vec<Fault>,
+    /// Sites of all calls that are marked in it, if each can be told.
+    #[serde(skip)]
+    pub(super) marked: Option<BTreeSet<u64>>,
 }
 
 impl Report {
@@ -22,6 +26,16 @@ impl Report {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.faults.is_empty() && self.unknown.is_empty() && self.loops.iter().all(|found| found.verdict.holds())
+    }
+
+    /// Sites of marked calls, and those among them that need a poll: a loop or a cycle of calls passes them that neither is polled nor ends. None where that
+    /// can't be told, since something is out of sight.
+    #[must_use]
+    pub fn calls(&self) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
+        let marked = self.marked.clone().filter(|_| self.faults.is_empty() && self.unknown.is_empty())?;
+        // Where threads trap for a loop's own poll, calls inside have nothing to add.
+        let open = self.loops.iter().filter(|found| !found.verdict.holds() && found.verdict != Verdict::TrapOnly);
+        Some((marked, open.flat_map(|found| &found.marked).copied().collect()))
     }
 }
 
@@ -46,6 +60,9 @@ pub struct Loop {
     pub depth: usize,
     /// Whether it is a cycle of calls.
     pub recursion: bool,
+    /// Sites of the calls that are marked in it, and in what it calls.
+    #[serde(skip)]
+    pub(super) marked: Vec<u64>,
 }
 
 /// What is proved of a loop.

@@ -8,6 +8,7 @@ use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
 use super::looks::rounds;
+use super::marked::Marks;
 use super::place::Places;
 use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
 use super::round::{Proof, Round, Why, connected};
@@ -34,6 +35,7 @@ struct Whole<'a> {
     module: &'a Module<'a>,
     graphs: &'a [Graph],
     callees: &'a Callees<'a>,
+    marks: Marks,
     /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
     returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: RefCell<u32>,
@@ -43,7 +45,8 @@ struct Whole<'a> {
 pub(super) fn report(text: &str, module: &Module<'_>) -> Report {
     let graphs: Vec<Graph> = module.functions.iter().map(|function| Graph::new(function, text)).collect();
     let callees = Callees::new(module, text);
-    let whole = Whole { text, module, graphs: &graphs, callees: &callees, returns: RefCell::default(), depth: RefCell::new(0) };
+    let marks = Marks::read(text, module);
+    let whole = Whole { text, module, graphs: &graphs, callees: &callees, marks, returns: RefCell::default(), depth: RefCell::new(0) };
     whole.report()
 }
 
@@ -58,6 +61,7 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            marked: None,
         };
         for (at, why) in &self.module.faults {
             report.faults.push(Fault { line: lines.number(*at), message: (*why).to_owned() });
@@ -108,7 +112,9 @@ impl<'a> Whole<'a> {
         }
         let mut waiting: BTreeMap<usize, Vec<Round>> = found.into_iter().collect();
         let mut loops: BTreeMap<usize, Vec<Loop>> = BTreeMap::new();
-        for index in callees_first(&calls) {
+        let order = callees_first(&calls);
+        report.marked = self.marks.all(&calls, &order);
+        for index in order {
             let inner = calls[index].iter().map(|(_, to)| totals[*to as usize]).max().unwrap_or(1);
             totals[index] = inner;
             let Some(all) = waiting.remove(&index) else { continue };
@@ -120,7 +126,10 @@ impl<'a> Whole<'a> {
                 if matches!(verdict, Verdict::Bounded { by: Bound::Rounds(_) }) {
                     totals[index] = totals[index].max(total);
                 }
-                loops.entry(index).or_default().push(self.describe(index, round, verdict, &labels, (&lines, &places)));
+                let marked =
+                    self.marks.within(index, |statement| round.blocks.binary_search(&self.block_of(index, statement)).is_ok(), &calls);
+                let found = self.describe(index, round, verdict, &labels, (&lines, &places));
+                loops.entry(index).or_default().push(Loop { marked, ..found });
             }
         }
         let kernels = self.kernels_by_function(&calls);
@@ -147,6 +156,11 @@ impl<'a> Whole<'a> {
             found
         };
         self.module.functions.iter().map(of).collect()
+    }
+
+    /// The block of a function that the statement lies in.
+    fn block_of(&self, function: usize, statement: u32) -> u32 {
+        self.graphs[function].blocks.partition_point(|block| block.end <= statement) as u32
     }
 
     /// Whether a call returns to its caller.
@@ -213,11 +227,10 @@ impl<'a> Whole<'a> {
 
     /// What the proofs of a function's loops come to, loops inside and callees included: verdict and number of rounds.
     fn verdicts(&self, index: usize, all: &[Round], calls: &[(u32, u32)], totals: &[u64]) -> Vec<(Verdict, u64)> {
-        let graph = &self.graphs[index];
         // Rounds of callees, by the block that calls.
         let mut called: BTreeMap<u32, u64> = BTreeMap::new();
         for (statement, to) in calls {
-            let most = called.entry(graph.blocks.partition_point(|block| block.end <= *statement) as u32).or_insert(1);
+            let most = called.entry(self.block_of(index, *statement)).or_insert(1);
             *most = (*most).max(totals[*to as usize]);
         }
         let callees = |round: &Round| round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
@@ -307,6 +320,7 @@ impl<'a> Whole<'a> {
             blocks: shown.iter().take(MOST_LINES).map(label).collect(),
             depth: round.depth,
             recursion: false,
+            marked: Vec::new(),
         }
     }
 
@@ -352,9 +366,7 @@ impl<'a> Whole<'a> {
                                 .map(|(block, _)| *block)
                                 .collect::<BTreeSet<_>>()
                         });
-                        let graph = &self.graphs[index as usize];
-                        let block_of = |statement: u32| graph.blocks.partition_point(|block| block.end <= statement) as u32;
-                        let all = calls[index as usize].iter().filter(|(statement, _)| reached.contains(&block_of(*statement)));
+                        let all = calls[index as usize].iter().filter(|(at, _)| reached.contains(&self.block_of(index as usize, *at)));
                         (index, all.map(|(_, to)| *to).collect())
                     })
                     .collect();
@@ -385,6 +397,7 @@ impl<'a> Whole<'a> {
                 blocks: set.iter().map(|index| self.module.functions[*index as usize].name.to_owned()).collect(),
                 depth: 0,
                 recursion: true,
+                marked: set.iter().flat_map(|index| self.marks.within(*index as usize, |_| true, calls)).collect(),
             });
         }
     }

@@ -9,5 +9,6 @@ mod failures;
 mod half;
 mod headers;
 mod project;
+mod recursion;
 mod toolkit;
 mod unlucky;

@@ -1,0 +1,110 @@
+//! Which calls of functions that may reach themselves are polled: those that the compiler's output shows on a cycle.
+
+use crate::project::{BINARY, Project, expect, text};
+use crate::toolkit::nvcc;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// Functions that reach themselves by name: in the first half what is called is always another one. What can be called is known in this file alone.
+const SOURCE: &str = r"
+struct Leaf { __device__ int get(int i) const { return i; } };
+template <class T> struct Box { T inner; __device__ int get(int i) const { const T &t = inner; return t.get(i + 1); } };
+template <class T> __device__ int dig(const Box<T> *b, int i) { return dig(&b->inner, i) + 1; }
+__device__ int dig(const Leaf *, int i) { return i; }
+template <class T> __device__ __noinline__ int apart(const Box<T> *b, int i) { return apart(&b->inner, i) + 1; }
+__device__ int apart(const Leaf *, int i) { return i; }
+template <class T> __host__ __device__ void both(const Box<T> *b, int *o) { for (int i = 0; i < 3; ++i) both(&b->inner, o + i); }
+__host__ __device__ void both(const Leaf *, int *o) { *o += 1; }
+
+__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__device__ int down(int n) { if (n == 7) return 3; return down(n - 2); }
+__device__ int odd(int n);
+__device__ int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+__device__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+template <class T> __device__ int again(const Box<T> *b, int i) { if (i == 9) return 0; return again(b, i - 2); }
+struct Node { const Node *next; __device__ int last(int i) const { const Node *n = next; return n ? n->last(i + 1) : i; } };
+template <class T> struct Pair { T one; };
+template <class T> __device__ __noinline__ int all(const Pair<T> *p, volatile int *o) { return all(&p->one, o) + all(&p->one, o); }
+__device__ int all(const Leaf *, volatile int *o) { return *o; }
+
+__global__ void never(int *o, int n) { Box<Box<Leaf>> b; both(&b, o); o[threadIdx.x] += b.get(n) + dig(&b, n) + apart(&b, n); }
+__global__ void ever(int *o, int n, const Node *node) {
+  Box<Leaf> b;
+  o[0] = fib(n) + down(n) + even(n) + again(&b, n) + node->last(n);
+}
+";
+
+/// The same with a function whose calls double thirty times over: no cycle, and no end either.
+const DOUBLES: &str = r"
+template <int N> struct Deep { typedef Pair<typename Deep<N - 1>::type> type; };
+template <> struct Deep<0> { typedef Leaf type; };
+__global__ void doubles(const Deep<30>::type *p, int *o) { *o = all(p, o); }
+";
+
+/// The form of each recursive function's poll after a compilation with these words and flags.
+fn forms(nvcc: &PathBuf, source: &str, words: &[&str], flags: &str) -> BTreeMap<String, String> {
+    let project = Project::new(&[("a.cu", source)]);
+    let mut command = project.command(BINARY);
+    command.arg(nvcc).args(["-c", "a.cu", "-o", "a.o", "--cuinstr-coverage", "covered"]).args(words).env("CUINSTR_FLAGS", flags);
+    let output = expect(&mut command, 0);
+    // What recursion makes ptxas say of a plain compilation, too.
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(said.lines().all(|line| line.contains("Stack size for entry function")), "{said}");
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+    let names = fs::read_dir(project.path()).expect("a folder").map(|entry| entry.expect("readable").file_name());
+    let expected = ["a.cu", "a.o", "covered", "none.cu", "tmp", "toolkit"];
+    assert!(names.map(|name| name.into_string().expect("text")).all(|name| expected.contains(&name.as_str())));
+    let unit = fs::read_dir(project.path().join("covered")).expect("a folder").next().expect("one unit").expect("readable").path();
+    let unit: serde_json::Value = serde_json::from_slice(&fs::read(unit).expect("readable")).expect("JSON");
+    let sites = unit["files"][0]["sites"]["sites"].as_array().expect("sites");
+    let calls = sites.iter().filter(|site| site["kind"] == "recursion");
+    let word = |site: &serde_json::Value, key: &str| site[key].as_str().expect("text").to_owned();
+    calls.map(|site| (word(site, "function"), word(site, "form"))).collect()
+}
+
+#[test]
+fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
+    let Some(nvcc) = nvcc() else { return };
+    let never = ["get", "dig", "apart", "both"];
+    let ever = ["fib", "down", "even", "odd", "again", "last"];
+    let all: BTreeMap<_, _> = forms(&nvcc, SOURCE, &["-arch=sm_90"], "--recursion named");
+    assert!(never.iter().chain(&ever).all(|name| all[*name] != "none"), "{all:?}");
+    for words in [
+        &["-arch=sm_90"][..],
+        &["-arch=sm_90", "-lineinfo"],
+        &["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"],
+    ] {
+        let found = forms(&nvcc, SOURCE, words, "");
+        assert!(never.iter().all(|name| found[*name] == "none"), "{words:?}: {found:?}");
+        assert!(ever.iter().all(|name| found[*name] == all[*name]), "{words:?}: {found:?}");
+    }
+    // What can be told of no call, or where another unit may call back.
+    let unseen = format!("{SOURCE}extern __device__ int other(int);\n__global__ void far(int *o) {{ *o = other(*o); }}\n");
+    for (source, words, flags) in [
+        (SOURCE, &["-arch=sm_90", "-G"][..], ""),
+        (&unseen, &["-arch=sm_90", "-dc"], ""),
+        (SOURCE, &["-arch=sm_90"], "--fuel 1000"),
+        (&format!("{SOURCE}{DOUBLES}"), &["-arch=sm_90"], ""),
+    ] {
+        let found = forms(&nvcc, source, words, flags);
+        assert!(found.iter().all(|(name, form)| all.get(name).is_none_or(|named| named == form)), "{words:?} {flags}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_left_of_polls_is_proved() {
+    let Some(nvcc) = nvcc() else { return };
+    let project = Project::new(&[("a.cu", SOURCE)]);
+    for words in [&["-c"][..], &["-cubin"], &["-ptx"]] {
+        let mut command = project.command(BINARY);
+        expect(command.arg(&nvcc).args(words).args(["a.cu", "-o", "a.out", "-arch=sm_90"]).env("CUINSTR_FLAGS", "--verify"), 0);
+    }
+    // An error in the source is said once.
+    project.write("a.cu", &format!("{SOURCE}__global__ void wrong() {{ nothing(); }}\n"));
+    let output = project.command(BINARY).arg(&nvcc).args(["-c", "a.cu", "-o", "b.o", "-arch=sm_90"]).output().expect("it starts");
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(!output.status.success() && said.matches("\"nothing\" is undefined").count() == 1, "{said}");
+    assert!(!project.path().join("b.o").exists());
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
