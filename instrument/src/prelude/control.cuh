@@ -428,11 +428,13 @@ __cuinstr_device void __cuinstr_poll(unsigned long long site) {
   __cuinstr_burn(site);
   __cuinstr_look(site);
 }
+// The mark that stands for a poll at a call where the compiler's output is asked whether the call needs one.
+__cuinstr_device void __cuinstr_mark_call(unsigned long long site) { asm volatile("{\n\t.reg .b64 cuinstr_call;\n\tmov.b64 cuinstr_call, %0;\n\t}" : : "l"(site)); }
 // A call of a recursive function. Whether a call that looks like one leads back at all is asked of the compiler's output, in which it leaves a mark; those
 // that don't have the number 0 from then on (docs/VERIFY.md).
 __cuinstr_device void __cuinstr_call(unsigned long long site) {
 #ifdef __cuinstr_marks_calls
-  asm volatile("{\n\t.reg .b64 cuinstr_call;\n\tmov.b64 cuinstr_call, %0;\n\t}" : : "l"(site));
+  __cuinstr_mark_call(site);
 #else
   if (site == 0ull) return;
   __cuinstr_burn(site);
