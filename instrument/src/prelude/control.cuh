@@ -436,7 +436,7 @@ __cuinstr_device void __cuinstr_call(unsigned long long site) {
 #ifdef __cuinstr_marks_calls
   __cuinstr_mark_call(site);
 #else
-  if (site == 0ull) return;
+  (void)"cuinstr: settled";
   __cuinstr_burn(site);
   __cuinstr_look(site);
 #endif

@@ -136,8 +136,9 @@ __cuinstr_everywhere void __cuinstr_call_hd(unsigned long long site) {
 #ifdef __cuinstr_marks_calls
   if (!__cuinstr_evaluated_by_compiler) __cuinstr_call(site);
 #else
+  (void)"cuinstr: settled";
   // Templates that only seem to be recursive, since others have their names, are inlined by the thousand: what stands in each must be short.
-  if (!__cuinstr_evaluated_by_compiler && site != 0ull && (site & 1ull) == 0ull) __cuinstr_called(site);
+  if (!__cuinstr_evaluated_by_compiler && (site & 1ull) == 0ull) __cuinstr_called(site);
   if (!__cuinstr_evaluated_by_compiler && (site & 1ull) != 0ull) __cuinstr_call(site);
 #endif
 #else
