@@ -3,7 +3,7 @@
 
 use crate::options::{AtExit, BarrierMarks, Options};
 use crate::poll;
-use crate::site::{Kind, SiteMap};
+use crate::site::{Form, Kind, SiteMap};
 use cuinstr_abi::control;
 use std::fmt::Write as _;
 
@@ -27,10 +27,33 @@ const PIECE: usize = 1000;
 
 /// The whole prelude.
 pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> String {
-    let mut text = device_side(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) });
+    let mut text = String::new();
+    if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
+        let _ = writeln!(text, "#define {APART} 1");
+    }
+    text.push_str(&device_side(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) }));
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
     text
+}
+
+/// The macro that gives each look a stop of its own.
+///
+/// Groups of warps that have registers of their own by `setmaxnreg` can't call one function: ptxas then says "Register allocation failed" (C7600), or leaves out what gives
+/// them these (C7507).
+pub(crate) const APART: &str = "__cuinstr_apart";
+
+/// So many polls at calls may have a stop of their own each.
+pub(crate) const FEW_CALLS: usize = 16;
+
+/// Whether a text asks for registers for a group of warps.
+pub(crate) fn sets_registers(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"setmaxnreg").is_some()
+}
+
+/// How many calls of functions that may reach themselves are polled.
+pub(crate) fn polled_calls(sites: &SiteMap) -> usize {
+    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && site.form != Form::None).count()
 }
 
 /// Whether threads check at a barrier of this file if others of their block have left.

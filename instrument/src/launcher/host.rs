@@ -7,6 +7,7 @@ use super::settings::Settings;
 use super::translate::Translator;
 use super::view::{Missed, View};
 use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler, half};
+use crate::prelude::{APART, FEW_CALLS, sets_registers};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -118,16 +119,29 @@ impl HostCompiler {
         }
         let mut missed: Vec<Missed> = Vec::new();
         let mut early: Vec<OsString> = Vec::new();
+        let device = call.output.as_ref().filter(|_| call.is_device_step());
+        let mut needless: Option<BTreeSet<u64>> = None;
+        let mut apart = false;
         for round in 1.. {
             let view = View::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
-            let pass = self.pass(&view, call, &head)?;
+            let pass = self.pass(&view, call, &head, apart)?;
             let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
             let before = view.rewritten_among(&pass.early);
             if pass.code == 0 && !(new.is_empty() && before.is_empty()) && round < ROUNDS {
                 missed.extend(new);
                 early.extend(before);
                 continue;
+            }
+            if pass.code == 0 && device.is_some() && !apart {
+                let polled = if recursion::is_asked() { 0 } else { view.plan.polled_calls() };
+                if polled > 0 {
+                    needless = recursion::needless(session, knowledge);
+                }
+                if pass.sets_registers && (polled <= FEW_CALLS || needless.is_some()) {
+                    apart = true;
+                    continue;
+                }
             }
             // What nobody can read any more does not matter.
             let _ = io::stderr().write_all(&pass.stderr);
@@ -138,11 +152,11 @@ impl HostCompiler {
                 }
                 return Ok(pass.code.max(1));
             }
-            if let Some(output) = call.output.as_ref().filter(|_| call.is_device_step()) {
+            if let Some(output) = device {
                 if recursion::is_asked() {
                     recursion::note_pass(session);
-                } else if view.plan.is_recursive() {
-                    recursion::settle(session, knowledge, Path::new(output))?;
+                } else if let Some(needless) = &needless {
+                    recursion::settle(needless, Path::new(output))?;
                 }
             }
             if call.output.is_none() {
@@ -163,7 +177,7 @@ impl HostCompiler {
         unreachable!("the last round returns")
     }
 
-    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str) -> Result<Pass, Error> {
+    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str, apart: bool) -> Result<Pass, Error> {
         let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
@@ -171,6 +185,7 @@ impl HostCompiler {
         command
             .args(call.arguments(view))
             .args(recursion::is_asked().then_some(recursion::MARKS))
+            .args(apart.then(|| format!("-D{APART}=1")))
             .env_remove("CPATH")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -194,11 +209,11 @@ impl HostCompiler {
         }
         let status = child.wait().map_err(|error| failed(&error))?;
         let stderr = messages.join().unwrap_or_default();
-        let Named { all: names, early } = names.map_err(|error| {
+        let Named { all: names, early, sets_registers } = names.map_err(|error| {
             remove(&path);
             failed(&error)
         })?;
-        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names, early })
+        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names, early, sets_registers })
     }
 }
 
@@ -223,13 +238,16 @@ struct Pass {
     names: BTreeSet<(Vec<u8>, bool)>,
     /// Those of them that it read before the prelude.
     early: BTreeSet<(Vec<u8>, bool)>,
+    /// Whether its text asks for registers for a group of warps.
+    sets_registers: bool,
 }
 
-/// Files that preprocessed text names.
+/// Files that preprocessed text names, and what else its reader notes.
 #[derive(Default)]
 struct Named {
     all: BTreeSet<(Vec<u8>, bool)>,
     early: BTreeSet<(Vec<u8>, bool)>,
+    sets_registers: bool,
 }
 
 /// Tells the launch that its compiler was asked. Where this can't be written, the call is in trouble anyway and says so.
@@ -268,6 +286,7 @@ fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator, prelu
             }
         }
         names.all.extend(Translator::line_markers(&text[..whole]));
+        names.sets_registers = names.sets_registers || sets_registers(&text[..whole]);
         text.copy_within(whole..filled, 0);
         filled -= whole;
         if count == 0 {

@@ -42,9 +42,9 @@ impl Plan {
         is_in(&self.system) && !is_in(&self.libraries)
     }
 
-    /// Whether calls are polled in any of the files.
-    pub(super) fn is_recursive(&self) -> bool {
-        self.files.iter().any(|(_, facts)| facts.recursive)
+    /// How many calls are polled in all of the files.
+    pub(super) fn polled_calls(&self) -> usize {
+        self.files.iter().map(|(_, facts)| facts.polled_calls).sum()
     }
 
     /// Each root as the user spelled it, with the slash behind it if it is not empty.

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `question.json` | nvcc's arguments and environment |
 //! | `asked/` | what nvcc keeps of that compilation, and a file for each of its passes |
-//! | `calls.json` | the needless sites |
+//! | `calls.json` | the needless sites, or that they can't be told |
 
 use super::Error;
 use super::arguments::{CommandLine, Product};
@@ -93,23 +93,18 @@ pub(super) fn note_pass(session: &Path) {
 ///
 /// # Errors
 /// If the text can't be read or written.
-pub(super) fn settle(session: &Path, knowledge: &Knowledge, output: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| Error::io("can't write", output, &error);
-    let text = fs::read(output).map_err(failed)?;
-    let calls = calls(&text);
-    if calls.is_empty() {
+pub(super) fn settle(needless: &BTreeSet<u64>, output: &Path) -> Result<(), Error> {
+    if needless.is_empty() {
         return Ok(());
     }
-    let needless = answer(session, knowledge);
+    let failed = |error: io::Error| Error::io("can't write", output, &error);
+    let text = fs::read(output).map_err(failed)?;
     let mut settled = Vec::with_capacity(text.len());
     let mut copied = 0;
-    for (at, end, _) in calls.iter().filter(|(.., site)| needless.contains(site)) {
+    for (at, end, _) in calls(&text).iter().filter(|(.., site)| needless.contains(site)) {
         settled.extend_from_slice(&text[copied..*at]);
         settled.extend_from_slice(b"0ull");
         copied = *end;
-    }
-    if copied == 0 {
-        return Ok(());
     }
     settled.extend_from_slice(&text[copied..]);
     // No other text pays for the question, which would be a branch where nothing is optimised.
@@ -119,7 +114,7 @@ pub(super) fn settle(session: &Path, knowledge: &Knowledge, output: &Path) -> Re
 
 /// The site maps' word on calls whose polls were left out.
 pub(super) fn tell(session: &Path, maps: &mut [&mut SiteMap]) {
-    let needless = read(session).unwrap_or_default();
+    let needless = read(session).flatten().unwrap_or_default();
     for site in maps.iter_mut().flat_map(|map| &mut map.sites).filter(|site| site.kind == Kind::Recursion && site.form != Form::None) {
         if u64::from_str_radix(site.id.trim_start_matches("0x"), 16).is_ok_and(|id| needless.contains(&id)) {
             site.form = Form::None;
@@ -158,21 +153,20 @@ fn calls(text: &[u8]) -> Vec<(usize, usize, u64)> {
     found
 }
 
-fn read(session: &Path) -> Option<BTreeSet<u64>> {
+/// What is known, if anybody has asked.
+fn read(session: &Path) -> Option<Option<BTreeSet<u64>>> {
     serde_json::from_slice(&fs::read(session.join(ANSWER)).ok()?).ok()
 }
 
-/// The needless sites. The first pass that wants to know asks, and the others wait.
-fn answer(session: &Path, knowledge: &Knowledge) -> BTreeSet<u64> {
-    let Some(question) = fs::read(session.join(QUESTION)).ok().and_then(|text| serde_json::from_slice::<Question>(&text).ok()) else {
-        return BTreeSet::new();
-    };
-    let lock = File::create(session.join("asked.lock")).and_then(|lock| lock.lock().map(|()| lock));
-    let Ok(_lock) = lock else { return BTreeSet::new() };
+/// The needless sites, if these can be told. The first pass that wants to know asks, and the others wait.
+pub(super) fn needless(session: &Path, knowledge: &Knowledge) -> Option<BTreeSet<u64>> {
+    let question = serde_json::from_slice::<Question>(&fs::read(session.join(QUESTION)).ok()?).ok()?;
+    let lock = File::create(session.join("asked.lock")).ok()?;
+    lock.lock().ok()?;
     if let Some(known) = read(session) {
         return known;
     }
-    let needless = ask(session, &knowledge.nvcc, &question).unwrap_or_default();
+    let needless = ask(session, &knowledge.nvcc, &question);
     let _ = serde_json::to_vec(&needless).map_err(io::Error::from).and_then(|text| fs::write(session.join(ANSWER), text));
     needless
 }
@@ -184,7 +178,7 @@ fn ask(session: &Path, nvcc: &OsStr, question: &Question) -> Option<BTreeSet<u64
     let mut command = Command::new(nvcc);
     command.args(&question.arguments).env_clear().envs(question.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
-    // Without the polls a kernel may be one that ptxas can't compile: one of CUTLASS's found no room in the registers that it sets aside for itself.
+    // Without the polls a kernel may be one that ptxas can't compile.
     if !folder.join(END).exists() {
         return None;
     }

@@ -8,7 +8,7 @@ use crate::options::{DeviceMacro, Options, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
 use crate::project::input::Input;
 use crate::render::{self, Source};
-use crate::site::{Form, Kind, SiteMap};
+use crate::site::SiteMap;
 use crate::token::{is_name_byte, lex};
 use crate::{Rewrite, macros, prelude, rewrite, value};
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,8 @@ pub(super) struct Facts {
     pub(super) refused: bool,
     /// Whether its text is rewritten.
     pub(super) rewritten: bool,
-    /// Whether calls are polled, since functions may reach themselves.
-    pub(super) recursive: bool,
+    /// How many calls are polled, since functions may reach themselves.
+    pub(super) polled_calls: usize,
 }
 
 /// Makes units of a translation unit's files.
@@ -198,7 +198,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
         dynamic: prelude::has_dynamic_memory(bytes),
-        recursive: sites.sites.iter().any(|site| site.kind == Kind::Recursion && site.form != Form::None),
+        polled_calls: prelude::polled_calls(&sites),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,

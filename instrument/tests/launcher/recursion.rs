@@ -108,3 +108,57 @@ fn what_is_left_of_polls_is_proved() {
     assert!(!project.path().join("b.o").exists());
     assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
 }
+
+/// Two groups of warps that have registers of their own, so many that ptxas finds no room beside a function that both call.
+const GROUPS: &str = r#"
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define REGISTERS(n) asm volatile("setmaxnreg." n ";")
+#else
+#define REGISTERS(n)
+#endif
+__global__ void __launch_bounds__(384, 1) groups(const float *in, float *out, volatile int *ready, int n) {
+  __shared__ float tile[4096];
+  if (threadIdx.x >= 256) {
+    REGISTERS("dec.sync.aligned.u32 40");
+    for (int i = threadIdx.x - 256; i < n; i += 128) { while (!ready[i]); tile[i & 4095] = in[i]; }
+  } else {
+    REGISTERS("inc.sync.aligned.u32 232");
+    float sum[180];
+    for (int k = 0; k < 180; ++k) sum[k] = in[k];
+    for (int i = 0; i < n; ++i) {
+#pragma unroll
+      for (int k = 0; k < 180; ++k) sum[k] = sum[k] * tile[(i + k) & 4095] + in[k];
+    }
+#pragma unroll
+    for (int k = 0; k < 180; ++k) out[k * 256 + threadIdx.x] = sum[k];
+  }
+}
+"#;
+
+#[test]
+fn groups_of_warps_keep_the_registers_that_they_ask_for() {
+    let Some(nvcc) = nvcc() else { return };
+    let both = format!("{SOURCE}{GROUPS}");
+    let header = [("a.cu", "#include \"groups.h\"\n"), ("groups.h", GROUPS)];
+    let target = "-gencode=arch=compute_90a,code=sm_90a";
+    for (files, words, flags) in [
+        (&[("a.cu", GROUPS)][..], &["-c"][..], ""),
+        (&[("a.cu", GROUPS)], &["-cubin"], ""),
+        (&header, &["-c", "-gencode=arch=compute_80,code=sm_80"], ""),
+        (&[("a.cu", &both)], &["-c"], ""),
+        (&[("a.cu", &both)], &["-c"], "--recursion named"),
+        (&[("a.cu", &both)], &["-cubin"], ""),
+    ] {
+        let project = Project::new(files);
+        let mut command = project.command(BINARY);
+        command.arg(&nvcc).args(["a.cu", "-o", "a.out", target]).args(words).env("CUINSTR_FLAGS", flags);
+        let output = expect(&mut command, 0);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains("setmaxnreg"), "{words:?} {flags}: {said}");
+    }
+    // The command alone says it in the text.
+    let project = Project::new(&[("a.cu", GROUPS)]);
+    expect(project.command(BINARY).args(["a.cu", "-o", "a.inst.cu"]), 0);
+    let output = expect(project.command(&nvcc).args(["-cubin", "a.inst.cu", "-o", "a.cubin", target]), 0);
+    assert_eq!(text(&output.stdout) + &text(&output.stderr), "");
+}
