@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `question.json` | nvcc's arguments and environment |
 //! | `asked/` | what nvcc keeps of that compilation, and a file for each of its passes |
-//! | `calls.json` | the needless sites, or that they can't be told |
+//! | `calls.json` | what came of it |
 
 use super::Error;
 use super::arguments::{CommandLine, Product};
@@ -49,6 +49,13 @@ const WHY: &str = "in the compiler's output no cycle of calls passes here";
 struct Question {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+}
+
+/// What came of it.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    /// The sites that need no poll, if these can be told.
+    needless: Option<BTreeSet<u64>>,
 }
 
 /// Keeps what it takes to ask, where a call of nvcc can be asked about: it compiles one source for itself, and nobody wants its intermediate files.
@@ -114,7 +121,7 @@ pub(super) fn settle(needless: &BTreeSet<u64>, output: &Path) -> Result<(), Erro
 
 /// The site maps' word on calls whose polls were left out.
 pub(super) fn tell(session: &Path, maps: &mut [&mut SiteMap]) {
-    let needless = read(session).flatten().unwrap_or_default();
+    let needless = read(session).and_then(|answer| answer.needless).unwrap_or_default();
     for site in maps.iter_mut().flat_map(|map| &mut map.sites).filter(|site| site.kind == Kind::Recursion && site.form != Form::None) {
         if u64::from_str_radix(site.id.trim_start_matches("0x"), 16).is_ok_and(|id| needless.contains(&id)) {
             site.form = Form::None;
@@ -154,7 +161,7 @@ fn calls(text: &[u8]) -> Vec<(usize, usize, u64)> {
 }
 
 /// What is known, if anybody has asked.
-fn read(session: &Path) -> Option<Option<BTreeSet<u64>>> {
+fn read(session: &Path) -> Option<Answer> {
     serde_json::from_slice(&fs::read(session.join(ANSWER)).ok()?).ok()
 }
 
@@ -163,12 +170,12 @@ pub(super) fn needless(session: &Path, knowledge: &Knowledge) -> Option<BTreeSet
     let question = serde_json::from_slice::<Question>(&fs::read(session.join(QUESTION)).ok()?).ok()?;
     let lock = File::create(session.join("asked.lock")).ok()?;
     lock.lock().ok()?;
-    if let Some(known) = read(session) {
-        return known;
+    if let Some(answer) = read(session) {
+        return answer.needless;
     }
-    let needless = ask(session, &knowledge.nvcc, &question);
-    let _ = serde_json::to_vec(&needless).map_err(io::Error::from).and_then(|text| fs::write(session.join(ANSWER), text));
-    needless
+    let answer = Answer { needless: ask(session, &knowledge.nvcc, &question) };
+    let _ = serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| fs::write(session.join(ANSWER), text));
+    answer.needless
 }
 
 /// Has nvcc compile the unit with marks, and looks at its PTX. That compilation is not finished: it ends where the host's compiler would be asked for an object.
