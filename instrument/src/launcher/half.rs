@@ -45,18 +45,18 @@ fn header(as_text: bool) -> String {
 ///
 /// # Errors
 /// If the half can't be written to the session's folder.
-pub(super) fn in_front(session: &Path, arguments: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<Vec<OsString>>, Error> {
     let is_unit = |word: &OsString| word.as_bytes().ends_with(b".cudafe1.cpp");
     let compiles = arguments.iter().any(|word| word == "-c" || word == "-S");
-    let Some(main) = arguments.iter().position(is_unit).filter(|_| compiles) else { return Ok(arguments) };
+    let Some(main) = arguments.iter().position(is_unit).filter(|_| compiles) else { return Ok(None) };
     let as_text = arguments.iter().any(|word| word.as_bytes().starts_with(b"-flto") || word == "-S");
     let path = session.join(if as_text { "half-text.hpp" } else { "half.hpp" });
     if !path.is_file() {
         write(session, &path, &header(as_text)).map_err(|error| Error::io("can't write", &path, &error))?;
     }
-    let mut words = arguments;
+    let mut words = arguments.to_vec();
     words.splice(main..main, [OsStr::new("-include").to_owned(), path.into_os_string()]);
-    Ok(words)
+    Ok(Some(words))
 }
 
 /// Under its name all at once: steps of other units may run beside this one.

@@ -1,7 +1,7 @@
 //! One call of the host's compiler, made by nvcc and answered by this program.
 
 use super::preprocess::Call;
-use super::recursion;
+use super::recursion::{self, Stage};
 use super::session::Knowledge;
 use super::settings::Settings;
 use super::translate::Translator;
@@ -52,12 +52,7 @@ pub fn answer() -> Option<u8> {
         let compiler = HostCompiler { name: if in_host_folder { real.clone().into() } else { name.clone() }, path: real, search_path };
         let call = Call::read(arguments.collect())?;
         match call {
-            // What was asked for is there.
-            Call::Other(arguments) if recursion::is_asked() && arguments.iter().any(|word| word == "-c") => {
-                recursion::note_end(&session);
-                Ok(1)
-            }
-            Call::Other(arguments) => Err(compiler.replace_this_process(&half::in_front(&session, arguments)?)),
+            Call::Other(arguments) => compiler.step(&session, &knowledge, &arguments),
             // There is nothing to rewrite; the compiler has the words for it.
             Call::Cuda(call) if !Path::new(&call.main).is_file() => {
                 // Builds ask compilers for their features with nothing to compile.
@@ -105,6 +100,24 @@ impl HostCompiler {
         self.cannot_start(&self.command().args(arguments).exec())
     }
 
+    /// Does a step that reads no CUDA source.
+    fn step(&self, session: &Path, knowledge: &Knowledge, arguments: &[OsString]) -> Result<u8, Error> {
+        let Some(words) = half::in_front(session, arguments)? else { return Err(self.replace_this_process(arguments)) };
+        if Stage::of(session) == Stage::Settled {
+            let (words, object) = recursion::to_session(session, words);
+            let status = self.command().args(words).status().map_err(|error| self.cannot_start(&error))?;
+            if !status.success() {
+                remove(&object);
+            }
+            // What this compilation was for is there, or can't be had.
+            return Ok(code_of(status).max(1));
+        }
+        match recursion::decide(session, knowledge, arguments)? {
+            recursion::Decision::Compile => Err(self.replace_this_process(&words)),
+            recursion::Decision::Done(code) => Ok(code),
+        }
+    }
+
     fn cannot_start(&self, error: &io::Error) -> Error {
         let help = "see whether it runs by itself, or name another host compiler with -ccbin";
         Error { code: NOT_FOUND, ..Error::new(format!("the host compiler `{}` can't be started: {error}", self.path.display()), help) }
@@ -112,20 +125,18 @@ impl HostCompiler {
 
     /// Preprocesses rewritten source.
     fn preprocess(&self, session: &Path, knowledge: &Knowledge, call: &super::preprocess::Cuda) -> Result<u8, Error> {
-        // What was asked is of the device's side alone.
-        if let Some(output) = call.output.as_ref().filter(|_| call.for_host && recursion::is_asked()) {
-            File::create(output).map_err(|error| Error::io("can't write", Path::new(output), &error))?;
-            return Ok(0);
-        }
         let mut missed: Vec<Missed> = Vec::new();
         let mut early: Vec<OsString> = Vec::new();
         let device = call.output.as_ref().filter(|_| call.is_device_step());
-        let mut needless: Option<BTreeSet<u64>> = None;
+        let stage = Stage::of(session);
         let mut apart = false;
         for round in 1.. {
             let view = View::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
-            let pass = self.pass(&view, call, &head, apart)?;
+            let polled = if device.is_some() { view.plan.polled_calls() } else { 0 };
+            let marks = polled > 0 && stage == Stage::Marked;
+            let macros = [marks.then(|| recursion::MARKS.to_owned()), apart.then(|| format!("-D{APART}=1"))];
+            let pass = self.pass(&view, call, &head, &macros)?;
             let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
             let before = view.rewritten_among(&pass.early);
             if pass.code == 0 && !(new.is_empty() && before.is_empty()) && round < ROUNDS {
@@ -133,15 +144,11 @@ impl HostCompiler {
                 early.extend(before);
                 continue;
             }
-            if pass.code == 0 && device.is_some() && !apart {
-                let polled = if recursion::is_asked() { 0 } else { view.plan.polled_calls() };
-                if polled > 0 {
-                    needless = recursion::needless(session, knowledge);
-                }
-                if pass.sets_registers && (polled <= FEW_CALLS || needless.is_some()) {
-                    apart = true;
-                    continue;
-                }
+            // Polls at calls are too many to have a stop each.
+            let are_few = polled <= FEW_CALLS || marks || recursion::needless(session).is_some();
+            if pass.code == 0 && device.is_some() && pass.sets_registers && are_few && !apart {
+                apart = true;
+                continue;
             }
             // What nobody can read any more does not matter.
             let _ = io::stderr().write_all(&pass.stderr);
@@ -152,12 +159,10 @@ impl HostCompiler {
                 }
                 return Ok(pass.code.max(1));
             }
-            if let Some(output) = device {
-                if recursion::is_asked() {
-                    recursion::note_pass(session);
-                } else if let Some(needless) = &needless {
-                    recursion::settle(needless, Path::new(output))?;
-                }
+            match (device, stage) {
+                (Some(_), Stage::Marked) => recursion::note_pass(session, marks)?,
+                (Some(output), Stage::Settled) => recursion::settle(session, Path::new(output))?,
+                _ => {}
             }
             if call.output.is_none() {
                 let path = view.stdout();
@@ -177,18 +182,12 @@ impl HostCompiler {
         unreachable!("the last round returns")
     }
 
-    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str, apart: bool) -> Result<Pass, Error> {
+    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str, macros: &[Option<String>]) -> Result<Pass, Error> {
         let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
         let mut command = self.command();
-        command
-            .args(call.arguments(view))
-            .args(recursion::is_asked().then_some(recursion::MARKS))
-            .args(apart.then(|| format!("-D{APART}=1")))
-            .env_remove("CPATH")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(call.arguments(view)).args(macros.iter().flatten()).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
         let translator = view.translator();
         let stderr = child.stderr.take().map(boxed);

@@ -138,8 +138,8 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
     let session = session::Session::begin(&nvcc, &line, settings)?;
-    recursion::prepare(&line, &session, settings)?;
     let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
+    recursion::prepare(&line, &kept, &session, settings)?;
     let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
     let mut findings = BTreeSet::new();
     if settings.verify && line.preprocesses && result == Ok(0) {

@@ -1,16 +1,18 @@
 //! Which calls need a poll, asked of the compiler's own output: of functions that reach themselves by their names, most are templates that hand on to
 //! others.
 //!
-//! Where a unit has such calls, the first pass of nvcc's over its device's side waits at its preprocessor's output and has nvcc compile that side once
-//! more, with a mark in place of each poll at a call (`__cuinstr_marks_calls`). The proof then says which marks in its PTX lie on a cycle that is neither
-//! polled nor bounded. The others are needless: in the preprocessor's output their polls get the number 0, which the prelude compiles to nothing. Whatever goes
-//! wrong on the way, all calls keep their polls.
+//! Where a unit has such calls, its device's side is compiled with a mark in place of each poll at one (`__cuinstr_marks_calls`). When nvcc then asks the host's
+//! compiler for the object, its PTX is there, and the proof says which marks lie on a cycle that is neither polled nor bounded. Mostly there is none: marks are
+//! nothing to the machine, and the compilation goes on. Else nvcc compiles the unit anew within that step, with polls at those calls, or at all where they
+//! can't be told, and the number 0 at the others, which the prelude compiles to nothing; the object of that compilation takes the place of the first one's.
 //!
 //! | path in the session | is |
 //! | --- | --- |
-//! | `question.json` | nvcc's arguments and environment |
-//! | `asked/` | what nvcc keeps of that compilation, and a file for each of its passes |
-//! | `calls.json` | what came of it |
+//! | `calls/question.json` | nvcc's arguments and environment |
+//! | `calls/pass-…` | a file for each pass over the device's side |
+//! | `calls/marked` | is there if one has marks |
+//! | `calls/answer.json` | what came of it |
+//! | `calls/settled.o` | the second compilation's object |
 
 use super::Error;
 use super::arguments::{CommandLine, Product};
@@ -21,22 +23,24 @@ use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Tells the processes below that they answer a question.
-const ASKED: &str = "CUINSTR_ASKED";
+/// Tells the processes below that they belong to a unit's second compilation.
+const SETTLES: &str = "CUINSTR_SETTLES";
 
 /// The macro that makes the prelude leave marks.
 pub(super) const MARKS: &str = "-D__cuinstr_marks_calls=1";
 
+const FOLDER: &str = "calls";
 const QUESTION: &str = "question.json";
-const FOLDER: &str = "asked";
-const ANSWER: &str = "calls.json";
-const END: &str = "end";
+const MARKED: &str = "marked";
+const ANSWER: &str = "answer.json";
+const OBJECT: &str = "settled.o";
 
 /// What stands in the prelude where a settled text asks for the number 0.
 const SETTLED: &str = "(void)\"cuinstr: settled\";";
@@ -44,7 +48,18 @@ const SETTLED: &str = "(void)\"cuinstr: settled\";";
 /// What a site map says of a call whose poll is needless.
 const WHY: &str = "in the compiler's output no cycle of calls passes here";
 
-/// How to ask.
+/// What a unit's calls have in the text that is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Polls: nobody asks.
+    Polled,
+    /// Marks, since the compiler's output is asked.
+    Marked,
+    /// Polls, but for those that the answer calls needless.
+    Settled,
+}
+
+/// What it takes to compile the unit once more.
 #[derive(Serialize, Deserialize)]
 struct Question {
     arguments: Vec<OsString>,
@@ -52,7 +67,7 @@ struct Question {
 }
 
 /// What came of it.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Answer {
     /// The sites that need no poll, if these can be told.
     needless: Option<BTreeSet<u64>>,
@@ -62,48 +77,61 @@ struct Answer {
 ///
 /// # Errors
 /// If the session can't be written.
-pub(super) fn prepare(line: &CommandLine, session: &Session, settings: &Settings) -> Result<(), Error> {
+pub(super) fn prepare(line: &CommandLine, further: &[OsString], session: &Session, settings: &Settings) -> Result<(), Error> {
     let is_cuda = |source: &&OsString| Path::new(source).extension().is_some_and(|ending| ending == "cu");
     let is_one = line.sources.len() == 1 || line.sources.iter().filter(is_cuda).count() == 1;
     let compiles = matches!(line.product, Product::Object | Product::Binary(None)) && line.preprocesses;
+    // Nothing is told of text that is not optimised.
+    let debugs = line.words.iter().any(|word| word == "-G" || word == "--device-debug");
     // Fuel counts calls.
-    if settings.recursion == Recursion::Named || settings.limits.fuel.is_some() || !is_one || !compiles || line.keeps {
+    if settings.recursion == Recursion::Named || settings.limits.fuel.is_some() || !is_one || !compiles || line.keeps || debugs {
         return Ok(());
     }
     let mut arguments = session.arguments(line);
-    arguments.extend(["--keep".into(), "--keep-dir".into(), session.folder().join(FOLDER).into()]);
-    let own = [("PATH".into(), session.search_path()), (super::SESSION.into(), session.folder().into()), (ASKED.into(), "1".into())];
+    arguments.extend_from_slice(further);
+    let own = [("PATH".into(), session.search_path()), (super::SESSION.into(), session.folder().into()), (SETTLES.into(), "1".into())];
     let changed = session.variables(line).into_iter().map(|(name, value)| (OsString::from(name), value));
     let environment = env::vars_os().chain(changed).chain(own).collect();
-    let path = session.folder().join(QUESTION);
+    let folder = session.folder().join(FOLDER);
     let text = serde_json::to_vec(&Question { arguments, environment }).map_err(io::Error::from);
-    text.and_then(|text| fs::write(&path, text)).map_err(|error| Error::io("can't write", &path, &error))
+    let written = text.and_then(|text| fs::create_dir(&folder).and_then(|()| fs::write(folder.join(QUESTION), text)));
+    written.map_err(|error| Error::io("can't write", &folder, &error))
 }
 
-/// Whether this process stands below a compilation that answers a question.
-pub(super) fn is_asked() -> bool {
-    env::var_os(ASKED).is_some()
+impl Stage {
+    /// That of the compilation which this process belongs to.
+    pub(super) fn of(session: &Path) -> Self {
+        if env::var_os(SETTLES).is_some() {
+            Self::Settled
+        } else if session.join(FOLDER).is_dir() {
+            Self::Marked
+        } else {
+            Self::Polled
+        }
+    }
 }
 
-/// Notes that the asked compilation has come as far as it shall: the host's compiler is asked for an object.
-pub(super) fn note_end(session: &Path) {
-    let _ = File::create(session.join(FOLDER).join(END));
+/// Notes a pass over the device's side, whose output is to be asked. What can't be noted is not claimed: the counts differ.
+pub(super) fn note_pass(session: &Path, is_marked: bool) -> Result<(), Error> {
+    let folder = session.join(FOLDER);
+    let _ = tempfile::Builder::new().prefix("pass-").tempfile_in(&folder).map(tempfile::NamedTempFile::keep);
+    // Marks that nobody knows of would be polls that are missing.
+    let noted = if is_marked { File::create(folder.join(MARKED)).map(drop) } else { Ok(()) };
+    noted.map_err(|error| Error::io("can't write", &folder, &error))
 }
 
-/// Notes that a pass over the device's side of the asked compilation came by.
-pub(super) fn note_pass(session: &Path) {
-    // Where it can't be noted, the counts differ, and nothing is claimed.
-    let _ = tempfile::Builder::new().prefix("pass-").tempfile_in(session.join(FOLDER)).map(tempfile::NamedTempFile::keep);
+/// The sites that need no poll, if that is known.
+pub(super) fn needless(session: &Path) -> Option<BTreeSet<u64>> {
+    let answer: Answer = serde_json::from_slice(&fs::read(session.join(FOLDER).join(ANSWER)).ok()?).ok()?;
+    answer.needless
 }
 
 /// The calls of preprocessed text that need no poll get the number 0.
 ///
 /// # Errors
 /// If the text can't be read or written.
-pub(super) fn settle(needless: &BTreeSet<u64>, output: &Path) -> Result<(), Error> {
-    if needless.is_empty() {
-        return Ok(());
-    }
+pub(super) fn settle(session: &Path, output: &Path) -> Result<(), Error> {
+    let Some(needless) = needless(session) else { return Ok(()) };
     let failed = |error: io::Error| Error::io("can't write", output, &error);
     let text = fs::read(output).map_err(failed)?;
     let mut settled = Vec::with_capacity(text.len());
@@ -121,7 +149,7 @@ pub(super) fn settle(needless: &BTreeSet<u64>, output: &Path) -> Result<(), Erro
 
 /// The site maps' word on calls whose polls were left out.
 pub(super) fn tell(session: &Path, maps: &mut [&mut SiteMap]) {
-    let needless = read(session).and_then(|answer| answer.needless).unwrap_or_default();
+    let needless = needless(session).unwrap_or_default();
     for site in maps.iter_mut().flat_map(|map| &mut map.sites).filter(|site| site.kind == Kind::Recursion && site.form != Form::None) {
         if u64::from_str_radix(site.id.trim_start_matches("0x"), 16).is_ok_and(|id| needless.contains(&id)) {
             site.form = Form::None;
@@ -160,38 +188,73 @@ fn calls(text: &[u8]) -> Vec<(usize, usize, u64)> {
     found
 }
 
-/// What is known, if anybody has asked.
-fn read(session: &Path) -> Option<Answer> {
-    serde_json::from_slice(&fs::read(session.join(ANSWER)).ok()?).ok()
-}
-
-/// The needless sites, if these can be told. The first pass that wants to know asks, and the others wait.
-pub(super) fn needless(session: &Path, knowledge: &Knowledge) -> Option<BTreeSet<u64>> {
-    let question = serde_json::from_slice::<Question>(&fs::read(session.join(QUESTION)).ok()?).ok()?;
-    let lock = File::create(session.join("asked.lock")).ok()?;
-    lock.lock().ok()?;
-    if let Some(answer) = read(session) {
-        return answer.needless;
-    }
-    let answer = Answer { needless: ask(session, &knowledge.nvcc, &question) };
-    let _ = serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| fs::write(session.join(ANSWER), text));
-    answer.needless
-}
-
-/// Has nvcc compile the unit with marks, and looks at its PTX. That compilation is not finished: it ends where the host's compiler would be asked for an object.
-fn ask(session: &Path, nvcc: &OsStr, question: &Question) -> Option<BTreeSet<u64>> {
+/// Where nvcc asks for a unit's object: whether the compilation that it comes from is as it shall be. If not, another one has made the object when this returns.
+///
+/// # Errors
+/// If the session or the object can't be written, or the second compilation fails, which says why.
+pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsString]) -> Result<Decision, Error> {
     let folder = session.join(FOLDER);
-    fs::create_dir(&folder).ok()?;
-    let mut command = Command::new(nvcc);
-    command.args(&question.arguments).env_clear().envs(question.environment.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
-    // Without the polls a kernel may be one that ptxas can't compile.
-    if !folder.join(END).exists() {
-        return None;
+    if Stage::of(session) != Stage::Marked || !folder.join(MARKED).exists() {
+        return Ok(Decision::Compile);
     }
-    let paths: Vec<_> = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.path()).collect();
-    let passes = paths.iter().filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pass-"))).count();
-    let texts: Vec<_> = paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "ptx")).collect();
+    let unit = arguments.iter().find(|word| word.as_bytes().ends_with(b".cudafe1.cpp"));
+    let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
+    let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };
+    let asked = ask(&folder, Path::new(unit));
+    let is_done = asked.as_ref().is_some_and(|(_, needed)| needed.is_empty());
+    let failed = |error: io::Error| Error::io("can't write", &folder, &error);
+    let answer = Answer { needless: asked.map(|(needless, _)| needless) };
+    serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| fs::write(folder.join(ANSWER), text)).map_err(failed)?;
+    if is_done {
+        return Ok(Decision::Compile);
+    }
+    let question: Question = fs::read(folder.join(QUESTION)).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(failed)?;
+    let mut command = Command::new(&knowledge.nvcc);
+    command.args(&question.arguments).env_clear().envs(question.environment).stdin(Stdio::null());
+    let said = command.output().map_err(failed)?;
+    let object = folder.join(OBJECT);
+    if !object.exists() {
+        let _ = io::stdout().write_all(&said.stdout).and_then(|()| io::stderr().write_all(&said.stderr));
+        return Ok(Decision::Done(super::code_of(said.status).max(1)));
+    }
+    fs::copy(&object, output).map_err(|error| Error::io("can't write", Path::new(output), &error))?;
+    Ok(Decision::Done(0))
+}
+
+/// What is left to do for a unit's object.
+pub(super) enum Decision {
+    /// To compile it.
+    Compile,
+    /// Nothing but to end with this code.
+    Done(u8),
+}
+
+/// The host compiler's arguments of a second compilation, whose object goes to the session.
+pub(super) fn to_session(session: &Path, mut arguments: Vec<OsString>) -> (Vec<OsString>, PathBuf) {
+    let object = session.join(FOLDER).join(OBJECT);
+    if let Some(at) = arguments.iter().position(|word| word == "-o").filter(|at| at + 1 < arguments.len()) {
+        arguments[at + 1] = object.clone().into_os_string();
+    }
+    (arguments, object)
+}
+
+/// The sites of which the PTX beside this unit's host side shows that they need no poll, and those that do.
+fn ask(folder: &Path, unit: &Path) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
+    // nvcc names its temporary files by one number, tmpxft_000052ad_00000000-6_a.ptx; what it keeps has a folder of its own.
+    let name = unit.file_name()?.to_string_lossy().into_owned();
+    let prefix = if name.starts_with("tmpxft_") { &name[..=name.find('-')?] } else { "" };
+    let beside = match unit.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let names = |folder: &Path| fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
+    let starts = |path: &PathBuf, with: &str| path.file_name().is_some_and(|name| name.as_bytes().starts_with(with.as_bytes()));
+    let passes = names(folder).ok()?.iter().filter(|path| starts(path, "pass-")).count();
+    let texts: Vec<_> = names(beside)
+        .ok()?
+        .into_iter()
+        .filter(|path| starts(path, prefix) && path.extension().is_some_and(|ending| ending == "ptx"))
+        .collect();
     // A pass without PTX may have cycles of its own.
     if texts.is_empty() || texts.len() != passes {
         return None;
@@ -202,8 +265,7 @@ fn ask(session: &Path, nvcc: &OsStr, question: &Question) -> Option<BTreeSet<u64
         marked.extend(all);
         needed.extend(some);
     }
-    let _ = fs::remove_dir_all(&folder);
-    Some(&marked - &needed)
+    Some((&marked - &needed, needed))
 }
 
 #[cfg(test)]

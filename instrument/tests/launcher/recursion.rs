@@ -96,10 +96,36 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
 fn what_is_left_of_polls_is_proved() {
     let Some(nvcc) = nvcc() else { return };
     let project = Project::new(&[("a.cu", SOURCE)]);
-    for words in [&["-c"][..], &["-cubin"], &["-ptx"]] {
+    let main = format!("{SOURCE}int main() {{}}\n");
+    project.write("a.cu", &main);
+    let both = ["-gencode=arch=compute_80,code=compute_80", "-gencode=arch=compute_90,code=compute_90"];
+    for words in [
+        &["-c"][..],
+        &["-cubin"],
+        &["-ptx"],
+        &["-c", "-MD", "-MF", "a.d"],
+        &["-c", both[0], both[1]],
+        &["-o", "a.out", both[0], both[1]],
+        &["-rdc=true", "-c"],
+    ] {
         let mut command = project.command(BINARY);
-        expect(command.arg(&nvcc).args(words).args(["a.cu", "-o", "a.out", "-arch=sm_90"]).env("CUINSTR_FLAGS", "--verify"), 0);
+        command.arg(&nvcc).args(words).arg("a.cu").env("CUINSTR_FLAGS", "--verify");
+        if !words.contains(&"-o") {
+            command.args(["-o", "a.out"]);
+        }
+        if !words.contains(&both[0]) {
+            command.arg("-arch=sm_90");
+        }
+        expect(&mut command, 0);
+        // What the object holds, not what the compiler said on its way.
+        if !words.contains(&"-cubin") {
+            expect(project.command(BINARY).args(["verify", "a.out"]), 0);
+        }
+        fs::remove_file(project.path().join("a.out")).expect("it was made");
+        assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
     }
+    let dependencies = fs::read_to_string(project.path().join("a.d")).expect("nvcc wrote it");
+    assert!(dependencies.starts_with("a.out"), "{dependencies}");
     // An error in the source is said once.
     project.write("a.cu", &format!("{SOURCE}__global__ void wrong() {{ nothing(); }}\n"));
     let output = project.command(BINARY).arg(&nvcc).args(["-c", "a.cu", "-o", "b.o", "-arch=sm_90"]).output().expect("it starts");
