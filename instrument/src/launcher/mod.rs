@@ -156,6 +156,12 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
             "name the host compiler with -ccbin on the command line, not in nvcc.profile",
         ));
     }
+    if result == Ok(0) && recursion::is_undecided(session.folder()) {
+        result = Err(Error::new(
+            "nvcc made an object in a way that leaves calls of functions that reach themselves without polls",
+            "set CUINSTR_FLAGS=\"--recursion named\", and report the command line",
+        ));
+    }
     if result.as_ref().is_err_and(|error| error.code != NOT_FOUND) || !findings.is_empty() {
         // A build must not take up the next time what is not what it seems.
         proof::remove_outputs(&line)?;
@@ -186,6 +192,7 @@ fn supervise(
 ) -> Result<u8, Error> {
     let mut command = Command::new(nvcc);
     command.args(session.arguments(line)).args(further).env(SESSION, session.folder()).env("PATH", session.search_path());
+    command.env_remove(recursion::SETTLES);
     for (name, value) in session.variables(line) {
         command.env(name, value);
     }

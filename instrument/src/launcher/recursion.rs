@@ -30,8 +30,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Tells the processes below that they belong to a unit's second compilation.
-const SETTLES: &str = "CUINSTR_SETTLES";
+/// Tells the processes below that they belong to a unit's second compilation. Whoever has it from elsewhere is none of these.
+pub(super) const SETTLES: &str = "CUINSTR_SETTLES";
 
 /// The macro that makes the prelude leave marks.
 pub(super) const MARKS: &str = "-D__cuinstr_marks_calls=1";
@@ -120,6 +120,12 @@ pub(super) fn note_pass(session: &Path, is_marked: bool) -> Result<(), Error> {
     noted.map_err(|error| Error::io("can't write", &folder, &error))
 }
 
+/// Whether there are marks of which nobody has asked whether they should be polls.
+pub(super) fn is_undecided(session: &Path) -> bool {
+    let folder = session.join(FOLDER);
+    folder.join(MARKED).exists() && !folder.join(ANSWER).exists()
+}
+
 /// The sites that need no poll, if that is known.
 pub(super) fn needless(session: &Path) -> Option<BTreeSet<u64>> {
     let answer: Answer = serde_json::from_slice(&fs::read(session.join(FOLDER).join(ANSWER)).ok()?).ok()?;
@@ -199,6 +205,7 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     }
     let unit = arguments.iter().find(|word| word.as_bytes().ends_with(b".cudafe1.cpp"));
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
+    // Nobody has decided then, which the launch says.
     let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };
     let asked = ask(&folder, Path::new(unit));
     let is_done = asked.as_ref().is_some_and(|(_, needed)| needed.is_empty());

@@ -92,6 +92,8 @@ struct Desk {
     flights: VecDeque<Arc<Flight>>,
     // Whether the last of them has not been told to the process yet.
     is_unsent: bool,
+    // Whether the last of them is the last thing that it was told, and not answered.
+    is_last_word: bool,
     lost: Option<String>,
     // It went by itself, and no launch was in it: whoever comes too late to notice may ask the next one.
     went_idle: bool,
@@ -183,7 +185,6 @@ impl Process {
         let what = verb(&task);
         self.post(&Request { serial, task }, payload, until)?;
         let mut desk = self.desk();
-        desk.is_unsent = false;
         loop {
             if let Some((answer, bytes)) = desk.answer.take() {
                 let ends = answer.as_ref().err().and_then(Refusal::sticky).filter(|_| desk.flights.is_empty());
@@ -208,19 +209,25 @@ impl Process {
 
     /// Tells it something that has no answer.
     pub(super) fn tell(&self, task: Task) -> Result<()> {
+        self.desk().is_last_word = false;
         self.post(&Request { serial: 0, task }, &[], Instant::now() + self.answer_within)
     }
 
     fn post(&self, request: &Request, payload: &[u8], until: Instant) -> Result<()> {
         let sent = {
             let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-            wire::send(&mut outbox, request, payload, Some(until))
+            let sent = wire::send(&mut outbox, request, payload, Some(until));
+            // It may die of what it was told before this thread comes back.
+            if sent.is_ok() && request.serial != 0 {
+                self.desk().is_unsent = false;
+            }
+            sent
         };
         sent.map_err(|error| {
             // Half a frame may have gone out, so it is of no use after any error.
             self.gone(match error.kind() {
                 io::ErrorKind::TimedOut => self.lose(format!("it did not listen within {:?}, and was killed", self.answer_within)),
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.went("it ended".into()),
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.went("it ended".into(), false),
                 _ => self.lose(format!("it could not be spoken to ({error})")),
             })
         })
@@ -231,7 +238,7 @@ impl Process {
         let mut desk = self.desk();
         let is_first = desk.flights.is_empty();
         desk.flights.push_back(Arc::clone(flight));
-        desk.is_unsent = true;
+        (desk.is_unsent, desk.is_last_word) = (true, true);
         drop(desk);
         if is_first {
             flight.is_first();
@@ -250,6 +257,7 @@ impl Process {
             }
             return Err(error);
         }
+        self.desk().is_last_word = false;
         Ok(())
     }
 
@@ -279,11 +287,11 @@ impl Process {
         self.lose(why);
     }
 
-    /// It went by itself.
-    fn went(&self, why: String) -> String {
+    /// It went by itself, and may have left something that it was told unread.
+    fn went(&self, why: String, left_unread: bool) -> String {
         let mut desk = self.desk();
         if desk.lost.is_none() {
-            desk.went_idle = desk.flights.len() == usize::from(desk.is_unsent);
+            desk.went_idle = desk.flights.len() == usize::from(desk.is_unsent || (left_unread && desk.is_last_word));
         }
         drop(desk);
         self.lose(why)
@@ -367,7 +375,11 @@ impl Process {
             let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
             child.as_mut().and_then(|child| last_word(child, SHORT_WORD))
         };
-        self.went(status.map_or_else(|| "it ended".to_owned(), |status| format!("it ended ({status})")));
+        // Who is telling it something notes first whether it went out: a launch that a process may have died of is not made again.
+        drop(self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
+        // Linux resets a socket, rather than only closing it, whose other end goes with something unread.
+        let left_unread = error.kind() == io::ErrorKind::ConnectionReset;
+        self.went(status.map_or_else(|| "it ended".to_owned(), |status| format!("it ended ({status})")), left_unread);
     }
 }
 
