@@ -29,7 +29,7 @@ const PIECE: usize = 1000;
 pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> String {
     let mut text = String::new();
     if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
-        let _ = writeln!(text, "#define {APART} 1");
+        let _ = writeln!(text, "#define {OWN_STOPS} 1");
     }
     text.push_str(&device_side(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) }));
     text.push_str(&record(sites));
@@ -41,7 +41,7 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> Stri
 ///
 /// Groups of warps that have registers of their own by `setmaxnreg` can't call one function: ptxas then says "Register allocation failed" (C7600), or leaves out what gives
 /// them these (C7507).
-pub(crate) const APART: &str = "__cuinstr_apart";
+pub(crate) const OWN_STOPS: &str = "__cuinstr_own_stops";
 
 /// So many polls at calls may have a stop of their own each.
 pub(crate) const FEW_CALLS: usize = 16;

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use super::translate::Translator;
 use super::view::{Missed, View};
 use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler, half};
-use crate::prelude::{APART, FEW_CALLS, sets_registers};
+use crate::prelude::{FEW_CALLS, OWN_STOPS, sets_registers};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -129,13 +129,13 @@ impl HostCompiler {
         let mut early: Vec<OsString> = Vec::new();
         let device = call.output.as_ref().filter(|_| call.is_device_step());
         let stage = Stage::of(session);
-        let mut apart = false;
+        let mut own_stops = false;
         for round in 1.. {
             let view = View::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
             let polled = if device.is_some() { view.plan.polled_calls() } else { 0 };
             let marks = polled > 0 && stage == Stage::Marked;
-            let macros = [marks.then(|| recursion::MARKS.to_owned()), apart.then(|| format!("-D{APART}=1"))];
+            let macros = [marks.then(|| recursion::MARKS.to_owned()), own_stops.then(|| format!("-D{OWN_STOPS}=1"))];
             let pass = self.pass(&view, call, &head, &macros)?;
             let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
             let before = view.rewritten_among(&pass.early);
@@ -146,8 +146,8 @@ impl HostCompiler {
             }
             // Polls at calls are too many to have a stop each.
             let are_few = polled <= FEW_CALLS || marks || recursion::needless(session).is_some();
-            if pass.code == 0 && device.is_some() && pass.sets_registers && are_few && !apart {
-                apart = true;
+            if pass.code == 0 && device.is_some() && pass.sets_registers && are_few && !own_stops {
+                own_stops = true;
                 continue;
             }
             // What nobody can read any more does not matter.

@@ -76,12 +76,14 @@ extern "C++" {
 #define __cuinstr_shared_definition static
 #endif
 #define __cuinstr_device static __device__ __attribute__((unused)) __forceinline__
-// What few threads come by stands out of line. But where groups of a block's warps have registers of their own (`setmaxnreg`), ptxas can't compile a function that two of
-// them call, and each look has its own copy.
-#ifdef __cuinstr_apart
-#define __cuinstr_aside inline __attribute__((always_inline))
+// What few threads come by stands out of line, and is not `inline`: that is a hint by which compilers unroll no loop with a call of it, said or not. Where groups of a block's warps
+// have registers of their own (`setmaxnreg`), ptxas can't compile a function that two of them call, and each look has its own copy.
+#ifdef __cuinstr_own_stops
+#define __cuinstr_out_of_line __attribute__((always_inline))
+#define __cuinstr_aside __cuinstr_device
 #else
-#define __cuinstr_aside inline __noinline__
+#define __cuinstr_out_of_line __noinline__
+#define __cuinstr_aside static __device__ __attribute__((unused)) __noinline__
 #endif
 #if __cplusplus >= 201402L
 #define __cuinstr_constexpr constexpr
@@ -280,7 +282,7 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 #define __cuinstr_write_cycles
 #endif
 extern "C" {
-__device__ __attribute__((used)) __cuinstr_aside void __cuinstr_stop(unsigned long long site, unsigned int why) {
+inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long site, unsigned int why) {
 #if __cuinstr_barriers
   // So do those that a barrier has released where marks lie in global memory: another block may have told them, and those of this one are told by one of their own.
   if ((site & 1ull) == 0ull) __cuinstr_tell_left();
@@ -450,7 +452,7 @@ __cuinstr_device void __cuinstr_call(unsigned long long site) {
 }
 // A look out of line where leaving is defined. Where a thread leaves between a branch and where its warp meets again, ptxas keeps that place in registers,
 // by three moves in each round of the loop, each of which waits.
-static __device__ __attribute__((unused)) __cuinstr_aside void __cuinstr_looked(unsigned long long site) { __cuinstr_look(site & ~1ull); }
+__cuinstr_aside void __cuinstr_looked(unsigned long long site) { __cuinstr_look(site & ~1ull); }
 __cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
   if ((site & 1ull) == 0ull) {
     __cuinstr_looked(site);
@@ -459,7 +461,7 @@ __cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
   }
 }
 // The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
-static __device__ __attribute__((unused)) __cuinstr_aside void __cuinstr_called(unsigned long long site) {
+__cuinstr_aside void __cuinstr_called(unsigned long long site) {
   __cuinstr_burn(site & ~1ull);
   __cuinstr_look(site & ~1ull);
 }

@@ -74,7 +74,7 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
 // A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all. This is what the looks of debug builds are made of, those of sites whose threads go on,
-// those beside compiled-in clocks, and those with a stop of their own (`__cuinstr_apart`); `__cuinstr_renew` says the same in assembly.
+// those beside compiled-in clocks, and those with a stop of their own (`__cuinstr_own_stops`); `__cuinstr_renew` says the same in assembly.
 __cuinstr_device void __cuinstr_renew_at_length(unsigned int& left, unsigned int& kept, unsigned long long site) {
 #if __cuinstr_clocks
   __cuinstr_look(site);
@@ -111,7 +111,7 @@ __cuinstr_device void __cuinstr_renew_at_length(unsigned int& left, unsigned int
 // when the trips are known, was half the time that files full of templates took.
 __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, unsigned long long site) {
   unsigned int units;
-#if defined(__CUDA_ARCH__) && !__cuinstr_clocks && !defined(__CUDACC_DEBUG__) && !defined(__cuinstr_apart)
+#if defined(__CUDA_ARCH__) && !__cuinstr_clocks && !defined(__CUDACC_DEBUG__) && !defined(__cuinstr_own_stops)
 #if __CUDA_ARCH__ >= 800
 #define __cuinstr_same_pace "activemask.b32 word;\n\tredux.sync.min.u32 pace, pace, word;\n\t"
 #define __cuinstr_for_all "activemask.b32 word;\n\tvote.sync.any.pred holds, holds, word;\n\t"

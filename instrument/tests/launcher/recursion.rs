@@ -182,6 +182,14 @@ fn groups_of_warps_keep_the_registers_that_they_ask_for() {
         let said = text(&output.stdout) + &text(&output.stderr);
         assert!(!said.contains("setmaxnreg"), "{words:?} {flags}: {said}");
     }
+    // A look calls the function that stops, from its own assembly; there each has it in line, and what a kernel's end asks alone calls it.
+    let plain = "__global__ void plain(volatile int *ready, int n) { for (int i = 0; i < n; ++i) while (!ready[i]); }\n";
+    for (source, has_calls) in [(plain, true), (GROUPS, false)] {
+        let project = Project::new(&[("a.cu", source)]);
+        expect(project.command(BINARY).arg(&nvcc).args(["-ptx", "a.cu", "-o", "a.ptx", "-arch=sm_90a"]), 0);
+        let ptx = fs::read_to_string(project.path().join("a.ptx")).expect("nvcc wrote it");
+        assert_eq!(ptx.matches("call __cuinstr_stop").count() > 1, has_calls);
+    }
     // The command alone says it in the text.
     let project = Project::new(&[("a.cu", GROUPS)]);
     expect(project.command(BINARY).args(["a.cu", "-o", "a.inst.cu"]), 0);
