@@ -168,3 +168,22 @@ pub(crate) fn record(sites: &SiteMap) -> String {
 fn escape_path(path: &str) -> String {
     path.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], "?")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::TEMPLATE;
+    use std::collections::BTreeSet;
+
+    /// The name that begins this text.
+    fn name(text: &str) -> &str {
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_a_compilation_may_define_the_prelude_does_not() {
+        let asked: BTreeSet<&str> = ["#ifdef ", "defined("].iter().flat_map(|word| TEMPLATE.split(word).skip(1).map(name)).collect();
+        let own: BTreeSet<&str> = TEMPLATE.split("#define ").skip(1).map(name).collect();
+        assert!(asked.contains(super::OWN_STOPS), "{asked:?}");
+        assert_eq!(asked.intersection(&own).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+}
