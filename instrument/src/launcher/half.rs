@@ -41,14 +41,18 @@ fn header(as_text: bool) -> String {
     header
 }
 
-/// The arguments of the host's compiler with the half in front of the source, if they are those of nvcc's last step for a unit.
+/// Which of the arguments is the host's side of a unit.
+pub(super) fn unit(arguments: &[OsString]) -> Option<usize> {
+    arguments.iter().position(|word| word.as_bytes().ends_with(b".cudafe1.cpp"))
+}
+
+/// The arguments of the host's compiler with the half in front of the source; none if they are not those of nvcc's last step for a unit.
 ///
 /// # Errors
 /// If the half can't be written to the session's folder.
 pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<Vec<OsString>>, Error> {
-    let is_unit = |word: &OsString| word.as_bytes().ends_with(b".cudafe1.cpp");
     let compiles = arguments.iter().any(|word| word == "-c" || word == "-S");
-    let Some(main) = arguments.iter().position(is_unit).filter(|_| compiles) else { return Ok(None) };
+    let Some(main) = unit(arguments).filter(|_| compiles) else { return Ok(None) };
     let as_text = arguments.iter().any(|word| word.as_bytes().starts_with(b"-flto") || word == "-S");
     let path = session.join(if as_text { "half-text.hpp" } else { "half.hpp" });
     if !path.is_file() {

@@ -145,8 +145,8 @@ impl HostCompiler {
                 continue;
             }
             // Polls at calls are too many to have a stop each.
-            let are_few = polled <= FEW_CALLS || marks || recursion::needless(session).is_some();
-            if pass.code == 0 && device.is_some() && pass.sets_registers && are_few && !own_stops {
+            let are_few = || polled <= FEW_CALLS || marks || recursion::needless(session).is_some();
+            if pass.code == 0 && device.is_some() && pass.sets_registers && !own_stops && are_few() {
                 own_stops = true;
                 continue;
             }

@@ -14,10 +14,10 @@
 //! | `calls/answer.json` | what came of it |
 //! | `calls/settled.o` | the second compilation's object |
 
-use super::Error;
 use super::arguments::{CommandLine, Product};
 use super::session::{Knowledge, Session};
 use super::settings::{Recursion, Settings};
+use super::{Error, half};
 use crate::verify::verify_ptx;
 use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use serde::{Deserialize, Serialize};
@@ -203,7 +203,7 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     if Stage::of(session) != Stage::Marked || !folder.join(MARKED).exists() {
         return Ok(Decision::Compile);
     }
-    let unit = arguments.iter().find(|word| word.as_bytes().ends_with(b".cudafe1.cpp"));
+    let unit = half::unit(arguments).map(|at| &arguments[at]);
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
     // Nobody has decided then, which the launch says.
     let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };

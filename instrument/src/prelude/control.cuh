@@ -76,8 +76,8 @@ extern "C++" {
 #define __cuinstr_shared_definition static
 #endif
 #define __cuinstr_device static __device__ __attribute__((unused)) __forceinline__
-// What few threads come by stands out of line, and is not `inline`: that is a hint by which compilers unroll no loop with a call of it, said or not. Where groups of a block's warps
-// have registers of their own (`setmaxnreg`), ptxas can't compile a function that two of them call, and each look has its own copy.
+// What few threads come by stands out of line. Where groups of a block's warps have registers of their own (`setmaxnreg`), ptxas can't compile a function that two of them
+// call, and each look has its own copy.
 #ifdef __cuinstr_own_stops
 #define __cuinstr_out_of_line __attribute__((always_inline))
 #define __cuinstr_aside __cuinstr_device
