@@ -29,6 +29,7 @@ pub mod resource;
 pub mod results;
 pub mod sass;
 pub mod session;
+pub mod simulated;
 pub mod supervise;
 pub mod unit;
 pub mod variant;
