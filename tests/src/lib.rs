@@ -13,6 +13,7 @@ pub mod digest;
 pub mod fixtures;
 pub mod hardware;
 pub mod header;
+pub mod injection;
 pub mod launcher;
 pub mod machine;
 pub mod manifest;

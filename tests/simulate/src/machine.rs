@@ -57,14 +57,14 @@ pub struct Moment<'m> {
 }
 
 impl Moment<'_> {
-    /// What a register holds, by the number that the reader gives it.
+    /// What registers hold, by the numbers that the reader gives them.
     #[must_use]
-    pub fn register(&self, number: u32) -> Option<u64> {
-        self.registers.get(number as usize + 1).copied()
+    pub fn registers(&self) -> &[u64] {
+        &self.registers[1..]
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) index: [u32; 3],
     pub(crate) shared: Vec<u8>,
@@ -157,6 +157,12 @@ impl<'p> Machine<'p> {
             }
         }
         None
+    }
+
+    /// Whether all threads and all memory are as in another launch of the same program. What comes then is the same, unless a clock is read.
+    #[must_use]
+    pub fn is_as(&self, other: &Self) -> bool {
+        self.blocks == other.blocks && self.memory == other.memory
     }
 
     pub(crate) fn place(&self, block: usize) -> Place {

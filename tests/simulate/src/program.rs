@@ -279,7 +279,7 @@ pub(crate) enum Barrier {
 }
 
 /// An instruction that the lanes of a warp run together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Warp {
     pub(crate) kind: WarpKind,
     pub(crate) to: [Register; 2],

@@ -8,7 +8,7 @@ pub(crate) const STACK: usize = 1 << 18;
 pub(crate) const DEPTH: usize = 2048;
 
 /// A function that runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) function: usize,
     /// The instruction that is next.
@@ -26,20 +26,20 @@ impl Frame {
 }
 
 /// What a thread waits for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wait {
     Barrier { kind: Barrier, number: u64, count: Option<u64>, value: bool, to: Register },
     Warp { operation: Warp, values: [u64; 3], mask: u32 },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
     Waits(Wait),
     Ended,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thread {
     pub(crate) index: [u32; 3],
     /// Number in its block.
