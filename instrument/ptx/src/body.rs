@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
             ".reg" => {
                 self.lexer = ahead;
                 let first = function.registers.len();
-                self.registers(state.scope, statement, &mut function.register_count, &mut function.registers);
+                self.registers(state.scope, statement, &mut function.registers);
                 for declared in &function.registers[first..] {
                     let value = Declaration { scope: state.scope, what: What::Value };
                     match declared.count {

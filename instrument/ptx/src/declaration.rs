@@ -3,7 +3,6 @@
 use crate::Span;
 use crate::constant::unsigned;
 use crate::module::Reader;
-use crate::operand::Register;
 use crate::token::{Kind, Lexer, Token};
 
 /// A parameter or a returned value.
@@ -79,8 +78,6 @@ pub struct RegisterDeclaration<'a> {
     pub count: Option<u32>,
     /// Registers in each: 2 or 4 for a vector.
     pub lanes: u8,
-    /// The number of its first register.
-    pub first: Register,
     /// Its type, such as `.b32`.
     pub kind: &'a str,
     /// Bits of that type: 1 for a predicate, 0 for a type that is not known.
@@ -89,14 +86,6 @@ pub struct RegisterDeclaration<'a> {
     pub scope: u32,
     /// The first statement that sees it.
     pub statement: u32,
-}
-
-impl RegisterDeclaration<'_> {
-    /// How many registers it declares.
-    #[must_use]
-    pub fn registers(&self) -> u32 {
-        self.count.unwrap_or(1).saturating_mul(u32::from(self.lanes))
-    }
 }
 
 /// What a name in a function was declared as.
@@ -111,9 +100,6 @@ pub enum Declared {
     /// Nothing in the function: a function, a variable of the module, a special register, or a word of the instruction.
     Outside,
 }
-
-/// Most registers that one function can declare; ptxas takes more names, and no GPU has as many.
-const MOST_REGISTERS: u32 = 1 << 26;
 
 /// Directives in front of names.
 #[derive(Debug, Default)]
@@ -269,8 +255,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A `.reg` declaration; the next register is `next`.
-    pub(crate) fn registers(&mut self, scope: u32, statement: u32, next: &mut Register, found: &mut Vec<RegisterDeclaration<'a>>) {
+    /// A `.reg` declaration.
+    pub(crate) fn registers(&mut self, scope: u32, statement: u32, found: &mut Vec<RegisterDeclaration<'a>>) {
         let front = self.front();
         let width = width_of(front.kind);
         loop {
@@ -279,29 +265,22 @@ impl<'a> Reader<'a> {
             if self.lexer.eat(b'<') {
                 let number = self.lexer.take(Kind::Number);
                 count = number.and_then(unsigned).and_then(|number| u32::try_from(number).ok());
-                if count.is_none() || !self.lexer.eat(b'>') {
+                if count.and_then(|count| count.checked_mul(front.lanes.into())).is_none() || !self.lexer.eat(b'>') {
                     self.fault("a number of registers that can't be read");
                     self.resume();
                     return;
                 }
             }
-            let declared = RegisterDeclaration {
+            found.push(RegisterDeclaration {
                 name: self.lexer.slice(token.span),
                 at: token.span.start,
                 count,
                 lanes: front.lanes,
-                first: *next,
                 kind: front.kind,
                 width,
                 scope,
                 statement,
-            };
-            let Some(behind) = next.checked_add(declared.registers()).filter(|behind| *behind <= MOST_REGISTERS) else {
-                self.fault("more than 2^26 registers");
-                return self.resume();
-            };
-            *next = behind;
-            found.push(declared);
+            });
             if !self.lexer.eat(b',') {
                 break;
             }

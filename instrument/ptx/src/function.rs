@@ -31,8 +31,6 @@ pub struct Function<'a> {
     pub scopes: Vec<Scope>,
     /// `.reg` declarations in order.
     pub registers: Vec<RegisterDeclaration<'a>>,
-    /// How many registers these declare; see [`crate::Register`].
-    pub register_count: u32,
     /// Variables that are declared in the body, in order.
     pub variables: Vec<Variable<'a>>,
     /// `.loc` directives in order.

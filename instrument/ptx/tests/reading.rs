@@ -23,7 +23,9 @@ fn loops(function: &Function<'_>) -> Vec<Vec<u32>> {
     assert_eq!(graph.lost, Vec::<u32>::new());
     let blocks: Vec<u32> = (0..graph.blocks.len() as u32).collect();
     let mut found = graph.components(&blocks, |_| true, &mut Components::default());
-    found.iter_mut().for_each(|set| set.sort_unstable());
+    for set in &mut found {
+        set.sort_unstable();
+    }
     found
 }
 
@@ -70,7 +72,7 @@ fn a_predicate_behind_a_vector_is_written() {
     let text = data!("tex_pred");
     let module = sound(text);
     let code = Code::new(text, &module.functions[0]);
-    let tex = (0..).find(|at| code.opcode(*at).starts_with("tex")).unwrap_or_default();
+    let tex = (0..module.functions[0].statements.len() as u32).find(|at| code.opcode(*at).starts_with("tex")).unwrap_or_default();
     let (guard, _) = code.guard(tex + 1).unwrap_or_default();
     assert!(written(&code, tex).contains(&guard.unwrap_or_default()), "{:?}", code.operands(tex));
 }
