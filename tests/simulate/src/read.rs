@@ -56,7 +56,8 @@ impl Program {
         for variable in &module.variables {
             reader.variable(variable);
         }
-        let places: Vec<Vec<Place>> = module.functions.iter().map(|function| reader.lay_out(function)).collect();
+        let codes: Vec<Code<'_>> = module.functions.iter().map(|function| Code::new(text, function)).collect();
+        let places: Vec<Vec<Place>> = codes.iter().map(|code| reader.lay_out(code)).collect();
         // Arrays whose size the launch gives begin behind all others.
         let behind = reader.shared.size.next_multiple_of(if reader.dynamic.is_empty() { 1 } else { 1024 });
         for name in std::mem::take(&mut reader.dynamic) {
@@ -66,8 +67,9 @@ impl Program {
         for (number, variable) in module.variables.iter().enumerate() {
             reader.initialise(number, variable, &module);
         }
-        for (number, (function, places)) in module.functions.iter().zip(&places).enumerate() {
-            let code = reader.code(function, places);
+        for (number, (code, places)) in codes.iter().zip(&places).enumerate() {
+            let body = Body { reader: &reader, function: code.function, code, places };
+            let code = (0..code.function.statements.len() as u32).map(|statement| body.instruction(statement)).collect();
             reader.program.functions[number].code = code;
         }
         Ok(reader.program)
@@ -201,14 +203,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives places to what a function declares: parameters and results, then variables.
-    fn lay_out(&mut self, function: &ptx::Function<'a>) -> Vec<Place> {
+    fn lay_out(&mut self, code: &Code<'a>) -> Vec<Place> {
+        let function = code.function;
         let Some(Global::Function(number)) = self.names.get(function.name).copied() else { return Vec::new() };
         let (mut params, mut local, mut places) = (Layout::default(), Layout::default(), Vec::new());
-        let mut widths = vec![64; function.register_count as usize + 1];
-        for declared in &function.registers {
-            let all = declared.first as usize + 1..(declared.first + declared.registers()) as usize + 1;
-            widths[all].fill(if declared.width == 0 { 64 } else { declared.width });
-        }
+        let known = |register| Some(code.width(register)).filter(|width| *width != 0).unwrap_or(64);
+        let mut widths: Vec<u8> = std::iter::once(64).chain((0..code.register_count()).map(known)).collect();
         for parameter in function.results.iter().chain(&function.parameters) {
             if parameter.space == ".reg" {
                 places.push(Place::Register(widths.len() as Register));
@@ -250,19 +250,13 @@ impl<'a> Reader<'a> {
         laid.local_bytes = local.size;
         places
     }
-
-    fn code(&self, function: &ptx::Function<'a>, places: &[Place]) -> Vec<Instruction> {
-        let code = Code::new(self.text, function);
-        let body = Body { reader: self, function, code: &code, places };
-        (0..function.statements.len() as u32).map(|statement| body.instruction(statement)).collect()
-    }
 }
 
 /// A function whose statements are lowered.
 struct Body<'b, 'a> {
     reader: &'b Reader<'a>,
-    function: &'b ptx::Function<'a>,
-    code: &'b Code<'b>,
+    function: &'a ptx::Function<'a>,
+    code: &'b Code<'a>,
     places: &'b [Place],
 }
 

@@ -1,7 +1,7 @@
 //! Attacks on the proof.
 
 use clap::Parser;
-use cuinstr_tests::injection::base::Base;
+use cuinstr_tests::injection::base::{Base, split};
 use cuinstr_tests::injection::run::{Judged, inject, judge};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +19,9 @@ struct Arguments {
     /// Number of the first.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Without odd comments and line ends.
+    #[arg(long)]
+    plain: bool,
     /// Ask this ptxas about each text of so many.
     #[arg(long, default_value_t = 0)]
     ptxas_each: u64,
@@ -46,16 +49,18 @@ fn main() -> Result<ExitCode, String> {
     files.sort();
     for path in files {
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        match Base::new(&path.file_stem().unwrap_or_default().to_string_lossy(), &text) {
-            Ok(base) => bases.push(base),
-            Err(why) => eprintln!("left out: {why}"),
+        for (kernel, text) in split(&text) {
+            match Base::new(&format!("{} {kernel}", path.file_stem().unwrap_or_default().to_string_lossy()), &text) {
+                Ok(base) => bases.push(base),
+                Err(why) => eprintln!("left out: {why}"),
+            }
         }
     }
     println!("{} bases, {} sites", bases.len(), bases.iter().map(|base| base.sites.len()).sum::<usize>());
     let mut tally: BTreeMap<(&str, String), u64> = BTreeMap::new();
     let mut holes = 0;
     for seed in arguments.seed..arguments.seed + arguments.count {
-        let injected = inject(&bases, seed);
+        let injected = inject(&bases, seed, arguments.plain);
         let judged = judge(&injected);
         let path = arguments.keep.join(format!("{seed}.ptx"));
         let write = || std::fs::write(&path, &injected.text).map_err(|error| error.to_string());

@@ -42,6 +42,21 @@ pub struct Site {
     pub has_control: bool,
 }
 
+/// A text for each kernel of a text, without the other kernels.
+#[must_use]
+pub fn split(text: &str) -> Vec<(String, String)> {
+    let module = ptx::parse(text);
+    let kernels = || module.functions.iter().filter(|function| function.is_kernel);
+    let alone = |kept: &ptx::Function<'_>| {
+        let mut edits = ptx::Edits::new();
+        for other in kernels().filter(|other| other.at != kept.at) {
+            edits.replace(ptx::Span { start: other.head.start, end: other.body.end }, "");
+        }
+        Some((kept.name.to_owned(), edits.apply(text).ok()?))
+    };
+    kernels().filter_map(alone).collect()
+}
+
 impl Base {
     /// Runs each kernel of a text.
     ///
@@ -92,11 +107,16 @@ fn site(function: &ptx::Function<'_>, kernel: &str, number: usize, at: u32, regi
         return None;
     }
     let is_hidden = |name: &str| function.registers.iter().any(|inner| inner.scope != 0 && inner.name.starts_with(name));
-    let (mut predicates, mut words) = (Vec::new(), Vec::new());
-    for declared in function.registers.iter().filter(|declared| declared.scope == 0 && declared.lanes == 1 && !is_hidden(declared.name)) {
-        let Some(count) = declared.count else { continue };
+    let (mut predicates, mut words, mut next) = (Vec::new(), Vec::new(), 0);
+    for declared in &function.registers {
+        // Registers have their numbers in the order of their declarations.
+        let first = next;
+        next += declared.count.unwrap_or(1) * u32::from(declared.lanes);
+        let Some(count) = declared.count.filter(|_| declared.scope == 0 && declared.lanes == 1 && !is_hidden(declared.name)) else {
+            continue;
+        };
         for nth in 0..count {
-            let value = *registers.get((declared.first + nth) as usize)?;
+            let value = *registers.get((first + nth) as usize)?;
             let name = format!("{}{nth}", declared.name);
             match declared.width {
                 1 => predicates.push((name, value == 1)),

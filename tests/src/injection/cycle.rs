@@ -105,7 +105,7 @@ pub fn cycle(site: &Site, random: &mut Random) -> Cycle {
 
 /// A directive that ptxas takes anywhere, whose line what follows may share.
 fn directive(random: &mut Random) -> String {
-    random.of(&[".pragma \"nounroll\";~", ".pragma \"{ exit; \\\";~", ".pragma \"//\"~;~", ".loc 1 7 3 "]).replace(".loc 1 7 3 ", "")
+    random.of(&[".pragma \"nounroll\";~", ".pragma \"{_exit;\\\";~", ".pragma \"//\"~;~", ".loc 1 7 3 "]).replace(".loc 1 7 3 ", "")
 }
 
 /// A scope beside the cycle that looks as if it ended it.

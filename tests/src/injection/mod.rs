@@ -7,6 +7,7 @@
 pub mod base;
 pub mod cycle;
 pub mod dress;
+pub mod edit;
 
 pub mod run;
-
+pub mod same;

@@ -37,11 +37,11 @@ pub enum Judged {
 
 /// The text of an attack.
 #[must_use]
-pub fn inject(bases: &[Base], seed: u64) -> Injected {
+pub fn inject(bases: &[Base], seed: u64, plain: bool) -> Injected {
     let mut random = Random::new(seed);
     let base = &bases[random.below(bases.len())];
     let site: &Site = base.site(&mut random);
-    let style = if random.percent(80) { Dress::Odd } else { Dress::Plain };
+    let style = if random.percent(80) && !plain { Dress::Odd } else { Dress::Plain };
     let Cycle { kind, body, module, .. } = cycle(site, &mut random);
     let (body, module) = (dress(&body, &mut random, style), dress(&module, &mut random, style));
     let first = cuinstr_ptx::parse(&base.text).functions.first().map_or(0, |function| function.head.start as usize);
