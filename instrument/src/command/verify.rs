@@ -132,7 +132,7 @@ impl Printer<'_> {
         let (mut bad, mut allowed) = (0, 0);
         for fault in &report.faults {
             let (source, span) = ptx(fault.line);
-            self.say(name, Some(&source), &Diagnostic::new(Code::UnsoundPtx, fault.message.as_str()).at(span), &[], None);
+            self.say(name, Some(&source), &Diagnostic::new(fault.code, fault.message.as_str()).at(span), &[], None);
             bad += 1;
         }
         for found in &report.loops {

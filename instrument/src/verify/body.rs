@@ -371,6 +371,11 @@ impl<'a> Body<'a> {
     }
 
     /// What a register holds in front of a statement.
+    pub(super) fn value_at(&self, register: Register, statement: u32) -> Value {
+        self.walks.set(0);
+        self.in_front(register, statement, 0)
+    }
+
     fn in_front(&self, register: Register, statement: u32, depth: u32) -> Value {
         let block = self.block_of(statement);
         let writers = self.writers(register);
@@ -387,7 +392,7 @@ impl<'a> Body<'a> {
 /// What stays true of a value for the rest of the function.
 fn lasting(value: Value) -> Value {
     let kind = match value.kind {
-        Kind::Control(_) | Kind::Flag => value.kind,
+        Kind::Control(_) | Kind::Flag | Kind::OwnFlag => value.kind,
         _ => Kind::Plain,
     };
     Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }

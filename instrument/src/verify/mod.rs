@@ -3,7 +3,7 @@
 //!
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `stores`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `weigh`, `verdict` (the whole module) → `place`, [`report`].
 
 mod argument;
@@ -36,6 +36,7 @@ mod since;
 mod slice;
 mod stack;
 mod state;
+mod stores;
 mod sums;
 mod tally;
 mod text;

@@ -14,10 +14,12 @@ use super::round::{Proof, Round, Why, allotted, connected};
 use super::share::Weight;
 use super::slice::{Depth, Slice};
 use super::state::State;
-use super::text::{Flow, Module};
-use super::value::{Assumption, CONTROL, MOST_TICKS};
+use super::stores;
+use super::text::{Flow, Function, Module};
+use super::value::{Assumption, CONTROL, FLAG, MOST_TICKS};
 use super::weigh::{Live, TooMuch, Weighed};
-use std::cell::{Cell, RefCell};
+use crate::diagnostic::Code;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
@@ -73,7 +75,7 @@ impl<'a> Whole<'a> {
             marked: None,
         };
         for (at, why) in &self.module.faults {
-            report.faults.push(Fault { line: lines.number(*at), message: (*why).to_owned() });
+            report.faults.push(fault(lines.number(*at), why));
         }
         // A variable of that name that is no control block would make loads of it look like polls.
         let is_other = |declaration: &str| {
@@ -86,7 +88,7 @@ impl<'a> Whole<'a> {
             inside.chain(registers.filter(|declaration| names(declaration).any(|name| name == CONTROL)))
         });
         if declared.chain(self.module.variables.iter().copied().filter(|variable| is_other(variable))).next().is_some() {
-            report.faults.push(Fault { line: 1, message: format!("`{CONTROL}` is something else than a variable in global memory") });
+            report.faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
         }
         let mut components = Components::default();
         let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
@@ -109,7 +111,15 @@ impl<'a> Whole<'a> {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         for &statement in &graph.lost {
             let at = function.statements[statement as usize].start as usize;
-            report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
+            report.faults.push(fault(lines.number(at), "a branch to a label that is not there"));
+        }
+        let mut body = OnceCell::new();
+        if mentions_control(self.text, function) {
+            let body = body.get_or_init(|| Body::new(self.text, function, graph));
+            for (statement, what) in stores::forbidden(body) {
+                let line = lines.number(function.statements[statement as usize].start as usize);
+                report.faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
+            }
         }
         // Without an edge back in the text there is no cycle.
         if (0..graph.blocks.len() as u32).all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
@@ -120,7 +130,7 @@ impl<'a> Whole<'a> {
         if sets.is_empty() {
             return Vec::new();
         }
-        let mut body = Body::new(self.text, function, graph);
+        let mut body = body.take().unwrap_or_else(|| Body::new(self.text, function, graph));
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
         let mut all: Vec<Round> = Vec::new();
@@ -442,12 +452,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Describes a cycle of calls.
-    fn cycle(
-        &self,
-        cycle: &Cycle,
-        (calls, kernels): (&Calls, &[Vec<String>]),
-        (lines, places): (&Lines, &Places<'_>),
-    ) -> Option<Loop> {
+    fn cycle(&self, cycle: &Cycle, (calls, kernels): (&Calls, &[Vec<String>]), (lines, places): (&Lines, &Places<'_>)) -> Option<Loop> {
         let set = &cycle.set;
         let first = *set.first()?;
         let function = &self.module.functions[first as usize];
@@ -489,6 +494,17 @@ impl<'a> Whole<'a> {
             }
         }
     }
+}
+
+fn fault(line: usize, message: &str) -> Fault {
+    Fault { line, message: message.to_owned(), code: Code::UnsoundPtx }
+}
+
+/// Whether a function names the control block or the flag.
+fn mentions_control(text: &str, function: &Function<'_>) -> bool {
+    let (Some(first), Some(last)) = (function.statements.first(), function.statements.last()) else { return false };
+    let text = &text.as_bytes()[first.start as usize..last.end as usize];
+    [CONTROL, FLAG].iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some())
 }
 
 /// The verdict on what may take too long without a poll.
