@@ -219,7 +219,7 @@ impl Value {
     /// The value as one named value and a number; none if it has no name.
     pub(super) fn moved(&self) -> Option<Moved> {
         let root = self.form.filter(|form| form.lo == form.hi).and_then(|form| {
-            let (name, times) = form.alone().filter(|(_, times)| times.abs() == 1)?;
+            let (name, times) = form.alone().filter(|(_, times)| times.unsigned_abs() == 1)?;
             Some(Moved { name, negative: times < 0, offset: form.lo })
         });
         root.or((self.name != NOBODY).then_some(Moved { name: self.name, negative: false, offset: 0 }))
