@@ -6,6 +6,7 @@ use super::calls::{Callee, Callees};
 use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
+use super::link::Linkage;
 use super::looks::rounds;
 use super::marked::Marks;
 use super::place::Places;
@@ -72,6 +73,7 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            links: Vec::new(),
             marked: None,
         };
         for (at, why) in &self.module.faults {
@@ -95,7 +97,7 @@ impl<'a> Whole<'a> {
         let cycles = self.cycles(&calls, &mut components);
         report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
-        for (index, too_much) in self.weigh(&calls, &all, &cycles).into_iter().enumerate() {
+        for (index, too_much) in self.weigh(&calls, &all, &cycles, &mut report.links).into_iter().enumerate() {
             self.loops(index, (&all[index], &too_much), (&calls, &kernels), (&lines, &places), &mut report);
         }
         for cycle in &cycles {
@@ -143,7 +145,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
-    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle]) -> Vec<TooMuch> {
+    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
         let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
@@ -151,15 +153,43 @@ impl<'a> Whole<'a> {
             lives[index as usize] = self.live(index as usize);
         }
         let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-        let found = self.weights(calls, &weighed, &lives);
-        if !found.iter().any(is_heavy) || calls.iter().all(Vec::is_empty) {
-            return found;
+        let (mut weights, mut found) = self.weights(calls, &weighed, &lives);
+        if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
+            let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
+            (weights, found) = self.weights(calls, &weighed, &lives);
         }
-        let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
-        self.weights(calls, &weighed, &lives)
+        *links = self.links(calls, &weighed, &weights);
+        found
     }
 
-    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> Vec<TooMuch> {
+    /// What a program is told of each function.
+    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[Weight]) -> Vec<Linkage> {
+        let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
+        let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
+            let known = outside.entry(callee.to_owned()).or_insert(0);
+            *known = known.saturating_add(times);
+        };
+        for index in callees_first(calls) {
+            let mut own = BTreeMap::new();
+            let function = &self.module.functions[index];
+            for (at, statement) in (0..).zip(&function.statements).filter(|(_, statement)| statement.flow == Flow::Call) {
+                if let Callee::Unknown(callee) = self.callees.of(function, self.text, statement) {
+                    add(&mut own, callee, weighed[index].times(self.block_of(index, at)));
+                }
+            }
+            for (statement, to) in calls[index].iter().filter(|(_, to)| !outside[*to as usize].is_empty()) {
+                let times = weighed[index].times(self.block_of(index, *statement));
+                for (callee, more) in &outside[*to as usize] {
+                    add(&mut own, callee, times.saturating_mul(*more));
+                }
+            }
+            outside[index] = own;
+        }
+        let functions = self.module.functions.iter().zip(outside).zip(weights);
+        functions.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
+    }
+
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<Weight>, Vec<TooMuch>) {
         // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
         let live = |index: usize, statement: u32| {
             let blocks = lives[index].blocks.as_ref();
@@ -176,7 +206,8 @@ impl<'a> Whole<'a> {
             // What is too heavy is reported here, and not in all that call it.
             weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
         }
-        weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect()
+        let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
+        (weights, too_much)
     }
 
     /// What a function may do once the flag is set.
@@ -508,7 +539,7 @@ fn mentions_control(text: &str, function: &Function<'_>) -> bool {
 }
 
 /// The verdict on what may take too long without a poll.
-fn too_many(weight: Weight) -> Verdict {
+pub(super) fn too_many(weight: Weight) -> Verdict {
     Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }
 
