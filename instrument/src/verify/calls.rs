@@ -2,21 +2,9 @@
 
 use super::graph::names;
 use super::instruction::{split_guard, text_of};
+use super::system::is_system;
 use super::text::{Flow, Function, Module, Statement, uncommented};
 use std::collections::BTreeMap;
-
-/// Functions of the system that have no body in any PTX, and return. Listed in the CUDA C++ programming guide, "System calls" of the PTX
-/// interoperability document.
-const SYSTEM: &[&str] = &[
-    "vprintf",
-    "malloc",
-    "free",
-    "__assertfail",
-    "__assert_fail",
-    "cudaDeviceSynchronize",
-    "cudaGetParameterBufferV2",
-    "cudaLaunchDeviceV2",
-];
 
 /// What a `call` leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +68,7 @@ impl<'a> Callees<'a> {
             return Callee::Known(index);
         }
         if !name.starts_with('%') {
-            return if SYSTEM.contains(&name) { Callee::System } else { Callee::Unknown(name) };
+            return if is_system(name) { Callee::System } else { Callee::Unknown(name) };
         }
         let last = names(text_of(text, statement)).last().unwrap_or("");
         let label = function.label(statement.scope, last).and_then(|label| label.table);

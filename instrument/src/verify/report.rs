@@ -1,5 +1,6 @@
 //! What the proof says.
 
+use super::link::Linkage;
 use crate::diagnostic::Code;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -17,6 +18,9 @@ pub struct Report {
     pub unknown: Vec<UnknownCall>,
     /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
     pub faults: Vec<Fault>,
+    /// What programs that it is linked into are told of its functions.
+    #[serde(skip)]
+    pub(super) links: Vec<Linkage>,
     /// Sites of all calls that are marked in it, if each can be told.
     #[serde(skip)]
     pub(super) marked: Option<BTreeSet<u64>>,
@@ -141,7 +145,9 @@ impl Verdict {
             Self::WaitsInHardware => "waits in hardware".to_owned(),
             Self::NotPolled { why } => format!("not polled: {why}"),
             Self::TooMany { rounds, seconds } if *seconds > 1 => {
-                format!("too long: with the loops around it, inside it and what it calls, {seconds} seconds and {rounds} rounds may pass without a poll")
+                format!(
+                    "too long: with the loops around it, inside it and what it calls, {seconds} seconds and {rounds} rounds may pass without a poll"
+                )
             }
             Self::TooMany { rounds, .. } => {
                 format!("too many rounds: with the loops inside it and what it calls, {rounds} may pass without a poll")
@@ -197,4 +203,6 @@ pub struct Fault {
     pub line: usize,
     /// What is wrong there.
     pub message: String,
+    /// Its code.
+    pub code: Code,
 }

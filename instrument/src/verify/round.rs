@@ -27,6 +27,7 @@ use super::since::Since;
 use super::slice::{Slice, Step};
 use super::state::State;
 use super::value::{Assumption, FIRST_NAME, Kind, MOST_TICKS, Name, Value};
+use super::wraps::{self, wraps};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -312,6 +313,8 @@ pub(super) struct Left {
     pub(super) count: Option<Count>,
     /// Values with which the head is reached again.
     pub(super) again: Option<State>,
+    /// Registers that move by the same number in each round that comes back: see [`wraps::steps`].
+    pub(super) steps: Vec<(u32, i64)>,
     /// A register that is not zero at the head in any round that comes back.
     pub(super) not_zero: Option<u32>,
     /// Whether the count is of the rounds of all loops inside, too, all together.
@@ -423,6 +426,7 @@ pub(super) fn remaining(
         }
     }
     let count = left.again.as_ref().and_then(|again| halved(work, (&left.blocks, head), base, (assumption, shut), again));
+    let count = count.or_else(|| wraps(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
     Left { count, ..left }
 }
 
@@ -502,10 +506,11 @@ pub(super) fn remaining_from(
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), choice: None, assumption, closed: &closed, toll: &|_, _| None };
-        let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
+        let (found, counted, steps) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);
-            (found, counted)
+            let steps = wraps::steps(&found);
+            (found, counted, steps)
         });
         asks |= found.asks;
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
@@ -528,7 +533,7 @@ pub(super) fn remaining_from(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, not_zero, together: false };
+            return Left { blocks: around, asks, count: counted, again: found.again, steps, not_zero, together: false };
         }
         blocks = around;
         let mut within = within;

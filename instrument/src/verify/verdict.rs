@@ -6,6 +6,7 @@ use super::calls::{Callee, Callees};
 use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
+use super::link::Linkage;
 use super::looks::rounds;
 use super::marked::Marks;
 use super::place::Places;
@@ -14,10 +15,12 @@ use super::round::{Proof, Round, Why, allotted, connected};
 use super::share::Weight;
 use super::slice::{Depth, Slice};
 use super::state::State;
-use super::text::{Flow, Module};
-use super::value::{Assumption, CONTROL, MOST_TICKS};
+use super::stores;
+use super::text::{Flow, Function, Module};
+use super::value::{Assumption, CONTROL, FLAG, MOST_TICKS};
 use super::weigh::{Live, TooMuch, Weighed};
-use std::cell::{Cell, RefCell};
+use crate::diagnostic::Code;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
@@ -70,10 +73,11 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            links: Vec::new(),
             marked: None,
         };
         for (at, why) in &self.module.faults {
-            report.faults.push(Fault { line: lines.number(*at), message: (*why).to_owned() });
+            report.faults.push(fault(lines.number(*at), why));
         }
         // A variable of that name that is no control block would make loads of it look like polls.
         let is_other = |declaration: &str| {
@@ -86,14 +90,14 @@ impl<'a> Whole<'a> {
             inside.chain(registers.filter(|declaration| names(declaration).any(|name| name == CONTROL)))
         });
         if declared.chain(self.module.variables.iter().copied().filter(|variable| is_other(variable))).next().is_some() {
-            report.faults.push(Fault { line: 1, message: format!("`{CONTROL}` is something else than a variable in global memory") });
+            report.faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
         }
         let mut components = Components::default();
         let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
         let cycles = self.cycles(&calls, &mut components);
         report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
-        for (index, too_much) in self.weigh(&calls, &all, &cycles).into_iter().enumerate() {
+        for (index, too_much) in self.weigh(&calls, &all, &cycles, &mut report.links).into_iter().enumerate() {
             self.loops(index, (&all[index], &too_much), (&calls, &kernels), (&lines, &places), &mut report);
         }
         for cycle in &cycles {
@@ -109,7 +113,15 @@ impl<'a> Whole<'a> {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         for &statement in &graph.lost {
             let at = function.statements[statement as usize].start as usize;
-            report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
+            report.faults.push(fault(lines.number(at), "a branch to a label that is not there"));
+        }
+        let mut body = OnceCell::new();
+        if mentions_control(self.text, function) {
+            let body = body.get_or_init(|| Body::new(self.text, function, graph));
+            for (statement, what) in stores::forbidden(body) {
+                let line = lines.number(function.statements[statement as usize].start as usize);
+                report.faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
+            }
         }
         // Without an edge back in the text there is no cycle.
         if (0..graph.blocks.len() as u32).all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
@@ -120,7 +132,7 @@ impl<'a> Whole<'a> {
         if sets.is_empty() {
             return Vec::new();
         }
-        let mut body = Body::new(self.text, function, graph);
+        let mut body = body.take().unwrap_or_else(|| Body::new(self.text, function, graph));
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
         let mut all: Vec<Round> = Vec::new();
@@ -133,7 +145,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
-    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle]) -> Vec<TooMuch> {
+    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
         let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
@@ -141,15 +153,43 @@ impl<'a> Whole<'a> {
             lives[index as usize] = self.live(index as usize);
         }
         let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-        let found = self.weights(calls, &weighed, &lives);
-        if !found.iter().any(is_heavy) || calls.iter().all(Vec::is_empty) {
-            return found;
+        let (mut weights, mut found) = self.weights(calls, &weighed, &lives);
+        if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
+            let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
+            (weights, found) = self.weights(calls, &weighed, &lives);
         }
-        let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
-        self.weights(calls, &weighed, &lives)
+        *links = self.links(calls, &weighed, &weights);
+        found
     }
 
-    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> Vec<TooMuch> {
+    /// What a program is told of each function.
+    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[Weight]) -> Vec<Linkage> {
+        let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
+        let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
+            let known = outside.entry(callee.to_owned()).or_insert(0);
+            *known = known.saturating_add(times);
+        };
+        for index in callees_first(calls) {
+            let mut own = BTreeMap::new();
+            let function = &self.module.functions[index];
+            for (at, statement) in (0..).zip(&function.statements).filter(|(_, statement)| statement.flow == Flow::Call) {
+                if let Callee::Unknown(callee) = self.callees.of(function, self.text, statement) {
+                    add(&mut own, callee, weighed[index].times(self.block_of(index, at)));
+                }
+            }
+            for (statement, to) in calls[index].iter().filter(|(_, to)| !outside[*to as usize].is_empty()) {
+                let times = weighed[index].times(self.block_of(index, *statement));
+                for (callee, more) in &outside[*to as usize] {
+                    add(&mut own, callee, times.saturating_mul(*more));
+                }
+            }
+            outside[index] = own;
+        }
+        let functions = self.module.functions.iter().zip(outside).zip(weights);
+        functions.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
+    }
+
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<Weight>, Vec<TooMuch>) {
         // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
         let live = |index: usize, statement: u32| {
             let blocks = lives[index].blocks.as_ref();
@@ -166,7 +206,8 @@ impl<'a> Whole<'a> {
             // What is too heavy is reported here, and not in all that call it.
             weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
         }
-        weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect()
+        let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
+        (weights, too_much)
     }
 
     /// What a function may do once the flag is set.
@@ -442,12 +483,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Describes a cycle of calls.
-    fn cycle(
-        &self,
-        cycle: &Cycle,
-        (calls, kernels): (&Calls, &[Vec<String>]),
-        (lines, places): (&Lines, &Places<'_>),
-    ) -> Option<Loop> {
+    fn cycle(&self, cycle: &Cycle, (calls, kernels): (&Calls, &[Vec<String>]), (lines, places): (&Lines, &Places<'_>)) -> Option<Loop> {
         let set = &cycle.set;
         let first = *set.first()?;
         let function = &self.module.functions[first as usize];
@@ -491,8 +527,19 @@ impl<'a> Whole<'a> {
     }
 }
 
+fn fault(line: usize, message: &str) -> Fault {
+    Fault { line, message: message.to_owned(), code: Code::UnsoundPtx }
+}
+
+/// Whether a function names the control block or the flag.
+fn mentions_control(text: &str, function: &Function<'_>) -> bool {
+    let (Some(first), Some(last)) = (function.statements.first(), function.statements.last()) else { return false };
+    let text = &text.as_bytes()[first.start as usize..last.end as usize];
+    [CONTROL, FLAG].iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some())
+}
+
 /// The verdict on what may take too long without a poll.
-fn too_many(weight: Weight) -> Verdict {
+pub(super) fn too_many(weight: Weight) -> Verdict {
     Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }
 

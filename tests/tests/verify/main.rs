@@ -2,6 +2,7 @@
 
 mod abi;
 mod attack;
+mod attacks;
 mod given;
 mod graphs;
 mod halved;
