@@ -57,6 +57,13 @@ pub fn split(text: &str) -> Vec<(String, String)> {
     kernels().filter_map(alone).collect()
 }
 
+/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`.
+#[must_use]
+pub fn kept() -> Vec<Base> {
+    let texts = split(include_str!("../../data/ptx/strips.ptx"));
+    texts.iter().filter_map(|(kernel, text)| Base::new(kernel, text).ok()).collect()
+}
+
 impl Base {
     /// Runs each kernel of a text.
     ///
@@ -78,7 +85,9 @@ impl Base {
             });
             let mut reached: Vec<_> = reached.into_iter().collect();
             reached.sort_unstable_by_key(|(place, _)| *place);
-            sites.extend(reached.iter().filter_map(|((function, at), registers)| site(&module.functions[*function], kernel, *function, *at, registers, has_control)));
+            sites.extend(reached.iter().filter_map(|((function, at), registers)| {
+                site(&module.functions[*function], kernel, *function, *at, registers, has_control)
+            }));
         }
         if sites.is_empty() {
             return Err(format!("no statement of {name} is reached"));

@@ -157,18 +157,27 @@ fn looped(names: &Names, site: &Site, random: &mut Random) -> Cycle {
         0 => endless("spin", format!("{one}~:\nbra {one}~;\n")),
         1 => endless("spin", format!("{one}~:~{bra} {two}~;\n{two}~:~{bra} {one}~;\n")),
         2 => endless("fixed test", format!("mov.u32 {r}~,~{few}~;\n{one}~:\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n")),
-        3 => endless("odd steps", format!("mov.u32 {r}~,~1~;\n{one}~:\nadd.u32 {r}~,~{r}~,~2~;\nsetp.ne.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n")),
+        3 => endless(
+            "odd steps",
+            format!("mov.u32 {r}~,~1~;\n{one}~:\nadd.u32 {r}~,~{r}~,~2~;\nsetp.ne.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+        ),
         4 => endless(
             "8 bits",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nand.b32 {s}~,~{r}~,~255~;\nsetp.lt.u32 {p}~,~{s}~,~256~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nand.b32 {s}~,~{r}~,~255~;\nsetp.lt.u32 {p}~,~{s}~,~256~;\n@{p} bra {one}~;\n"
+            ),
         ),
         5 => endless(
             "16 bits",
-            format!("mov.u16 {h}~,~{zero}~;\n{one}~:\nadd.s16 {h}~,~{h}~,~1~;\ncvt.u32.u16 {r}~,~{h}~;\nsetp.lt.u32 {p}~,~{r}~,~65536~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u16 {h}~,~{zero}~;\n{one}~:\nadd.s16 {h}~,~{h}~,~1~;\ncvt.u32.u16 {r}~,~{h}~;\nsetp.lt.u32 {p}~,~{r}~,~65536~;\n@{p} bra {one}~;\n"
+            ),
         ),
         6 => endless(
             "alias",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.u32 {r}~,~{few}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.u32 {r}~,~{few}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         7 => Cycle {
             kind: "leading zero",
@@ -179,44 +188,87 @@ fn looped(names: &Names, site: &Site, random: &mut Random) -> Cycle {
             module: String::new(),
             endless: true,
         },
-        8 => endless("up and down", format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~1~;\nsub.s32 {r}~,~{r}~,~1~;\nsetp.lt.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n")),
-        9 => endless("xor", format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nxor.b32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~2~;\n@{p} bra {one}~;\n")),
-        10 => endless("kept bit", format!("mov.u32 {r}~,~{more}~;\n{one}~:\nshr.u32 {r}~,~{r}~,~1~;\nor.b32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n")),
-        11 => endless("sign", format!("mov.u32 {r}~,~0x80000000~;\n{one}~:\nshr.s32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n")),
-        12 => endless("odd product", format!("mov.u32 {r}~,~1~;\n{one}~:\nmul.lo.u32 {r}~,~{r}~,~{few}~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n")),
-        13 => endless("stuck at zero", format!("mov.u32 {r}~,~{more}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~-1~;\nmax.s32 {r}~,~{r}~,~0~;\nsetp.ge.s32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n")),
-        14 => endless("unsigned", format!("mov.u32 {r}~,~{more}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~-1~;\nsetp.ge.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n")),
+        8 => endless(
+            "up and down",
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~1~;\nsub.s32 {r}~,~{r}~,~1~;\nsetp.lt.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
+        ),
+        9 => endless(
+            "xor",
+            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nxor.b32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~2~;\n@{p} bra {one}~;\n"),
+        ),
+        10 => endless(
+            "kept bit",
+            format!(
+                "mov.u32 {r}~,~{more}~;\n{one}~:\nshr.u32 {r}~,~{r}~,~1~;\nor.b32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"
+            ),
+        ),
+        11 => endless(
+            "sign",
+            format!("mov.u32 {r}~,~0x80000000~;\n{one}~:\nshr.s32 {r}~,~{r}~,~1~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+        ),
+        12 => endless(
+            "odd product",
+            format!("mov.u32 {r}~,~1~;\n{one}~:\nmul.lo.u32 {r}~,~{r}~,~{few}~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+        ),
+        13 => endless(
+            "stuck at zero",
+            format!(
+                "mov.u32 {r}~,~{more}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~-1~;\nmax.s32 {r}~,~{r}~,~0~;\nsetp.ge.s32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"
+            ),
+        ),
+        14 => endless(
+            "unsigned",
+            format!("mov.u32 {r}~,~{more}~;\n{one}~:\nadd.s32 {r}~,~{r}~,~-1~;\nsetp.ge.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+        ),
         15 => endless(
             "guarded step",
-            format!("mov.u32 {r}~,~{zero}~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{one}~:\n@{q} add.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{one}~:\n@{q} add.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         16 => endless(
             "step of zero",
-            format!("mov.u32 {s}~,~4~;\nsub.u32 {s}~,~{s}~,~4~;\nmov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {s}~,~4~;\nsub.u32 {s}~,~{s}~,~4~;\nmov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         17 => endless(
             "vector",
-            format!("mov.u64 {d}~,~5~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.b64 {{~{r}~,~{s}~}}~,~{d}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u64 {d}~,~5~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.b64 {{~{r}~,~{s}~}}~,~{d}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         18 => endless(
             "second predicate",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.ge.u32 {q}~|~{p}~,~{r}~,~{more}~;\nsetp.eq.u32 {q}~|~{p}~,~{r}~,~0~;\nsetp.lt.or.u32 {p}~,~{r}~,~5~,~!{q}~;\n@{p} bra {one}~;\nmov.u32 {r}~,~0~;\nbra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.ge.u32 {q}~|~{p}~,~{r}~,~{more}~;\nsetp.eq.u32 {q}~|~{p}~,~{r}~,~0~;\nsetp.lt.or.u32 {p}~,~{r}~,~5~,~!{q}~;\n@{p} bra {one}~;\nmov.u32 {r}~,~0~;\nbra {one}~;\n"
+            ),
         ),
         19 => endless(
             "distance",
-            format!("mov.u64 {d}~,~0~;\nmov.u64 {e}~,~41~;\n{one}~:\nadd.s64 {d}~,~{d}~,~4~;\nsetp.ne.s64 {p}~,~{d}~,~{e}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u64 {d}~,~0~;\nmov.u64 {e}~,~41~;\n{one}~:\nadd.s64 {d}~,~{d}~,~4~;\nsetp.ne.s64 {p}~,~{d}~,~{e}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         20 => endless(
             "saturated",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\ncvt.sat.u8.u32 {r}~,~{r}~;\nsetp.lt.u32 {p}~,~{r}~,~256~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\ncvt.sat.u8.u32 {r}~,~{r}~;\nsetp.lt.u32 {p}~,~{r}~,~256~;\n@{p} bra {one}~;\n"
+            ),
         ),
         21 => endless(
             "saturated sum",
-            format!("mov.u32 {r}~,~0x7ffffff0~;\n{one}~:\nadd.sat.s32 {r}~,~{r}~,~1~;\nsetp.le.s32 {p}~,~{r}~,~0x7fffffff~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~0x7ffffff0~;\n{one}~:\nadd.sat.s32 {r}~,~{r}~,~1~;\nsetp.le.s32 {p}~,~{r}~,~0x7fffffff~;\n@{p} bra {one}~;\n"
+            ),
         ),
         22 => endless(
             "float",
-            format!("mov.f32 {f}~,~0f4b7ffffe~;\n{one}~:\nadd.f32 {f}~,~{f}~,~0f3f800000~;\nsetp.lt.f32 {p}~,~{f}~,~0f4e6e6b28~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.f32 {f}~,~0f4b7ffffe~;\n{one}~:\nadd.f32 {f}~,~{f}~,~0f3f800000~;\nsetp.lt.f32 {p}~,~{f}~,~0f4e6e6b28~;\n@{p} bra {one}~;\n"
+            ),
         ),
         23 => endless(
             "exit never taken",
@@ -224,55 +276,76 @@ fn looped(names: &Names, site: &Site, random: &mut Random) -> Cycle {
         ),
         24 => endless(
             "reset",
-            format!("{two}~:\nmov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\nsetp.eq.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {two}~;\n"),
+            format!(
+                "{two}~:\nmov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\nsetp.eq.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {two}~;\n"
+            ),
         ),
         25 => endless(
             "swapped",
-            format!("mov.u32 {r}~,~{zero}~;\nmov.u32 {s}~,~{few}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsub.u32 {s}~,~{s}~,~1~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsub.u32 {s}~,~{r}~,~{s}~;\nsub.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\nmov.u32 {s}~,~{few}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsub.u32 {s}~,~{s}~,~1~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsub.u32 {s}~,~{r}~,~{s}~;\nsub.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.s32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         26 => endless(
             "lookup",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nlop3.b32 {r}~,~{r}~,~0~,~0~,~0~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nlop3.b32 {r}~,~{r}~,~0~,~0~,~0~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         27 => endless(
             "permuted",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nprmt.b32 {r}~,~{r}~,~0~,~0x4444~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nprmt.b32 {r}~,~{r}~,~0~,~0x4444~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
-        28 => endless(
-            "clock",
-            format!("{one}~:\nmov.u64 {d}~,~%clock64~;\nsetp.ge.u64 {p}~,~{d}~,~0~;\n@{p} bra {one}~;\n"),
-        ),
+        28 => endless("clock", format!("{one}~:\nmov.u64 {d}~,~%clock64~;\nsetp.ge.u64 {p}~,~{d}~,~0~;\n@{p} bra {one}~;\n")),
         29 => endless(
             "narrow shift",
-            format!("mov.u32 {r}~,~1~;\n{one}~:\nmov.u32 {s}~,~33~;\nand.b32 {s}~,~{s}~,~32~;\nshr.u32 {s}~,~{s}~,~6~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.ne.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~1~;\n{one}~:\nmov.u32 {s}~,~33~;\nand.b32 {s}~,~{s}~,~32~;\nshr.u32 {s}~,~{s}~,~6~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.ne.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         30 => endless(
             "select",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nsetp.lt.u32 {q}~,~{r}~,~{few}~;\nselp.b32 {s}~,~1~,~-1~,~{q}~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nsetp.lt.u32 {q}~,~{r}~,~{few}~;\nselp.b32 {s}~,~1~,~-1~,~{q}~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         31 => endless(
             "wide",
-            format!("mov.u64 {d}~,~0xffffffffffffff00~;\n{one}~:\nadd.u64 {d}~,~{d}~,~16~;\ncvt.u32.u64 {r}~,~{d}~;\nsetp.ne.u32 {p}~,~{r}~,~8~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u64 {d}~,~0xffffffffffffff00~;\n{one}~:\nadd.u64 {d}~,~{d}~,~16~;\ncvt.u32.u64 {r}~,~{d}~;\nsetp.ne.u32 {p}~,~{r}~,~8~;\n@{p} bra {one}~;\n"
+            ),
         ),
         32 => endless(
             "halves",
-            format!("mov.u64 {d}~,~0x700000000~;\n{one}~:\nadd.u64 {d}~,~{d}~,~0x100000000~;\ncvt.u32.u64 {r}~,~{d}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u64 {d}~,~0x700000000~;\n{one}~:\nadd.u64 {d}~,~{d}~,~0x100000000~;\ncvt.u32.u64 {r}~,~{d}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         33 => endless(
             "inner loop",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.u32 {s}~,~{zero}~;\n{two}~:\nadd.u32 {s}~,~{s}~,~1~;\nsub.u32 {r}~,~{r}~,~{s}~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{s}~,~4~;\n@{p} bra {two}~;\nsub.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {q}~,~{r}~,~{more}~;\n@{q} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nmov.u32 {s}~,~{zero}~;\n{two}~:\nadd.u32 {s}~,~{s}~,~1~;\nsub.u32 {r}~,~{r}~,~{s}~;\nadd.u32 {r}~,~{r}~,~{s}~;\nsetp.lt.u32 {p}~,~{s}~,~4~;\n@{p} bra {two}~;\nsub.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {q}~,~{r}~,~{more}~;\n@{q} bra {one}~;\n"
+            ),
         ),
         34 => endless(
             "carry",
-            format!("mov.u32 {r}~,~{zero}~;\nmov.u32 {s}~,~{zero}~;\n{one}~:\nadd.cc.u32 {s}~,~{s}~,~1~;\naddc.u32 {r}~,~{r}~,~0~;\nsub.u32 {s}~,~{s}~,~1~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\nmov.u32 {s}~,~{zero}~;\n{one}~:\nadd.cc.u32 {s}~,~{s}~,~1~;\naddc.u32 {r}~,~{r}~,~0~;\nsub.u32 {s}~,~{s}~,~1~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"
+            ),
         ),
         35 => endless(
             "remainder",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nrem.u32 {r}~,~{r}~,~{few}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nrem.u32 {r}~,~{r}~,~{few}~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         36 => endless(
             "field",
-            format!("mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nbfi.b32 {r}~,~0~,~{r}~,~0~,~8~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~{zero}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nbfi.b32 {r}~,~0~,~{r}~,~0~,~8~;\nsetp.lt.u32 {p}~,~{r}~,~{more}~;\n@{p} bra {one}~;\n"
+            ),
         ),
         _ => decoy_poll(names, site, random),
     }
@@ -295,24 +368,34 @@ fn decoy_poll(names: &Names, site: &Site, random: &mut Random) -> Cycle {
         0 => ("flag read in front", format!("{pointer}{flag}{launch}{one}~:\n{test}@{p} exit~;\nbra {one}~;\n")),
         1 => ("no way out", format!("{one}~:\n{pointer}{flag}{launch}{test}@{p} bra {two}~;\n{two}~:\nbra {one}~;\n")),
         2 => ("the other way round", format!("{pointer}{flag}{launch}{one}~:\n{pointer}{flag}{test}@{p} bra {one}~;\nexit~;\n")),
-        3 => ("another word", format!("{one}~:\n{pointer}ld.relaxed.sys.u32 {r}~,~[~cuinstr_control_v1~]~;\nmov.u32 {s}~,~77~;\n{test}@{p} exit~;\nbra {one}~;\n")),
+        3 => (
+            "another word",
+            format!(
+                "{one}~:\n{pointer}ld.relaxed.sys.u32 {r}~,~[~cuinstr_control_v1~]~;\nmov.u32 {s}~,~77~;\n{test}@{p} exit~;\nbra {one}~;\n"
+            ),
+        ),
         4 => ("lost", format!("{one}~:\n{pointer}{flag}{launch}add.u32 {r}~,~{r}~,~1~;\n{test}@{p} exit~;\nbra {one}~;\n")),
         5 => (
             "behind a guard",
-            format!("mov.u32 {r}~,~0~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{one}~:\n{pointer}{flag}{launch}{test}and.pred {p}~,~{p}~,~{q}~;\n@{p} exit~;\nbra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~0~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{one}~:\n{pointer}{flag}{launch}{test}and.pred {p}~,~{p}~,~{q}~;\n@{p} exit~;\nbra {one}~;\n"
+            ),
         ),
         6 => (
             "passed by",
-            format!("mov.u32 {r}~,~0~;\nsetp.eq.u32 {q}~,~{r}~,~0~;\n{one}~:\n@{q} bra {two}~;\n{pointer}{flag}{launch}{test}@{p} exit~;\n{two}~:\nbra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~0~;\nsetp.eq.u32 {q}~,~{r}~,~0~;\n{one}~:\n@{q} bra {two}~;\n{pointer}{flag}{launch}{test}@{p} exit~;\n{two}~:\nbra {one}~;\n"
+            ),
         ),
-        7 => ("guarded load", format!("mov.u32 {r}~,~0~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{pointer}{launch}{one}~:\n@{q} {flag}{test}@{p} exit~;\nbra {one}~;\n")),
+        7 => (
+            "guarded load",
+            format!(
+                "mov.u32 {r}~,~0~;\nsetp.ne.u32 {q}~,~{r}~,~0~;\n{pointer}{launch}{one}~:\n@{q} {flag}{test}@{p} exit~;\nbra {one}~;\n"
+            ),
+        ),
         _ => ("overwritten", format!("{one}~:\n{pointer}{flag}{launch}{test}setp.ne.u32 {p}~,~{s}~,~{s}~;\n@{p} exit~;\nbra {one}~;\n")),
     };
-    if site.has_control {
-        endless(kind, body)
-    } else {
-        endless("spin", format!("{one}~:\nbra {one}~;\n"))
-    }
+    if site.has_control { endless(kind, body) } else { endless("spin", format!("{one}~:\nbra {one}~;\n")) }
 }
 
 /// Loops whose counter lies in memory.
@@ -324,35 +407,51 @@ fn memory(names: &Names, random: &mut Random) -> Cycle {
     let (kind, body) = match random.below(8) {
         0 => (
             "stack word",
-            format!("{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nmov.u64 {d}~,~zz_w~;\nadd.u64 {d}~,~{d}~,~4~;\nst.local.u32 [~{d}~+~-4~]~,~0~;\n{below}"),
+            format!(
+                "{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nmov.u64 {d}~,~zz_w~;\nadd.u64 {d}~,~{d}~,~4~;\nst.local.u32 [~{d}~+~-4~]~,~0~;\n{below}"
+            ),
         ),
         1 => (
             "stack pair",
-            format!("{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nmov.u32 {s}~,~0~;\nst.local.v2.u32 [~zz_w~]~,~{{~{s}~,~{s}~}}~;\n{below}"),
+            format!(
+                "{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nmov.u32 {s}~,~0~;\nst.local.v2.u32 [~zz_w~]~,~{{~{s}~,~{s}~}}~;\n{below}"
+            ),
         ),
         2 => (
             "stack by a generic address",
-            format!("{local}st.local.u32 [~zz_w~]~,~0~;\nmov.u64 {d}~,~zz_w~;\ncvta.local.u64 {e}~,~{d}~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nst.u32 [~{e}~]~,~0~;\n{below}"),
+            format!(
+                "{local}st.local.u32 [~zz_w~]~,~0~;\nmov.u64 {d}~,~zz_w~;\ncvta.local.u64 {e}~,~{d}~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nst.u32 [~{e}~]~,~0~;\n{below}"
+            ),
         ),
         3 => (
             "a byte of the word",
-            format!("{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nst.local.u8 [~zz_w~]~,~0~;\n{below}"),
+            format!(
+                "{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u32 {r}~,~[~zz_w~]~;\n{step}st.local.u32 [~zz_w~]~,~{r}~;\nst.local.u8 [~zz_w~]~,~0~;\n{below}"
+            ),
         ),
         4 => (
             "shared word",
-            format!(".shared .b32 zz_s~;\n{one}~:\natom.shared.exch.b32 {r}~,~[~zz_s~]~,~0~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+            format!(
+                ".shared .b32 zz_s~;\n{one}~:\natom.shared.exch.b32 {r}~,~[~zz_s~]~,~0~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"
+            ),
         ),
         5 => (
             "volatile word",
-            format!(".shared .b32 zz_s~;\nst.shared.u32 [~zz_s~]~,~0~;\n{one}~:\nld.volatile.shared.u32 {r}~,~[~zz_s~]~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"),
+            format!(
+                ".shared .b32 zz_s~;\nst.shared.u32 [~zz_s~]~,~0~;\n{one}~:\nld.volatile.shared.u32 {r}~,~[~zz_s~]~;\nsetp.eq.u32 {p}~,~{r}~,~0~;\n@{p} bra {one}~;\n"
+            ),
         ),
         6 => (
             "register over the stack",
-            format!("{local}mov.u32 {r}~,~0~;\nst.local.u32 [~zz_w~+~8~]~,~{r}~;\n{one}~:\n{step}ld.local.u32 {r}~,~[~zz_w~+~8~]~;\n{below}"),
+            format!(
+                "{local}mov.u32 {r}~,~0~;\nst.local.u32 [~zz_w~+~8~]~,~{r}~;\n{one}~:\n{step}ld.local.u32 {r}~,~[~zz_w~+~8~]~;\n{below}"
+            ),
         ),
         _ => (
             "narrow word",
-            format!("{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u8 {r}~,~[~zz_w~]~;\n{step}st.local.u8 [~zz_w~]~,~{r}~;\nsetp.lt.u32 {p}~,~{r}~,~257~;\n@{p} bra {one}~;\n"),
+            format!(
+                "{local}st.local.u32 [~zz_w~]~,~0~;\n{one}~:\nld.local.u8 {r}~,~[~zz_w~]~;\n{step}st.local.u8 [~zz_w~]~,~{r}~;\nsetp.lt.u32 {p}~,~{r}~,~257~;\n@{p} bra {one}~;\n"
+            ),
         ),
     };
     endless(kind, body)
@@ -362,23 +461,24 @@ fn memory(names: &Names, random: &mut Random) -> Cycle {
 fn branches(names: &Names, random: &mut Random) -> Cycle {
     let Names { one, two, p, r, s, .. } = names;
     match random.below(5) {
-        0 => endless("table", format!("mov.u32 {r}~,~0~;\n{one}~:\nzz_t~:~.branchtargets {one}~,~{two}~;\nbrx.idx {r}~,~zz_t~;\n{two}~:\n")),
+        0 => {
+            endless("table", format!("mov.u32 {r}~,~0~;\n{one}~:\nzz_t~:~.branchtargets {one}~,~{two}~;\nbrx.idx {r}~,~zz_t~;\n{two}~:\n"))
+        }
         1 => endless(
             "table of one name",
             format!("mov.u32 {r}~,~1~;\nzz_t~:~.branchtargets {two}~,~{one}~,~{two}~;\n{one}~:\nbrx.idx.uni {r}~,~zz_t~;\n{two}~:\n"),
         ),
         2 => endless(
             "two entries",
-            format!("mov.u32 {r}~,~0~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {two}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\n{two}~:\nsub.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~9~;\n@{p} bra {one}~;\nbra {two}~;\n"),
+            format!(
+                "mov.u32 {r}~,~0~;\nsetp.ne.u32 {p}~,~{r}~,~0~;\n@{p} bra {two}~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\n{two}~:\nsub.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~9~;\n@{p} bra {one}~;\nbra {two}~;\n"
+            ),
         ),
         3 => endless(
             "table in a scope",
             format!("mov.u32 {r}~,~0~;\n{one}~:\n{{\n{two}~:\nzz_t~:~.branchtargets {one}~,~{two}~;\nbrx.idx {r}~,~zz_t~;\n}}\n{two}~:\n"),
         ),
-        _ => endless(
-            "hidden label",
-            format!("{one}~:\n{{\nmov.u32 {s}~,~1~;\nbra {one}~;\n}}\n{{\n{one}~:\nexit~;\n}}\n"),
-        ),
+        _ => endless("hidden label", format!("{one}~:\n{{\nmov.u32 {s}~,~1~;\nbra {one}~;\n}}\n{{\n{one}~:\nexit~;\n}}\n")),
     }
 }
 
@@ -440,11 +540,19 @@ fn long(names: &Names, random: &mut Random) -> Cycle {
     let Names { one, two, p, q, r, s, d, .. } = names;
     let counted = |kind, body| Cycle { kind, body, module: String::new(), endless: false };
     match random.below(5) {
-        0 => counted("long", format!("mov.u32 {r}~,~0~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~0x40000000~;\n@{p} bra {one}~;\n")),
-        1 => counted("long", format!("mov.u64 {d}~,~0~;\n{one}~:\nadd.u64 {d}~,~{d}~,~1~;\nsetp.ne.u64 {p}~,~{d}~,~0x100000000000~;\n@{p} bra {one}~;\n")),
+        0 => counted(
+            "long",
+            format!("mov.u32 {r}~,~0~;\n{one}~:\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {p}~,~{r}~,~0x40000000~;\n@{p} bra {one}~;\n"),
+        ),
+        1 => counted(
+            "long",
+            format!("mov.u64 {d}~,~0~;\n{one}~:\nadd.u64 {d}~,~{d}~,~1~;\nsetp.ne.u64 {p}~,~{d}~,~0x100000000000~;\n@{p} bra {one}~;\n"),
+        ),
         2 => counted(
             "long nest",
-            format!("mov.u32 {r}~,~0~;\n{one}~:\nmov.u32 {s}~,~0~;\n{two}~:\nadd.u32 {s}~,~{s}~,~1~;\nsetp.lt.u32 {p}~,~{s}~,~60000~;\n@{p} bra {two}~;\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {q}~,~{r}~,~60000~;\n@{q} bra {one}~;\n"),
+            format!(
+                "mov.u32 {r}~,~0~;\n{one}~:\nmov.u32 {s}~,~0~;\n{two}~:\nadd.u32 {s}~,~{s}~,~1~;\nsetp.lt.u32 {p}~,~{s}~,~60000~;\n@{p} bra {two}~;\nadd.u32 {r}~,~{r}~,~1~;\nsetp.lt.u32 {q}~,~{r}~,~60000~;\n@{q} bra {one}~;\n"
+            ),
         ),
         3 => counted(
             "wraps round",

@@ -46,7 +46,8 @@ fn change(text: &str, module: &ptx::Module<'_>, site: &Site, edits: &mut ptx::Ed
     let tokens: Vec<(Kind, ptx::Span)> = ptx::tokens(whole.of(text))
         .map(|token| (token.kind, ptx::Span { start: token.span.start + whole.start, end: token.span.end + whole.start }))
         .collect();
-    let of = |wanted: Kind| tokens.iter().filter(move |(kind, span)| *kind == wanted && span.start > statement.opcode).map(|(_, span)| *span);
+    let of =
+        |wanted: Kind| tokens.iter().filter(move |(kind, span)| *kind == wanted && span.start > statement.opcode).map(|(_, span)| *span);
     match random.below(6) {
         0 => {
             edits.replace(ptx::Span { start: whole.start, end: whole.end + 1 }, "");
@@ -73,7 +74,10 @@ fn change(text: &str, module: &ptx::Module<'_>, site: &Site, edits: &mut ptx::Ed
             Some("another register")
         }
         _ => {
-            let opcode = ptx::Span { start: statement.opcode, end: tokens.iter().find(|(kind, span)| *kind == Kind::Blank && span.start > statement.opcode)?.1.start };
+            let opcode = ptx::Span {
+                start: statement.opcode,
+                end: tokens.iter().find(|(kind, span)| *kind == Kind::Blank && span.start > statement.opcode)?.1.start,
+            };
             let words: Vec<&str> = opcode.of(text).split('.').collect();
             let at = random.below(words.len());
             let swaps = SWAPS.iter().find(|all| all.contains(&words[at]))?;

@@ -48,7 +48,13 @@ pub fn inject(bases: &[Base], seed: u64, plain: bool) -> Injected {
     let at = site.at as usize;
     let text = format!("{}{module}\n{}{body} {}", &base.text[..first], &base.text[first..at], &base.text[at..]);
     let from = (at + module.len() + 1) as u32;
-    Injected { text, kind, kernel: site.kernel.clone(), part: from..from + body.len() as u32, base: format!("{} in `{}` at {at}", base.name, site.kernel) }
+    Injected {
+        text,
+        kind,
+        kernel: site.kernel.clone(),
+        part: from..from + body.len() as u32,
+        base: format!("{} in `{}` at {at}", base.name, site.kernel),
+    }
 }
 
 /// What the proof and the interpreter say of it.

@@ -37,13 +37,18 @@ pub fn change(text: &str, random: &mut Random) -> String {
 /// Changes gaps only.
 fn outside(text: &str, rates: &Rates, random: &mut Random, changed: &mut String) {
     for token in ptx::tokens(text) {
-        changed.push_str(if token.kind == Kind::Blank && random.percent(rates.gaps) { gap(random, Dress::Odd) } else { token.span.of(text) });
+        changed.push_str(if token.kind == Kind::Blank && random.percent(rates.gaps) {
+            gap(random, Dress::Odd)
+        } else {
+            token.span.of(text)
+        });
     }
 }
 
 fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random, changed: &mut String) {
     let names = renamed(function, rates, random);
-    let ranges: HashSet<&str> = function.registers.iter().filter(|declared| declared.count.is_some()).map(|declared| declared.name).collect();
+    let ranges: HashSet<&str> =
+        function.registers.iter().filter(|declared| declared.count.is_some()).map(|declared| declared.name).collect();
     let scopes = split_scopes(function, rates, random);
     let is_statement = |at: u32| {
         let after = function.statements.partition_point(|statement| statement.opcode <= at);
