@@ -9,8 +9,8 @@ use super::linear::Linear;
 use super::range::{Order, Range};
 use super::slice::{Slice, Step};
 use super::state::{State, forget};
-use super::text::Flow;
 use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Value, result};
+use cuinstr_ptx::Flow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 

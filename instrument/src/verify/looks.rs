@@ -9,7 +9,7 @@ use super::instruction::Register;
 use super::round::{Left, Proof, Round, Work, allotted, rounds_by};
 use super::share::weights_of;
 use super::slice::{Depth, Slice};
-use super::text::Flow;
+use cuinstr_ptx::Flow;
 
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
 /// them, so this is far from [`super::count::MOST_TOGETHER`].

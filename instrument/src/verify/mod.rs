@@ -1,7 +1,7 @@
 //! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
 //! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
 //!
-//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
+//! In reading order: the crate `cuinstr_ptx` (functions, statements, labels, operands) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
 //! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
 //! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `weigh`, `verdict` (the whole module) → `place`, [`report`].
@@ -38,7 +38,6 @@ mod stack;
 mod state;
 mod sums;
 mod tally;
-mod text;
 mod value;
 mod verdict;
 mod weigh;
@@ -57,5 +56,5 @@ pub use report::Report;
 /// ```
 #[must_use]
 pub fn verify_ptx(ptx: &str) -> Report {
-    verdict::report(ptx, &text::read(ptx))
+    verdict::report(ptx, &cuinstr_ptx::parse(ptx))
 }

@@ -140,11 +140,7 @@ impl Since {
             let (value, whole) = (value.as_integers(signed, width), Range::full(width).as_integers(signed, width));
             value.lo + added.lo >= whole.lo && value.hi + added.hi <= whole.hi
         };
-        let moved = Self {
-            unsigned: self.unsigned && fits(false),
-            signed: self.signed && fits(true),
-            ..self.moved(added.lo, added.hi)
-        };
+        let moved = Self { unsigned: self.unsigned && fits(false), signed: self.signed && fits(true), ..self.moved(added.lo, added.hi) };
         (moved.unsigned || moved.signed).then_some(moved)
     }
 }
