@@ -41,6 +41,10 @@ const FORK_TIMES: usize = 8;
 const FORK_LOOKS: usize = 500;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+/// Blocks and edges that are looked at for which loops lie within others: so many, and in multiples of a set's blocks and edges.
+const STRUCTURE: usize = 1 << 20;
+const STRUCTURE_BLOCKS: usize = 2 * DEEPEST;
+const STRUCTURE_EDGES: usize = 4;
 
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,8 +195,13 @@ pub(super) struct Known<'k> {
 fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
+    let graph = work.body.graph;
+    let edges_of = |blocks: &[u32]| blocks.iter().map(|block| graph.edges(*block).len()).sum::<usize>();
+    let mut structure = STRUCTURE + STRUCTURE_BLOCKS * set.len() + STRUCTURE_EDGES * edges_of(set);
     while let Some((blocks, parent, depth)) = waiting.pop() {
-        let graph = work.body.graph;
+        let cost = blocks.len() + edges_of(&blocks);
+        let is_too_deep = depth > DEEPEST || depth > 0 && structure < cost;
+        structure = structure.saturating_sub(cost);
         work.budget = work.budget.saturating_sub(blocks.len());
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
         let is_entry = |block: &u32| {
@@ -202,7 +211,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
         let unknown = |why: Why| (Proof::None(why), Left { blocks: blocks.clone(), ..Left::default() });
         let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
-            _ if depth > DEEPEST => unknown(Why::TooDeep),
+            _ if is_too_deep => unknown(Why::TooDeep),
             Ok(before) => before,
             // No round that begins here can be reached.
             Err(None) => (Proof::Counted(NEVER), Left::default()),
@@ -216,7 +225,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         };
         let index = found.len();
         // What lies inside a loop that is too deep is part of that one's verdict. Of every other loop each one inside is looked at, or said not to be.
-        let sets = if depth > DEEPEST {
+        let sets = if is_too_deep {
             Vec::new()
         } else {
             let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
