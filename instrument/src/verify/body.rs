@@ -19,7 +19,7 @@ const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
-const MOST_DEPTH: u32 = 8;
+const MOST_DEPTH: u32 = 16;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
@@ -273,11 +273,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
-        let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
         let width = self.registers.width(register).clamp(1, 64);
-        if !outside {
-            return Value::unknown(width);
-        }
         let mut starts: Vec<u32> = Vec::new();
         for &block in blocks {
             if block == 0 {
