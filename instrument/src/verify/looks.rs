@@ -188,7 +188,7 @@ impl Earlier {
         if not_zero == Some(u32::MAX) {
             return None;
         }
-        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, ..Left::default() }))
+        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Left::default() }))
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Addresses<'_, 'a> {
                     Some(Operand::Register(register)) => self.body.value_at(*register, at).name == LAUNCH,
                     _ => false,
                 };
-                let is_plain = !is_atomic || store.op.suffix.split('.').any(|part| part == "exch");
+                let is_plain = store.op.head == "st" || is_atomic && store.op.suffix.split('.').any(|part| part == "exch");
                 (!(is_launch && is_plain)).then_some("the flag is written, by something else than the launch's number")
             }
             _ => None,
