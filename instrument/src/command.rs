@@ -24,6 +24,7 @@ mod job;
 mod launch;
 mod listing;
 mod output;
+mod progress;
 mod report;
 mod sarif;
 mod summary;

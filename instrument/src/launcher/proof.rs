@@ -49,7 +49,7 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
         let report = verify_ptx(&String::from_utf8_lossy(&bytes));
         for fault in &report.faults {
-            findings.insert(format!("{}:{}: error[CI054]: {}", path.display(), fault.line, fault.message));
+            findings.insert(format!("{}:{}: error[{}]: {}", path.display(), fault.line, fault.code.id(), fault.message));
         }
         // Calls of other units' functions are no cycles; whether those units' loops stop, their own compilations say.
         for found in report.loops.iter().filter(|found| !found.verdict.holds()) {

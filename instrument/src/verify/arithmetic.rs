@@ -190,7 +190,9 @@ pub(super) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
                 let step = if never { below.unsigned_abs() as u64 + 1 } else { 1 };
                 let size = asked + 1;
                 // Between two multiples of 2^n the lowest bits rise with the value.
-                let range = if from.lo.div_euclid(size) == from.hi.div_euclid(size) {
+                let range = if i128::from(from.step) % size == 0 {
+                    Range::constant(from.lo.rem_euclid(size), width)
+                } else if from.lo.div_euclid(size) == from.hi.div_euclid(size) {
                     Range::strided(from.lo.rem_euclid(size), from.hi.rem_euclid(size), from.step.max(1), width)
                 } else {
                     Range::strided(0, mask, step, width)

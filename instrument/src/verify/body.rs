@@ -19,7 +19,7 @@ const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
-const MOST_DEPTH: u32 = 8;
+const MOST_DEPTH: u32 = 16;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
@@ -271,11 +271,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
-        let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
         let width = self.registers.width(register).clamp(1, 64);
-        if !outside {
-            return Value::unknown(width);
-        }
         let mut starts: Vec<u32> = Vec::new();
         for &block in blocks {
             if block == 0 {
@@ -362,13 +358,42 @@ impl<'a> Body<'a> {
         if let Some(value) = added {
             return value;
         }
+        if noted != UNKNOWN
+            && depth < MOST_DEPTH
+            && let Some(most) = self.what_is_left(statement, &instruction, depth)
+        {
+            return Value::of(Range::between(0, most, width));
+        }
         if noted == UNKNOWN || instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
             return Value::unknown(width);
         }
         lasting(result(&instruction, nth, width, u32::MAX, &Earlier { body: self, statement, depth }))
     }
 
+    /// The most that `max(x, b) - b` can be, of unsigned values: as much as x. Both instructions stand in one block, and b is the same in both.
+    fn what_is_left(&self, statement: u32, sub: &Instruction<'a>, depth: u32) -> Option<i128> {
+        let ("sub", None, &[Operand::Register(larger), Operand::Register(taken)]) = (sub.op.head, sub.guard, &sub.rest[..]) else {
+            return None;
+        };
+        let (width, _) = sub.op.of.filter(|(width, _)| sub.op.suffix == sub.op.kind && *width == self.registers.width(larger))?;
+        let first = self.graph.blocks[self.block_of(statement) as usize].first;
+        let at = *self.writers_between(larger, first..statement).last()?;
+        let max = self.plain(at);
+        let of = match max.rest[..] {
+            [of, Operand::Register(other)] | [Operand::Register(other), of] if other == taken && larger != taken => of,
+            _ => return None,
+        };
+        let is_larger = matches!(max.opcode, "max.u32" | "max.u64") && max.op.of == Some((width, false)) && max.guard.is_none();
+        let is_kept = self.writers_between(taken, at..statement).is_empty();
+        (is_larger && is_kept).then(|| Earlier { body: self, statement: at, depth: depth + 1 }.value(of, width).range.unsigned(width).hi)
+    }
+
     /// What a register holds in front of a statement.
+    pub(super) fn value_at(&self, register: Register, statement: u32) -> Value {
+        self.walks.set(0);
+        self.in_front(register, statement, 0)
+    }
+
     fn in_front(&self, register: Register, statement: u32, depth: u32) -> Value {
         let block = self.block_of(statement);
         let writers = self.writers(register);
@@ -385,7 +410,7 @@ impl<'a> Body<'a> {
 /// What stays true of a value for the rest of the function.
 fn lasting(value: Value) -> Value {
     let kind = match value.kind {
-        Kind::Control(_) | Kind::Flag => value.kind,
+        Kind::Control(_) | Kind::Flag | Kind::OwnFlag => value.kind,
         _ => Kind::Plain,
     };
     Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }

@@ -1,19 +1,7 @@
 //! Who calls whom.
 
+use super::system::is_system;
 use cuinstr_ptx::{Calls, Function, Module};
-
-/// Functions of the system that have no body in any PTX, and return. Listed in the CUDA C++ programming guide, "System calls" of the PTX
-/// interoperability document.
-const SYSTEM: &[&str] = &[
-    "vprintf",
-    "malloc",
-    "free",
-    "__assertfail",
-    "__assert_fail",
-    "cudaDeviceSynchronize",
-    "cudaGetParameterBufferV2",
-    "cudaLaunchDeviceV2",
-];
 
 /// What a `call` leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +33,7 @@ impl<'a> Callees<'a> {
         match self.calls.callee(function, call) {
             cuinstr_ptx::Callee::Known(index) => Callee::Known(index),
             cuinstr_ptx::Callee::Pointer(all) => Callee::Pointer(all),
-            cuinstr_ptx::Callee::Outside(name) if SYSTEM.contains(&name) => Callee::System,
+            cuinstr_ptx::Callee::Outside(name) if is_system(name) => Callee::System,
             cuinstr_ptx::Callee::Outside(name) => Callee::Unknown(name),
             cuinstr_ptx::Callee::Lost => Callee::Unknown(""),
         }

@@ -27,7 +27,7 @@ const MOST_CHANGES: u32 = 1000;
 const MOST_WAYS: usize = 8;
 
 /// Values that are copied and joined in the time that one step takes.
-const VALUES: usize = 8;
+const VALUES: usize = 32;
 
 /// Most steps of a block that is looked at for each way to it.
 const MOST_STEPS: usize = 12;

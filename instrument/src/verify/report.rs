@@ -1,5 +1,6 @@
 //! What the proof says.
 
+use super::link::Linkage;
 use crate::diagnostic::Code;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -17,6 +18,9 @@ pub struct Report {
     pub unknown: Vec<UnknownCall>,
     /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
     pub faults: Vec<Fault>,
+    /// What programs that it is linked into are told of its functions.
+    #[serde(skip)]
+    pub(super) links: Vec<Linkage>,
     /// Sites of all calls that are marked in it, if each can be told.
     #[serde(skip)]
     pub(super) marked: Option<BTreeSet<u64>>,
@@ -199,4 +203,6 @@ pub struct Fault {
     pub line: usize,
     /// What is wrong there.
     pub message: String,
+    /// Its code.
+    pub code: Code,
 }

@@ -105,7 +105,7 @@ impl Since {
             form.alone().is_some_and(|(name, times)| {
                 let (lo, hi) = (i128::from(term.lo) * i128::from(times), i128::from(term.hi) * i128::from(times));
                 let (lo, hi) = (lo.min(hi) + i128::from(form.lo), lo.max(hi) + i128::from(form.hi));
-                name == term.name && times.abs() == 1 && lo >= price.least && hi <= price.greatest
+                name == term.name && times.unsigned_abs() == 1 && lo >= price.least && hi <= price.greatest
             })
         });
         match by_term {

@@ -5,6 +5,7 @@ use super::body::Body;
 use super::calls::{Callee, Callees};
 use super::flow::Pass;
 use super::graph::{Components, Graph};
+use super::link::Linkage;
 use super::looks::rounds;
 use super::marked::Marks;
 use super::place::Places;
@@ -13,9 +14,11 @@ use super::round::{Proof, Round, Why, allotted, connected};
 use super::share::Weight;
 use super::slice::{Depth, Slice};
 use super::state::State;
-use super::value::{Assumption, CONTROL, MOST_TICKS};
+use super::stores;
+use super::value::{Assumption, CONTROL, FLAG, MOST_TICKS};
 use super::weigh::{Live, TooMuch, Weighed};
-use cuinstr_ptx::{Code, Module};
+use crate::diagnostic::Code;
+use cuinstr_ptx::{Function, Module};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,10 +72,11 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            links: Vec::new(),
             marked: None,
         };
-        for fault in &self.module.faults {
-            report.faults.push(Fault { line: lines.number(fault.at as usize), message: fault.why.to_owned() });
+        for found in &self.module.faults {
+            report.faults.push(fault(lines.number(found.at as usize), found.why));
         }
         // A variable of that name that is no control block would make loads of it look like polls.
         let is_other = self.module.variables.iter().any(|variable| variable.name == CONTROL && variable.space != ".global");
@@ -83,14 +87,14 @@ impl<'a> Whole<'a> {
             registers.chain(parameters).chain(variables).any(|name| name == CONTROL)
         });
         if is_other || is_hidden {
-            report.faults.push(Fault { line: 1, message: format!("`{CONTROL}` is something else than a variable in global memory") });
+            report.faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
         }
         let mut components = Components::default();
         let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
         let cycles = self.cycles(&calls, &mut components);
         report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
-        for (index, too_much) in self.weigh(&calls, &all, &cycles).into_iter().enumerate() {
+        for (index, too_much) in self.weigh(&calls, &all, &cycles, &mut report.links).into_iter().enumerate() {
             self.loops(index, (&all[index], &too_much), (&calls, &kernels), (&lines, &places), &mut report);
         }
         for cycle in &cycles {
@@ -106,7 +110,15 @@ impl<'a> Whole<'a> {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         for &statement in &graph.lost {
             let at = function.statements[statement as usize].start as usize;
-            report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
+            report.faults.push(fault(lines.number(at), "a branch to a label that is not there"));
+        }
+        let read = || cuinstr_ptx::Code::new(self.text, function);
+        let mut code = mentions_control(self.text, function).then(read);
+        if let Some(code) = &code {
+            for (statement, what) in stores::forbidden(&Body::new(code, graph)) {
+                let line = lines.number(function.statements[statement as usize].start as usize);
+                report.faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
+            }
         }
         // Without an edge back in the text there is no cycle.
         if (0..graph.blocks.len() as u32).all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
@@ -117,7 +129,7 @@ impl<'a> Whole<'a> {
         if sets.is_empty() {
             return Vec::new();
         }
-        let code = Code::new(self.text, function);
+        let code = code.take().unwrap_or_else(read);
         let mut body = Body::new(&code, graph);
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
@@ -131,7 +143,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
-    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle]) -> Vec<TooMuch> {
+    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
         let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
@@ -139,15 +151,43 @@ impl<'a> Whole<'a> {
             lives[index as usize] = self.live(index as usize);
         }
         let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-        let found = self.weights(calls, &weighed, &lives);
-        if !found.iter().any(is_heavy) || calls.iter().all(Vec::is_empty) {
-            return found;
+        let (mut weights, mut found) = self.weights(calls, &weighed, &lives);
+        if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
+            let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
+            (weights, found) = self.weights(calls, &weighed, &lives);
         }
-        let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
-        self.weights(calls, &weighed, &lives)
+        *links = self.links(calls, &weighed, &weights);
+        found
     }
 
-    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> Vec<TooMuch> {
+    /// What a program is told of each function.
+    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[Weight]) -> Vec<Linkage> {
+        let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
+        let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
+            let known = outside.entry(callee.to_owned()).or_insert(0);
+            *known = known.saturating_add(times);
+        };
+        for index in callees_first(calls) {
+            let mut own = BTreeMap::new();
+            let function = &self.module.functions[index];
+            for at in function.calls.iter().map(|call| call.statement) {
+                if let Callee::Unknown(callee) = self.callees.of(function, at) {
+                    add(&mut own, callee, weighed[index].times(self.block_of(index, at)));
+                }
+            }
+            for (statement, to) in calls[index].iter().filter(|(_, to)| !outside[*to as usize].is_empty()) {
+                let times = weighed[index].times(self.block_of(index, *statement));
+                for (callee, more) in &outside[*to as usize] {
+                    add(&mut own, callee, times.saturating_mul(*more));
+                }
+            }
+            outside[index] = own;
+        }
+        let functions = self.module.functions.iter().zip(outside).zip(weights);
+        functions.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
+    }
+
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<Weight>, Vec<TooMuch>) {
         // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
         let live = |index: usize, statement: u32| {
             let blocks = lives[index].blocks.as_ref();
@@ -164,7 +204,8 @@ impl<'a> Whole<'a> {
             // What is too heavy is reported here, and not in all that call it.
             weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
         }
-        weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect()
+        let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
+        (weights, too_much)
     }
 
     /// What a function may do once the flag is set.
@@ -271,7 +312,7 @@ impl<'a> Whole<'a> {
         let graph = &self.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-        let code = Code::new(self.text, &self.module.functions[index]);
+        let code = cuinstr_ptx::Code::new(self.text, &self.module.functions[index]);
         let body = Body::new(&code, graph);
         let mut slice = Slice::new(&body, &order, Depth::Registers);
         argument::take(&mut slice, &body, not_zero);
@@ -466,8 +507,19 @@ impl<'a> Whole<'a> {
     }
 }
 
+fn fault(line: usize, message: &str) -> Fault {
+    Fault { line, message: message.to_owned(), code: Code::UnsoundPtx }
+}
+
+/// Whether a function names the control block or the flag.
+fn mentions_control(text: &str, function: &Function<'_>) -> bool {
+    let (Some(first), Some(last)) = (function.statements.first(), function.statements.last()) else { return false };
+    let text = &text.as_bytes()[first.start as usize..last.end as usize];
+    [CONTROL, FLAG].iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some())
+}
+
 /// The verdict on what may take too long without a poll.
-fn too_many(weight: Weight) -> Verdict {
+pub(super) fn too_many(weight: Weight) -> Verdict {
     Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }
 

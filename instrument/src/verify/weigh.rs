@@ -92,6 +92,12 @@ impl<'r> Weighed<'r> {
         all.plus(last)
     }
 
+    /// How often a block is passed while the function is entered once.
+    pub(super) fn times(&self, block: u32) -> u64 {
+        let around = self.rounds.iter().rposition(|round| round.blocks.binary_search(&block).is_ok());
+        around.map_or(1, |around| self.passes[self.root(around)].of_block(self.rounds, around, block))
+    }
+
     /// The outermost loop around a loop.
     fn root(&self, mut number: usize) -> usize {
         while let Some(parent) = self.rounds[number].parent {

@@ -21,7 +21,7 @@ fn project() -> Project {
 fn what_is_proved_exits_with_0_and_what_is_not_with_1() {
     let project = project();
     let proved = project.run("verify counts.ptx --list").exits(0).silent().stdout;
-    assert!(proved.contains("loop in k: bounded (at most 9 rounds)"), "{proved}");
+    assert!(proved.contains("loop in k: bounded (at most 10 rounds)"), "{proved}");
     let text = project.run("verify counts.ptx spins.ptx").exits(1).stdout;
     assert!(text.contains("--> k.cu:2:5") && text.contains("while (*p == 0)"), "{text}");
     let short = project.run("verify spins.ptx --format short").exits(1).stdout;

@@ -2,6 +2,8 @@
 
 mod abi;
 mod attack;
+mod attacks;
+mod functions;
 mod given;
 mod graphs;
 mod halved;
