@@ -35,6 +35,7 @@ mod compile;
 mod data;
 mod error;
 mod evaluation;
+mod headers;
 pub mod journal;
 mod limits;
 mod queue;
@@ -50,7 +51,7 @@ pub use evaluation::{By, Event, Settings, evaluate};
 pub use limits::Limits;
 pub use spec::Spec;
 pub use summary::Summary;
-pub use verdict::{Judgement, Place, Verdict};
+pub use verdict::{CaseVerdict, Judgement, Place, Verdict};
 
 /// What this crate's functions answer.
 pub type Result<T> = std::result::Result<T, Error>;
