@@ -1,0 +1,19 @@
+//! A CUDA driver for tests. It needs no GPU.
+//!
+//! The shared library of this crate is loaded as `libcuda.so.1`. It keeps contexts, modules, memory, streams and events as the driver does.
+//! Device memory is memory of the process. A kernel does what its name says (engine.rs): `spin` runs until it is stopped, `deaf` obeys
+//! nothing, `fault` ends its context, any other name ends at once.
+//!
+//! `cudart.rs` has the few functions of the CUDA runtime that small programs need. nvcc compiles such a program with `-cudart none`, and
+//! the linker takes them from here.
+//!
+//! [`control`] lists the commands. They come from the environment variable `CUINSTR_STAND_IN`, separated by `;`, or from calls of the
+//! exported function `cuinstr_stand_in`. Rust tests use [`client`].
+
+mod calls;
+pub mod client;
+pub mod control;
+mod cudart;
+mod engine;
+mod machine;
+mod raw;
