@@ -142,8 +142,20 @@ runtime! {
     fn cudaLaunchKernel(symbol: *const c_void, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
         launch(function(symbol.addr()), grid, block, arguments, stream)
     }
+    fn cudaLaunchKernel_ptsz(symbol: *const c_void, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
+        launch(function(symbol.addr()), grid, block, arguments, own(stream))
+    }
+    fn cudaLaunchCooperativeKernel(symbol: *const c_void, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
+        launch(function(symbol.addr()), grid, block, arguments, stream)
+    }
+    fn cudaLaunchCooperativeKernel_ptsz(symbol: *const c_void, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
+        launch(function(symbol.addr()), grid, block, arguments, own(stream))
+    }
     fn __cudaLaunchKernel(kernel: Handle, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
         launch(Ok(kernel.addr()), grid, block, arguments, stream)
+    }
+    fn __cudaLaunchKernel_ptsz(kernel: Handle, grid: Extent, block: Extent, arguments: *const *const u64, _shared: usize, stream: Handle) -> u32 {
+        launch(Ok(kernel.addr()), grid, block, arguments, own(stream))
     }
     fn __cudaGetKernel(kernel: *mut Handle, symbol: *const c_void) -> u32 { cudaGetFuncBySymbol(kernel, symbol) }
     fn cudaGetFuncBySymbol(place: *mut Handle, symbol: *const c_void) -> u32 {
@@ -170,14 +182,37 @@ runtime! {
     fn cudaGraphDestroy(graph: Handle) -> u32 { calls::cuGraphDestroy(graph) }
     fn cudaDeviceSynchronize() -> u32 { initialised(); told(calls::cuCtxSynchronize()) }
     fn cudaFuncSetAttribute(_symbol: *const c_void, _attribute: c_int, _value: c_int) -> u32 { 0 }
+    fn cudaGetDevice(device: *mut c_int) -> u32 { u32::from(!put(device, 0)) }
+    fn cudaSetDevice(_device: c_int) -> u32 { 0 }
+    fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) -> u32 { calls::cuDeviceGetAttribute(value, attribute, device) }
+    // Invalid device function: nothing is known of any.
+    fn cudaFuncGetAttributes(_attributes: Handle, _symbol: *const c_void) -> u32 { 98 }
     fn cudaGetLastError() -> c_int { program(|program| std::mem::take(&mut program.error)) }
     fn cudaPeekAtLastError() -> c_int { program(|program| program.error) }
     fn cudaGetErrorString(_error: c_int) -> *const c_char { c"an error of the stand-in driver".as_ptr() }
     fn cudaGetErrorName(_error: c_int) -> *const c_char { c"an error of the stand-in driver".as_ptr() }
     fn cudaLaunchKernelExC(configuration: *const c_void, symbol: *const c_void, arguments: *const *const u64) -> u32 {
-        // Behind two extents of three words come the bytes of shared memory and the stream.
-        let (Some(grid), Some(block)) = (get(configuration.cast::<Extent>()), get(configuration.cast::<Extent>().wrapping_add(1))) else { return 1 };
-        let stream = get(configuration.wrapping_byte_add(32).cast::<Handle>()).unwrap_or(ptr::null_mut());
-        launch(function(symbol.addr()), grid, block, arguments, stream)
+        launch_configured(configuration, symbol, arguments, |stream| stream)
     }
+    fn cudaLaunchKernelExC_ptsz(configuration: *const c_void, symbol: *const c_void, arguments: *const *const u64) -> u32 {
+        launch_configured(configuration, symbol, arguments, own)
+    }
+}
+
+/// The default stream of programs that were compiled for a default stream in each thread.
+fn own(stream: Handle) -> Handle {
+    if stream.is_null() { ptr::without_provenance_mut(2) } else { stream }
+}
+
+/// `cudaLaunchConfig_t`: behind two extents of three words come the bytes of shared memory and the stream.
+fn launch_configured(
+    configuration: *const c_void,
+    symbol: *const c_void,
+    arguments: *const *const u64,
+    stream: fn(Handle) -> Handle,
+) -> u32 {
+    let extents = configuration.cast::<Extent>();
+    let (Some(grid), Some(block)) = (get(extents), get(extents.wrapping_add(1))) else { return 1 };
+    let given = get(configuration.wrapping_byte_add(32).cast::<Handle>()).unwrap_or(ptr::null_mut());
+    launch(function(symbol.addr()), grid, block, arguments, stream(given))
 }

@@ -7,6 +7,13 @@
 //! `cudart.rs` has the few functions of the CUDA runtime that small programs need. nvcc compiles such a program with `-cudart none`, and
 //! the linker takes them from here.
 //!
+//! ```text
+//! cargo build -p cuinstr-stand-in
+//! mkdir fake && ln -s ../target/debug/libcuinstr_stand_in.so fake/libcuda.so.1 && ln -s libcuda.so.1 fake/libcuda.so
+//! cuinstr nvcc -cudart none program.cu -o program -Lfake -lcuda
+//! LD_LIBRARY_PATH=fake CUINSTR_STAND_IN='fail cuStreamBatchMemOp_v2 3 999' CUINSTR_TIMEOUT=1s ./program
+//! ```
+//!
 //! [`control`] lists the commands. They come from the environment variable `CUINSTR_STAND_IN`, separated by `;`, or from calls of the
 //! exported function `cuinstr_stand_in`. Rust tests use [`client`].
 
