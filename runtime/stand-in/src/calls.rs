@@ -50,6 +50,11 @@ fn pointer(handle: usize) -> Handle {
     ptr::without_provenance_mut(handle)
 }
 
+/// The thread's context, in whatever state.
+pub(crate) fn thread_context() -> usize {
+    CURRENT.get()
+}
+
 /// The thread's context, alive and not lost.
 pub(crate) fn current(machine: &Machine) -> Result<usize, u32> {
     let current = CURRENT.get();

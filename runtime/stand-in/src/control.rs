@@ -13,13 +13,16 @@
 //! | `clock PPM STEP` | the device's clock runs PPM faster than the host's from now on, after a step of STEP nanoseconds | 0 |
 //! | `depth N` | a stream holds N operations; a call that adds one more waits | 0 |
 //! | `hold 1`, `hold 0` | kernels do not begin; they begin again | 0 |
+//! | `busy 1`, `busy 0` | copies between device memory and pinned memory do not begin; they begin again | 0 |
 //! | `end` | `deaf` kernels that run come to their end | 0 |
 //! | `site ID` | threads stop at this site | 0 |
 //! | `lose CODE` | the current context is lost with this error | 0 |
+//! | `destroy` | destroys the calling thread's context | 0 |
 //! | `log PATH` | appends the name of each call to a file | 0 |
 //!
 //! NAME is the symbol that programs ask for, such as `cuMemAlloc_v2`, or `*` for any call. A command that is wrong answers -1.
 
+use crate::calls;
 use crate::machine::{self, Kind};
 use crate::raw;
 use std::collections::HashMap;
@@ -164,11 +167,13 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["clock", ppm, step] => machine::lock().clock.set(ppm.parse().ok()?, step.parse().ok()?),
         ["depth", depth] => machine::lock().depth = depth.parse().ok()?,
         ["hold", is_held] => machine::lock().is_held = *is_held == "1",
+        ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["end"] => machine::lock().ends += 1,
         ["site", site] => machine::lock().site = site.parse().ok()?,
+        ["destroy"] => machine::lock().destroy_context(calls::thread_context()),
         ["lose", code] => {
             let code = code.parse().ok()?;
-            machine::lock().lose_current(code);
+            machine::lock().lose(calls::thread_context(), code);
         }
         _ => return None,
     }

@@ -91,6 +91,7 @@ impl Machine {
             None => return false,
             Some(Op::Wait { event, generation }) if generation_of(event) < *generation => return false,
             Some(Op::Launch(_)) if self.is_held => return false,
+            Some(Op::Copy { .. }) if self.is_busy => return false,
             Some(_) => {}
         }
         match stream.queue.pop_front() {

@@ -123,6 +123,7 @@ pub(crate) struct Machine {
     pub(crate) clock: Clock,
     pub(crate) depth: usize,
     pub(crate) is_held: bool,
+    pub(crate) is_busy: bool,
     pub(crate) ends: u64,
     pub(crate) site: u64,
     next_handle: usize,
@@ -146,6 +147,7 @@ fn machine() -> &'static Mutex<Machine> {
             clock: Clock { since: Instant::now(), base_ns: 1_000_000_000_000, ppm: 0 },
             depth: 1024,
             is_held: false,
+            is_busy: false,
             ends: 0,
             site: 2,
             next_handle: 0x10_0000,
@@ -289,13 +291,6 @@ impl Machine {
             stream.running = None;
         }
         changed();
-    }
-
-    pub(crate) fn lose_current(&mut self, error: u32) {
-        let all: Vec<usize> = self.contexts.keys().copied().collect();
-        for context in all {
-            self.lose(context, error);
-        }
     }
 
     /// Whether no kernel of the context runs or is to run.
