@@ -2,6 +2,8 @@
 //!
 //! Each case runs in a process of its own: this program again, with the stand-in for its driver.
 
+mod clocks;
+mod contexts;
 mod launches;
 mod world;
 
@@ -20,7 +22,7 @@ type Case = (&'static str, fn());
 
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> = launches::CASES.to_vec();
+    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES].concat();
     if let Ok(wanted) = std::env::var(CASE) {
         let (_, case) = cases.into_iter().find(|(name, _)| *name == wanted).expect("a case of this program");
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");

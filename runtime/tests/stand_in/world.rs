@@ -1,6 +1,9 @@
 //! A context of the stand-in driver with a module in it, and launches of its kernels.
 
 use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream, LaunchConfig};
+use cuinstr_runtime::cudarc::driver::{result, sys};
+use cuinstr_runtime::guard::{About, Attached, Guard, Handle, Limits};
+use cuinstr_runtime::sources::Sources;
 use cuinstr_runtime::{Kernel, Launch, Module, Result, Running};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +24,7 @@ pub(crate) const PTX: &str = "
 .visible .entry silent() { ret; }
 .visible .entry fault() { ret; }
 .visible .entry refuse() { ret; }
+.visible .entry work_less() { ret; }
 .visible .entry work(.param .u64 nanoseconds) { ret; }
 .visible .entry takes(.param .u16 half, .param .align 4 .b8 pair[12]) { ret; }
 ";
@@ -38,6 +42,12 @@ impl World {
     pub(crate) fn new() -> Self {
         let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
         let module = Module::load(&context, PTX.as_bytes()).expect("a module");
+        Self { context, module }
+    }
+
+    pub(crate) fn with_sources(sources: impl Sources + Send + Sync + 'static) -> Self {
+        let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
+        let module = Module::load_with(&context, PTX.as_bytes(), sources).expect("a module");
         Self { context, module }
     }
 
@@ -64,5 +74,24 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(since.elapsed() < LONG, "{what}: not within {LONG:?}");
         std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// A kernel without parameters that another host launched between `arm` and `launched`, which is for the caller to say.
+pub(crate) fn guarded(context: &Arc<CudaContext>, name: &str, stream: &CudaStream) -> Guard {
+    context.bind_to_thread().expect("a context");
+    let image = format!("{PTX}\0");
+    let name = format!("{name}\0");
+    let mut module: sys::CUmodule = std::ptr::null_mut();
+    let mut function: sys::CUfunction = std::ptr::null_mut();
+    // SAFETY: image and name end with a zero, and the stand-in's kernels touch no memory of ours.
+    unsafe {
+        sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()).result().expect("a module");
+        sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast()).result().expect("a function");
+        let attached = Attached::new(Handle::Module(module.expose_provenance()), &About::default()).expect("a rewritten module");
+        let limits = Limits { grace: SHORT, ..Limits::UNTIL_CANCELLED };
+        let guard = attached.arm(stream.cu_stream().expose_provenance(), &limits).expect("a guard");
+        result::launch_kernel(function, (1, 1, 1), (32, 1, 1), 0, stream.cu_stream(), &mut []).expect("a launch");
+        guard
     }
 }
