@@ -1,7 +1,7 @@
 //! How Rust tests use the stand-in: a folder that the loader finds it in, and commands to the one that is loaded.
 
 use libloading::Library;
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,28 @@ pub fn command(text: &str) -> i64 {
     };
     assert!(answer >= 0, "{text:?} is no command of the stand-in driver");
     answer
+}
+
+/// The names of the driver's functions that this process has called.
+///
+/// # Panics
+/// If the stand-in is not loaded.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let library = loaded().expect("LD_LIBRARY_PATH leads to the stand-in");
+    // SAFETY: the stand-in has this function, of this type.
+    let mut at =
+        unsafe { library.get::<extern "C" fn() -> *const c_char>(b"cuinstr_stand_in_names").expect("a function of the stand-in")() };
+    let mut names = Vec::new();
+    loop {
+        // SAFETY: each name ends with a zero, and behind the last one stands an empty one.
+        let name = unsafe { CStr::from_ptr(at) };
+        if name.is_empty() {
+            return names;
+        }
+        names.push(name.to_string_lossy().into_owned());
+        at = at.wrapping_add(name.to_bytes_with_nul().len());
+    }
 }
 
 fn loaded() -> Option<&'static Library> {

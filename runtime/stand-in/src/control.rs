@@ -3,6 +3,7 @@
 //! | command | effect | answer |
 //! | --- | --- | --- |
 //! | `fail NAME N CODE` | the N-th call of NAME from now on does nothing and returns CODE; N may be `always` | 0 |
+//! | `lose NAME N CODE` | the same, and all contexts are lost with this error | 0 |
 //! | `block NAME N` | the N-th call of NAME from now on waits until `release` before it does anything | 0 |
 //! | `release` | lets all blocked calls go on | how many were blocked |
 //! | `forget` | drops all rules | 0 |
@@ -17,6 +18,7 @@
 //! | `end` | `deaf` kernels that run come to their end | 0 |
 //! | `site ID` | threads stop at this site | 0 |
 //! | `lose CODE` | the current context is lost with this error | 0 |
+//! | `reset` | destroys all contexts | 0 |
 //! | `destroy` | destroys the calling thread's context | 0 |
 //! | `log PATH` | appends the name of each call to a file | 0 |
 //!
@@ -31,8 +33,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+#[derive(Clone, Copy)]
 enum Action {
     Fail(u32),
+    Lose(u32),
     Block,
 }
 
@@ -93,16 +97,22 @@ pub(crate) fn enter(name: &'static str) -> Result<(), u32> {
             *left == 0
         });
         if is_now {
-            fired = Some(match rule.action {
-                Action::Fail(code) => Action::Fail(code),
-                Action::Block => Action::Block,
-            });
+            fired = Some(rule.action);
         }
         !is_now || rule.left.is_none()
     });
     match fired {
         None => Ok(()),
         Some(Action::Fail(code)) => Err(code),
+        Some(Action::Lose(code)) => {
+            drop(guard);
+            let mut machine = machine::lock();
+            let all: Vec<usize> = machine.contexts.keys().copied().collect();
+            for context in all {
+                machine.lose(context, code);
+            }
+            Err(code)
+        }
         Some(Action::Block) => {
             let before = script.releases;
             script.blocked += 1;
@@ -126,6 +136,7 @@ fn perform(command: &str) -> i64 {
 fn rule(words: &[&str]) -> Option<i64> {
     let (name, left, action) = match words {
         ["fail", name, left, code] => (name, left, Action::Fail(code.parse().ok()?)),
+        ["lose", name, left, code] => (name, left, Action::Lose(code.parse().ok()?)),
         ["block", name, left] => (name, left, Action::Block),
         _ => return None,
     };
@@ -170,6 +181,12 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["end"] => machine::lock().ends += 1,
         ["site", site] => machine::lock().site = site.parse().ok()?,
+        ["reset"] => {
+            let mut machine = machine::lock();
+            while let Some(context) = machine.contexts.keys().next().copied() {
+                machine.destroy_context(context);
+            }
+        }
         ["destroy"] => machine::lock().destroy_context(calls::thread_context()),
         ["lose", code] => {
             let code = code.parse().ok()?;
@@ -179,6 +196,15 @@ fn setting(words: &[&str]) -> Option<i64> {
     }
     machine::changed();
     Some(0)
+}
+
+/// The names of the calls that were made, each with a zero at its end, and an empty one behind the last. They live as long as the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuinstr_stand_in_names() -> *const c_char {
+    let mut names: Vec<&str> = script().as_ref().map(|script| script.counts.keys().copied().collect()).unwrap_or_default();
+    names.sort_unstable();
+    let text: &'static str = Box::leak(format!("{}\0\0", names.join("\0")).into_boxed_str());
+    text.as_ptr().cast()
 }
 
 /// Performs one command and gives its answer.

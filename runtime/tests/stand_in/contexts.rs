@@ -5,6 +5,7 @@ use crate::launches::long;
 use crate::world::{LONG, PTX, SHORT, World, command, guarded, start, until};
 use cuinstr_runtime::Module;
 use cuinstr_runtime::cudarc::driver::CudaContext;
+use cuinstr_runtime::guard::Limits;
 use std::sync::mpsc;
 use std::thread;
 
@@ -65,7 +66,8 @@ fn busy() {
 fn gone() {
     let context = CudaContext::new_non_primary(0, 0).expect("a context");
     let stream = context.new_stream().expect("a stream");
-    let guard = guarded(&context, "deaf", &stream);
+    let limits = Limits { grace: SHORT, ..Limits::UNTIL_CANCELLED };
+    let guard = guarded(&context, "deaf", &stream, &limits).expect("a guard").expect("a launch");
     guard.launched().expect("it was launched");
     guard.cancel().expect("a cancel");
     until("it runs", || command("running") == 1);

@@ -40,9 +40,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
-        let module = Module::load(&context, PTX.as_bytes()).expect("a module");
-        Self { context, module }
+        Self::open().expect("the stand-in has a device")
+    }
+
+    pub(crate) fn open() -> Result<Self> {
+        let context = cuinstr_runtime::open(0)?;
+        let module = Module::load(&context, PTX.as_bytes())?;
+        Ok(Self { context, module })
     }
 
     pub(crate) fn with_sources(sources: impl Sources + Send + Sync + 'static) -> Self {
@@ -77,21 +81,24 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A kernel without parameters that another host launched between `arm` and `launched`, which is for the caller to say.
-pub(crate) fn guarded(context: &Arc<CudaContext>, name: &str, stream: &CudaStream) -> Guard {
-    context.bind_to_thread().expect("a context");
+/// A kernel without parameters that another host launched between `arm` and `launched`, which is for the caller to say. `None` if the host's own
+/// calls fail.
+pub(crate) fn guarded(context: &Arc<CudaContext>, name: &str, stream: &CudaStream, limits: &Limits) -> Result<Option<Guard>> {
     let image = format!("{PTX}\0");
     let name = format!("{name}\0");
     let mut module: sys::CUmodule = std::ptr::null_mut();
     let mut function: sys::CUfunction = std::ptr::null_mut();
     // SAFETY: image and name end with a zero, and the stand-in's kernels touch no memory of ours.
     unsafe {
-        sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()).result().expect("a module");
-        sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast()).result().expect("a function");
-        let attached = Attached::new(Handle::Module(module.expose_provenance()), &About::default()).expect("a rewritten module");
-        let limits = Limits { grace: SHORT, ..Limits::UNTIL_CANCELLED };
-        let guard = attached.arm(stream.cu_stream().expose_provenance(), &limits).expect("a guard");
-        result::launch_kernel(function, (1, 1, 1), (32, 1, 1), 0, stream.cu_stream(), &mut []).expect("a launch");
-        guard
+        let is_loaded = context.bind_to_thread().is_ok()
+            && sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()).result().is_ok()
+            && sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast()).result().is_ok();
+        if !is_loaded {
+            return Ok(None);
+        }
+        let attached = Attached::new(Handle::Module(module.expose_provenance()), &About::default())?;
+        let guard = attached.arm(stream.cu_stream().expose_provenance(), limits)?;
+        let launched = result::launch_kernel(function, (1, 1, 1), (32, 1, 1), 0, stream.cu_stream(), &mut []);
+        Ok(launched.is_ok().then_some(guard))
     }
 }
