@@ -23,6 +23,7 @@ mod cost;
 mod declaration;
 mod descent;
 pub mod diagnostic;
+pub mod duration;
 mod element;
 mod exit;
 mod form;
@@ -36,6 +37,8 @@ mod jump;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod macros;
+#[cfg(feature = "project")]
+pub mod nearest;
 mod nest;
 pub mod options;
 mod overload;

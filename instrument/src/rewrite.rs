@@ -12,6 +12,7 @@ use crate::site::{SiteMap, Summary};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
 use cuinstr_abi::sites::hash;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -28,6 +29,8 @@ pub struct Rewrite {
     pub diagnostics: Vec<Diagnostic>,
     /// Numbers.
     pub summary: Summary,
+    /// Which of the options' waivers accept something, by their place in the list.
+    pub used_waivers: BTreeSet<usize>,
 }
 
 impl Rewrite {
@@ -99,8 +102,13 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
     let Input { source, options, .. } = *input;
     let Plan { mut edits, sites, diagnostics: found, summary } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
+        let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
+        let ptx = input.lexed.tokens.first().filter(is_ptx);
         let help = "if a macro marks its device functions, name it in cuinstr.toml, under [device-macros]";
-        diagnostics.push(Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help));
+        diagnostics.push(match ptx {
+            Some(token) => Diagnostic::new(Code::NotCuda, "this is PTX").at(token.range()).help("give the CUDA source it was made from"),
+            None => Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help),
+        });
     }
     diagnostics.extend(found);
     let mut applied = waiver::apply(source, input.lexed, input.lines, options, diagnostics);
@@ -118,13 +126,14 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
     if has_error(&applied.diagnostics) {
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
+        rewrite.used_waivers = applied.used;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source) });
     let (output, inserted) = apply::apply(source, edits);
-    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary }
+    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary, used_waivers: applied.used }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -137,7 +146,8 @@ fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> Site
 }
 
 fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
-    Rewrite { output: None, inserted: Vec::new(), sites: site_map(options, sites, hash), diagnostics, summary: Summary::default() }
+    let sites = site_map(options, sites, hash);
+    Rewrite { output: None, inserted: Vec::new(), sites, diagnostics, summary: Summary::default(), used_waivers: BTreeSet::new() }
 }
 
 /// Bytes that are no UTF-8 are fine in comments, and nowhere else.
