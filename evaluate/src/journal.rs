@@ -44,6 +44,8 @@ pub(crate) struct Journal {
     path: PathBuf,
     file: Option<File>,
     head: Option<Head>,
+    /// Whether this evaluation made the file.
+    is_fresh: bool,
     known: HashMap<(String, u32), Judgement>,
 }
 
@@ -79,11 +81,12 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Head>, Vec<Judgement>, usiz
 impl Journal {
     /// None at all: nothing is kept.
     pub(crate) fn none() -> Self {
-        Self { path: PathBuf::new(), file: None, head: None, known: HashMap::new() }
+        Self { path: PathBuf::new(), file: None, head: None, is_fresh: false, known: HashMap::new() }
     }
 
     /// Opens it, or makes it, for this process alone. What was cut off is dropped.
     pub(crate) fn open(path: &Path, fingerprint: &str) -> Result<Self> {
+        let is_fresh = !path.exists();
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(Error::file(path))?;
         let refused = |what: &str| Error::Journal { path: path.to_owned(), what: what.into() };
         // Of a device there may be no end.
@@ -110,7 +113,7 @@ impl Journal {
             file.set_len(whole as u64).map_err(Error::file(path))?;
         }
         let known = judgements.into_iter().map(|judgement| ((judgement.candidate.clone(), judgement.round), judgement)).collect();
-        Ok(Self { path: path.to_owned(), file: Some(file), head, known })
+        Ok(Self { path: path.to_owned(), file: Some(file), head, is_fresh, known })
     }
 
     pub(crate) fn head(&self) -> Option<&Head> {
@@ -140,6 +143,16 @@ impl Journal {
         let mut text = serde_json::to_vec(line).map_err(|error| Error::file(&self.path)(error.into()))?;
         text.push(b'\n');
         file.write_all(&text).map_err(Error::file(&self.path))
+    }
+}
+
+/// A journal that was made for an evaluation which never began, for want of a GPU say, is removed again.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.is_fresh && self.head.is_none() {
+            // Should it stay, the next evaluation takes it as it is.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
