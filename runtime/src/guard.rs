@@ -268,7 +268,12 @@ impl Guard {
         let mut visit = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.stage.try_lock() {
+            // A lock that a panic has poisoned is as good as any: each stage is written as a whole.
+            let stage = match self.stage.try_lock() {
+                Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+                other => other,
+            };
+            match stage {
                 Ok(mut stage) => {
                     if let Stage::Flying(_) = &*stage {
                         // On a lost context this fails; what is known of the launch says more.
@@ -279,9 +284,8 @@ impl Guard {
                     }
                 }
                 // Another thread has its turn.
-                Err(TryLockError::WouldBlock) if !left.is_zero() => thread::sleep(Duration::from_micros(100)),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(poisoned)) => drop(poisoned.into_inner()),
+                Err(_) if !left.is_zero() => thread::sleep(Duration::from_micros(100)),
+                Err(_) => {}
             }
             if left.is_zero() {
                 return Ok(None);

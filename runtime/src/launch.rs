@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Time that a launch which was told to stop is given, unless it says otherwise.
 pub const GRACE: Duration = Duration::from_millis(100);
 /// Longest timeout, about 100 years: what the clocks hold without overflow.
-pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
+pub const LONGEST_TIMEOUT: Duration = crate::flight::LONGEST;
 /// How long the GPU may take to begin a launch, unless it says otherwise.
 pub(crate) const BEGIN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -195,9 +195,11 @@ impl<'a> Launch<'a> {
         let watchdog = if self.has_watchdog { Some(station.watchdog()?) } else { None };
         // From arming to the launch call nobody else may use the control block.
         let instance = Arc::clone(&self.instance);
-        let mut lane = instance.lane();
+        // Who has it may wait in the launch call, for a full stream.
+        let lane = if self.or_busy { instance.try_lane() } else { Some(instance.lane()) };
+        let mut lane = lane.ok_or_else(|| self.kernel.busy())?;
         if let Some(before) = lane.before(stream.addr() as u64) {
-            if self.or_busy {
+            if self.or_busy || !before.is_marked() {
                 return Err(self.kernel.busy());
             }
             before.end.hold(stream)?;
@@ -224,24 +226,33 @@ impl<'a> Launch<'a> {
             is_guarded: false,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, self.limits.grace);
-        if let Err(error) = flight.arm(number, plan) {
-            flight.abandon();
-            running.forget();
-            return Err(error);
-        }
-        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() as u64 });
         let known = lane.known.take();
-        let launched = flight.send_orders(stream, instance.control, known).map_err(Error::from).and_then(|orders| {
-            lane.known = (!lane.is_shared).then_some(orders);
+        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_orders(stream, instance.control, known)?));
+        let orders = match armed {
+            Ok(orders) => orders,
+            Err(error) => {
+                flight.abandon();
+                running.forget();
+                return Err(error);
+            }
+        };
+        // From here on the orders stand in the stream, so a launch on another stream must come after them, whatever becomes of this one.
+        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() as u64 });
+        lane.known = (!lane.is_shared).then_some(orders);
+        let launched = flight.mark_begin(stream).map_err(Error::from).and_then(|()| {
             // SAFETY: the caller's promise.
             let launched = unsafe { if self.is_cooperative { self.args.launch_cooperative(config) } else { self.args.launch(config) } };
             launched.map_err(|error| self.refused(driver::fault("cuLaunchKernel", error)))
         });
-        drop(lane);
+        let is_launched = launched.is_ok();
         match launched.and_then(|_| flight.submit(stream).map_err(Error::from)) {
             Ok(()) => Ok(running),
             Err(error) => {
-                flight.abandon();
+                let is_kept =
+                    if is_launched { !flight.stop_unmarked(number, stream, self.limits.grace) } else { flight.refuse(stream).is_ok() };
+                if !is_kept {
+                    flight.abandon();
+                }
                 running.forget();
                 Err(error)
             }

@@ -48,6 +48,7 @@ pub mod report;
 mod running;
 pub mod sources;
 mod station;
+mod thread;
 mod timer;
 mod watchdog;
 #[cfg(all(feature = "worker", unix))]

@@ -136,13 +136,18 @@ impl Future for Running {
     type Output = Result<Outcome>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match Running::poll(&mut self) {
-            Ok(Some(outcome)) => Poll::Ready(Ok(outcome)),
-            Err(error) => Poll::Ready(Err(error)),
-            Ok(None) => match self.flight.register(self.number, context.waker()) {
-                Ok(()) => Poll::Pending,
-                Err(error) => Poll::Ready(Err(error)),
-            },
+        loop {
+            match Running::poll(&mut self) {
+                Ok(Some(outcome)) => return Poll::Ready(Ok(outcome)),
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(None) => {}
+            }
+            match self.flight.register(self.number, context.waker()) {
+                Ok(true) => return Poll::Pending,
+                // The timer has been here in between.
+                Ok(false) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
         }
     }
 }

@@ -74,7 +74,7 @@ impl Job<'_> {
         {
             return self.copied(bytes, config);
         }
-        let Rewrite { output, inserted, sites, diagnostics, summary } = rewrite(&bytes, &self.options(site_path));
+        let Rewrite { output, inserted, sites, diagnostics, summary, .. } = rewrite(&bytes, &self.options(site_path));
 
         let Some(output) = output else {
             let mut done = self.failed(&bytes, &diagnostics);

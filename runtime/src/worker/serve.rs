@@ -63,7 +63,7 @@ fn serve() -> ! {
         hook(info);
         die();
     }));
-    let watched = thread::Builder::new().spawn(move || {
+    let watched = crate::thread::spawn("cuinstr-parent", move || {
         // A fork of the parent may hold its end of the pipe open.
         while parent_id() == parent {
             thread::sleep(LOOK);
@@ -100,7 +100,7 @@ fn serve() -> ! {
     };
     let (sender, receiver) = mpsc::channel();
     let cancellers = Arc::clone(&desk.cancellers);
-    if thread::Builder::new().spawn(move || listen(stream, &sender, &cancellers)).is_err() {
+    if crate::thread::spawn("cuinstr-listen", move || listen(stream, &sender, &cancellers)).is_err() {
         die();
     }
     desk.serve(&receiver)
@@ -216,7 +216,7 @@ impl Desk {
         let cancellers = Cancellers::default();
         let in_flight = Arc::<(Mutex<usize>, Condvar)>::default();
         let waiter = Waiter { outbox: outbox.clone(), cancellers: Arc::clone(&cancellers), in_flight: Arc::clone(&in_flight) };
-        let started = thread::Builder::new().spawn(move || waiter.wait(&launches));
+        let started = crate::thread::spawn("cuinstr-wait", move || waiter.wait(&launches));
         started.map_err(|error| Error::Machine(format!("no thread could be started: {error}")))?;
         let desk = Self {
             stream,
