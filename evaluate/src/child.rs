@@ -264,13 +264,34 @@ mod tests {
         let before = peak();
         let cut = receive::<bool>(&mut ours, until(), MOST_PAYLOAD).unwrap_err();
         assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof);
-        assert!(peak() - before < 1 << 20, "{} KB of address space for a length", peak() - before);
+        // Other tests begin threads meanwhile.
+        assert!(peak() - before < 8 << 20, "{} KB of address space for a length", peak() - before);
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let payload: Vec<u8> = (0..3 << 20).map(|at: u32| at.to_le_bytes()[2]).collect();
         let sent = payload.clone();
         let sender = thread::spawn(move || send(&mut theirs, &true, &sent).unwrap());
         assert_eq!(receive::<bool>(&mut ours, until(), 3 << 20).unwrap(), (true, payload));
         sender.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_worker_prints_goes_nowhere() {
+        const NAME: &str = "child::tests::what_a_worker_prints_goes_nowhere";
+        if std::env::var_os("CUINSTR_TEST_PRINTS").is_some() {
+            serve_if_asked();
+            // As a kernel's `printf` and its assertions do, without the test harness.
+            writeln!(io::stdout(), "printed").unwrap();
+            writeln!(io::stderr(), "asserted").unwrap();
+            return;
+        }
+        let said = |role: Option<&str>| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", NAME, "--nocapture"]).env("CUINSTR_TEST_PRINTS", "1").env_remove(VARIABLE);
+            let output = command.envs(role.map(|role| (VARIABLE, role))).output().unwrap();
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+        };
+        assert!(["printed", "asserted"].iter().all(|word| said(None).contains(word)));
+        assert!(!["printed", "asserted"].iter().any(|word| said(Some(SILENT)).contains(word)));
     }
 
     /// Most address space that this process had, in kilobytes.

@@ -50,7 +50,7 @@ pub use error::Error;
 pub use evaluation::{By, Event, Settings, evaluate};
 pub use limits::Limits;
 pub use spec::Spec;
-pub use summary::Summary;
+pub use summary::{Score, Summary};
 pub use verdict::{CaseVerdict, Judgement, Place, Verdict};
 
 /// What this crate's functions answer.
