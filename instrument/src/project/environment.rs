@@ -2,6 +2,9 @@
 
 use crate::nearest::nearest;
 
+/// How our variables begin.
+const PREFIX: &str = "CUINSTR_";
+
 /// Variables that a user sets, each with what reads it.
 pub const USERS: &[(&str, &str)] = &[
     ("CUINSTR_FLAGS", "calls of `cuinstr nvcc`"),
@@ -33,12 +36,12 @@ const OWN: &[&str] = &[
 #[must_use]
 pub fn unread<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let is_known = |name: &str| USERS.iter().any(|(known, _)| *known == name) || OWN.contains(&name) || name.starts_with("CUINSTR_TEST_");
-    let unknown = names.filter(|name| name.starts_with("CUINSTR_") && !is_known(name));
+    let unknown = names.filter(|name| name.starts_with(PREFIX) && !is_known(name));
     unknown
         .map(|name| {
             let name = crate::render::one_line(name);
-            match nearest(&name, USERS.iter().map(|(known, _)| *known)) {
-                Some(near) => format!("warning: nothing reads the variable {name}; did you mean {near}?"),
+            match nearest(name.trim_start_matches(PREFIX), USERS.iter().map(|(known, _)| known.trim_start_matches(PREFIX))) {
+                Some(near) => format!("warning: nothing reads the variable {name}; did you mean {PREFIX}{near}?"),
                 None => format!("warning: nothing reads the variable {name}; docs/PROJECTS.md lists those that are read"),
             }
         })
