@@ -300,13 +300,17 @@ impl Pass<'_, '_> {
     }
 
     /// What is found where nothing is known: every edge may be taken with every value.
-    fn anything(&self, found: Found) -> Found {
+    fn anything(&self, mut found: Found) -> Found {
         let graph = self.body.graph;
         let edges = self.order.iter().flat_map(|block| graph.first_edge(*block)..graph.first_edge(*block) + graph.edges(*block).len());
         let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
         open.sort_unstable();
-        let states = vec![Some(State::default()); self.order.len()];
-        Found { states, open, again: Some(State::default()), incoming: BTreeMap::new(), returns: true, ..found }
+        found.states = vec![Some(State::default()); self.order.len()];
+        found.open = open;
+        found.again = Some(State::default());
+        found.incoming.clear();
+        found.returns = true;
+        found
     }
 
     /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes

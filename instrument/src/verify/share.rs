@@ -112,25 +112,25 @@ impl Passes {
                 child = at;
             }
             let entered = passes.entered_in(all, round);
-            let mut passed = iterations(round).saturating_mul(entered);
+            let mut times = iterations(round).saturating_mul(entered);
             if left.binary_search(&round.head).is_err() {
-                passed = passed.min(within(child).saturating_mul(others(&all[outer])));
+                times = times.min(within(child).saturating_mul(others(&all[outer])));
             } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
-                passed = passed.min(rounds.saturating_add(entered));
+                times = times.min(rounds.saturating_add(entered));
                 if paid.joint.contains(&round.head) {
-                    passed = passed.min(rounds.max(paid.own).saturating_add(1));
+                    times = times.min(rounds.max(paid.own).saturating_add(1));
                 }
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
-                passed = passed.min(within(*other).saturating_mul(passes.entered(*other)));
+                times = times.min(within(*other).saturating_mul(passes.entered(*other)));
             }
             if round.shared.is_some() {
                 around.push(at);
-                passed = passed.min(within(at).saturating_mul(entered));
+                times = times.min(within(at).saturating_mul(entered));
             }
             passes.entered.push(entered);
-            passes.passed.push(passed);
+            passes.passed.push(times);
         }
         passes
     }

@@ -312,7 +312,7 @@ impl Addresses {
 }
 
 /// The access as a copy between registers.
-pub(super) fn copy<'a>(access: Word, width: u8, instruction: Instruction<'a>) -> Instruction<'a> {
+pub(super) fn copy(access: Word, width: u8, instruction: Instruction<'_>) -> Instruction<'_> {
     let opcode = if width == 64 { "mov.b64" } else { "mov.b32" };
     let (first, rest) =
         if access.is_store { (vec![access.word], instruction.rest) } else { (instruction.first, vec![Operand::Register(access.word)]) };

@@ -38,7 +38,7 @@ struct Addresses<'b, 'a> {
     known: BTreeMap<Register, bool>,
 }
 
-impl<'a> Addresses<'_, 'a> {
+impl Addresses<'_, '_> {
     fn look(&mut self, at: u32) -> Option<&'static str> {
         let store = self.body.plain(at);
         let is_atomic = store.op.head == "atom" || store.op.head == "multimem" && store.first_address.is_none();
@@ -76,9 +76,7 @@ impl<'a> Addresses<'_, 'a> {
         while let Some(register) = work.pop() {
             match self.known.get(&register) {
                 Some(true) => {
-                    made.into_iter().for_each(|register| {
-                        self.known.insert(register, true);
-                    });
+                    self.known.extend(made.into_iter().map(|register| (register, true)));
                     return true;
                 }
                 Some(false) => continue,
@@ -88,10 +86,8 @@ impl<'a> Addresses<'_, 'a> {
             made.push(register);
             for &writer in self.body.writers(register) {
                 let instruction = self.body.plain(writer);
-                if self.names_them(&instruction) {
-                    made.into_iter().for_each(|register| {
-                        self.known.insert(register, true);
-                    });
+                if names_them(&instruction) {
+                    self.known.extend(made.into_iter().map(|register| (register, true)));
                     return true;
                 }
                 work.extend(sources(&instruction));
@@ -99,11 +95,12 @@ impl<'a> Addresses<'_, 'a> {
         }
         false
     }
+}
 
-    fn names_them(&self, instruction: &Instruction<'a>) -> bool {
-        let is_it = |operand: &Operand<'_>| matches!(operand, Operand::Name(CONTROL | FLAG) | Operand::AtSymbol(CONTROL, _));
-        instruction.rest.iter().any(is_it)
-    }
+/// Whether an instruction names the control block or the flag.
+fn names_them(instruction: &Instruction<'_>) -> bool {
+    let is_it = |operand: &Operand<'_>| matches!(operand, Operand::Name(CONTROL | FLAG) | Operand::AtSymbol(CONTROL, _));
+    instruction.rest.iter().any(is_it)
 }
 
 /// Registers that an address may be made of.

@@ -73,3 +73,12 @@ fn what_can_not_be_read_is_no_proof() {
     project.run("./verify -o out.cu").exits(0);
     assert!(project.has("out.cu"));
 }
+
+#[test]
+fn a_file_without_kernels_is_no_proof() {
+    let project = project();
+    project.write("functions.ptx", format!("{HEAD}.visible .func f()\n{{\n\tret;\n}}\n").as_bytes());
+    assert!(project.run("verify functions.ptx").exits(1).stdout.contains("CI063"));
+    project.write("zeros", &vec![0; 1 << 17]);
+    project.run("verify zeros").exits(3).says("begins with zeros");
+}

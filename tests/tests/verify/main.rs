@@ -12,6 +12,7 @@ mod look;
 mod mutated;
 mod nested;
 mod paid;
+mod program;
 mod remade;
 mod remainder;
 mod removed;
