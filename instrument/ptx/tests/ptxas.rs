@@ -121,6 +121,7 @@ fn is_seen(text: &str) -> bool {
     let module = parse(text);
     is_refused(text)
         || format!("{module:?}").contains(GONE)
+        || module.variables.iter().any(|variable| variable.initial_names(text).any(|name| name.contains(GONE)))
         || module.functions.iter().any(|function| {
             let code = Code::new(text, function);
             let mut statements = 0..function.statements.len() as u32;

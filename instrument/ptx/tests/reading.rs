@@ -206,6 +206,7 @@ fn what_ptxas_refuses_is_a_fault() {
         "/* ",
         ".pragma \"",
         "T: .branchtargets ;",
+        "P: .callprototype f (.param .b32 _);",
     ] {
         let text = kernel(body);
         assert!(!parse(&text).faults.is_empty(), "{body}");
