@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let results = self.parameters();
-                if self.lexer.take(Kind::Word).is_none() {
+                if self.lexer.take(Kind::Word) != Some("_") {
                     self.fault("a prototype without its underscore");
                 }
                 let parameters = self.parameters();

@@ -1,12 +1,11 @@
 //! The operands of a function's statements.
 
 use crate::Span;
-use crate::declaration::Declared;
+use crate::declaration::{Declared, RegisterDeclaration};
 use crate::decode::{Decoded, Decoder, LOST, NONE};
 use crate::effect::{Access, access_of};
 use crate::function::{Flow, Function};
 use crate::operand::{List, Name, NameId, Operand, Register};
-use crate::token::{Kind, Lexer};
 
 /// A function with the operands of all its statements, names resolved where they stand.
 #[derive(Debug)]
@@ -20,7 +19,10 @@ pub struct Code<'a> {
     names: Vec<Name<'a>>,
     /// Opcodes with blanks or comments in them, without these, by statement.
     spaced: Vec<(u32, String)>,
-    widths: Vec<u8>,
+    /// The declaration of each register.
+    owners: Vec<u32>,
+    /// Parameters that are registers, which are declared first.
+    parameter_registers: usize,
 }
 
 impl<'a> Code<'a> {
@@ -51,17 +53,21 @@ impl<'a> Code<'a> {
             decoder.move_to(function, statement.scope);
             let taken = decoder.statement(statement);
             if taken.opcode == 0 && statement.end > statement.opcode {
-                let mut lexer = Lexer::within(text, Span { start: statement.opcode, end: statement.end });
-                let mut opcode = lexer.take(Kind::Word).unwrap_or("").to_owned();
-                while let Some(part) = lexer.take(Kind::Dotted) {
-                    opcode.push_str(part);
-                }
-                spaced.push((number, opcode));
+                spaced.push((number, statement.whole_opcode(text).into_owned()));
             }
             statements.push(taken);
         }
         let Decoder { operands, names, registers, .. } = decoder;
-        Self { text, function, statements, operands, names, spaced, widths: registers.widths }
+        Self {
+            text,
+            function,
+            statements,
+            operands,
+            names,
+            spaced,
+            owners: registers.owners,
+            parameter_registers: function.parameter_registers(),
+        }
     }
 
     fn decoded(&self, statement: u32) -> Option<&Decoded> {
@@ -117,13 +123,20 @@ impl<'a> Code<'a> {
     /// How many registers there are: their numbers are below.
     #[must_use]
     pub fn register_count(&self) -> u32 {
-        self.widths.len() as u32
+        self.owners.len() as u32
     }
 
     /// Bits of a register; 1 for a predicate, 0 if unknown.
     #[must_use]
     pub fn width(&self, register: Register) -> u8 {
-        self.widths.get(register as usize).copied().unwrap_or(0)
+        self.declaration(register).map_or(0, |declared| declared.width)
+    }
+
+    /// The declaration of a register; none for a parameter.
+    #[must_use]
+    pub fn declaration(&self, register: Register) -> Option<&RegisterDeclaration<'a>> {
+        let owner = self.owners.get(register as usize)?;
+        self.function.registers.get((*owner as usize).checked_sub(self.parameter_registers)?)
     }
 
     /// All operands of a statement, with those inside others.

@@ -111,8 +111,8 @@ struct Front<'a> {
 
 impl<'a> Reader<'a> {
     /// Directives up to the first name: `.global .attribute(.managed) .align 4 .v2 .b32`.
-    fn front(&mut self) -> Front<'a> {
-        let mut front = Front { space: "", kind: "", lanes: 1 };
+    fn front(&mut self, space: &'a str) -> Front<'a> {
+        let mut front = Front { space, kind: "", lanes: 1 };
         while let Some(word) = self.lexer.take(Kind::Dotted) {
             match word {
                 ".align" => {
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         loop {
             self.lexer.skip();
             let start = self.lexer.at;
-            let front = self.front();
+            let front = self.front("");
             let Some(token) = self.lexer.peek().filter(|token| token.kind == Kind::Word) else {
                 self.fault("a parameter without a name");
                 self.until(b')');
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn variables(&mut self, scope: u32, statement: u32, found: &mut Vec<Variable<'a>>) {
         self.lexer.skip();
         let start = self.lexer.at;
-        let front = self.front();
+        let front = self.front("");
         let first = found.len();
         loop {
             let Some(token) = self.name("a declaration without a name") else { return };
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
 
     /// A `.reg` declaration.
     pub(crate) fn registers(&mut self, scope: u32, statement: u32, found: &mut Vec<RegisterDeclaration<'a>>) {
-        let front = self.front();
+        let front = self.front(".reg");
         let width = width_of(front.kind);
         loop {
             let Some(token) = self.name("a declaration without a name") else { return };

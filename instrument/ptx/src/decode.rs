@@ -62,7 +62,7 @@ impl<'a> Decoder<'a> {
         decoder.symbols.enter();
         for (number, parameter) in (0..).zip(function.results.iter().chain(&function.parameters)) {
             if parameter.space == ".reg" {
-                let declaration = decoder.registers.declare(1, 1, u8::try_from(parameter.bits()).unwrap_or(0));
+                let declaration = decoder.registers.declare(1, 1);
                 decoder.symbols.declare(parameter.name, Value::Register(declaration));
             } else {
                 decoder.declare(parameter.name, Declared::Parameter(number));
@@ -73,7 +73,7 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn declare_register(&mut self, function: &Function<'_>, declared: &RegisterDeclaration<'a>) {
         self.move_to(function, declared.scope);
-        let value = Value::Register(self.registers.declare(declared.count.unwrap_or(1), declared.lanes, declared.width));
+        let value = Value::Register(self.registers.declare(declared.count.unwrap_or(1), declared.lanes));
         match declared.count {
             Some(count) => self.symbols.declare_range(declared.name, count, value),
             None => self.symbols.declare(declared.name, value),

@@ -3,6 +3,7 @@
 use crate::Span;
 use crate::declaration::{Parameter, RegisterDeclaration, Variable};
 use crate::token::{Kind, Lexer};
+use std::borrow::Cow;
 
 /// A `.func` or `.entry` with its body.
 #[derive(Debug, Default)]
@@ -71,6 +72,26 @@ impl Statement {
     #[must_use]
     pub fn opcode<'a>(&self, text: &'a str) -> &'a str {
         Lexer::within(text, Span { start: self.opcode, end: self.end }).take(Kind::Word).unwrap_or("")
+    }
+
+    /// Its opcode with all modifiers, without what blanks and comments stand between.
+    #[must_use]
+    pub fn whole_opcode<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut lexer = Lexer::within(text, Span { start: self.opcode, end: self.end });
+        lexer.take(Kind::Word);
+        let mut end = lexer.at;
+        let mut whole: Option<String> = None;
+        while let Some(token) = lexer.peek().filter(|token| token.kind == Kind::Dotted) {
+            if token.span.start as usize != end && whole.is_none() {
+                whole = Some(Span { start: self.opcode, end: end as u32 }.of(text).to_owned());
+            }
+            if let Some(whole) = &mut whole {
+                whole.push_str(token.span.of(text));
+            }
+            end = token.span.end as usize;
+            lexer.at = end;
+        }
+        whole.map_or_else(|| Cow::Borrowed(Span { start: self.opcode, end: end as u32 }.of(text)), Cow::Owned)
     }
 }
 
@@ -240,6 +261,18 @@ impl<'a> Function<'a> {
     pub fn target(&self, statement: u32) -> Target {
         let at = self.targets.binary_search_by_key(&statement, |(statement, _)| *statement);
         at.map_or(Target::Lost, |at| self.targets[at].1)
+    }
+
+    /// The call that a statement is.
+    #[must_use]
+    pub fn call(&self, statement: u32) -> Option<&Call<'a>> {
+        let at = self.calls.binary_search_by_key(&statement, |call| call.statement).ok()?;
+        self.calls.get(at)
+    }
+
+    /// How many parameters are registers, which are numbered first.
+    pub(crate) fn parameter_registers(&self) -> usize {
+        self.results.iter().chain(&self.parameters).filter(|parameter| parameter.space == ".reg").count()
     }
 
     /// The statement that an offset lies in or in front of.

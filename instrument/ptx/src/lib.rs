@@ -34,6 +34,7 @@ mod module;
 mod operand;
 mod registers;
 mod span;
+mod strings;
 mod symbols;
 mod token;
 
@@ -48,4 +49,5 @@ pub use graph::{Block, Edge, Graph};
 pub use module::{Fault, Module, Prototype, parse};
 pub use operand::{List, Name, NameId, Operand, Register};
 pub use span::Span;
+pub use strings::Strings;
 pub use token::{Kind, Token, tokens};

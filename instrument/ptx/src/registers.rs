@@ -7,7 +7,8 @@ use std::collections::HashMap;
 /// is first named, so that memory grows like the text.
 #[derive(Debug, Default)]
 pub(crate) struct Registers {
-    pub(crate) widths: Vec<u8>,
+    /// The declaration of each, by number.
+    pub(crate) owners: Vec<u32>,
     declared: Vec<Declared>,
     sparse: HashMap<(u32, u32), Register, foldhash::fast::RandomState>,
     /// How many more registers may be numbered at once.
@@ -19,7 +20,6 @@ struct Declared {
     /// The number of its first; none if they are numbered one by one.
     first: Option<Register>,
     lanes: u8,
-    width: u8,
 }
 
 impl Registers {
@@ -29,14 +29,14 @@ impl Registers {
     }
 
     /// A declaration of `count` registers, or vectors of them; gives its number.
-    pub(crate) fn declare(&mut self, count: u32, lanes: u8, width: u8) -> u32 {
+    pub(crate) fn declare(&mut self, count: u32, lanes: u8) -> u32 {
         let first = count.checked_mul(lanes.into()).filter(|all| *all <= self.room).map(|all| {
             self.room -= all;
-            let first = self.widths.len();
-            self.widths.resize(first + all as usize, width);
+            let first = self.owners.len();
+            self.owners.resize(first + all as usize, self.declared.len() as u32);
             first as Register
         });
-        self.declared.push(Declared { first, lanes, width });
+        self.declared.push(Declared { first, lanes });
         self.declared.len() as u32 - 1
     }
 
@@ -46,16 +46,16 @@ impl Registers {
 
     /// A lane of the nth register of a declaration.
     pub(crate) fn number(&mut self, declaration: u32, nth: u32, lane: u8) -> Register {
-        let Declared { first, lanes, width } = self.declared[declaration as usize];
+        let Declared { first, lanes } = self.declared[declaration as usize];
         // The reader refuses a declaration for which this would wrap.
         let nth = nth.wrapping_mul(lanes.into()).wrapping_add(lane.into());
         if let Some(first) = first {
             return first + nth;
         }
-        let next = self.widths.len() as Register;
+        let next = self.owners.len() as Register;
         let number = *self.sparse.entry((declaration, nth)).or_insert(next);
         if number == next {
-            self.widths.push(width);
+            self.owners.push(declaration);
         }
         number
     }

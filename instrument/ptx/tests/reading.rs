@@ -137,6 +137,7 @@ fn a_declaration_is_seen_from_where_it_stands() {
     let code = Code::new(&text, &module.functions[0]);
     assert_eq!(written(&code, 0), written(&code, 2));
     assert_ne!(written(&code, 0), written(&code, 1));
+    assert_eq!(code.width(written(&code, 0)[0]), 32);
     let [Operand::AtName(name, 0), Operand::Integer(0)] = code.operands(3) else { panic!("{:?}", code.operands(3)) };
     assert_eq!(code.name(*name).declared, Declared::Variable(0));
 }
@@ -205,6 +206,7 @@ fn what_ptxas_refuses_is_a_fault() {
         "/* ",
         ".pragma \"",
         "T: .branchtargets ;",
+        "P: .callprototype f (.param .b32 _);",
     ] {
         let text = kernel(body);
         assert!(!parse(&text).faults.is_empty(), "{body}");

@@ -5,7 +5,7 @@ use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
 use super::output;
 use super::progress::Progress;
-use super::report::{Style, status_of};
+use super::report::{Style, is_wanted, status_of};
 use super::sarif;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
@@ -28,7 +28,8 @@ const LARGEST_SOURCE: u64 = 16 << 20;
 /// # Errors
 /// If standard output can't be written.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
-    let style = Style::new(super::cli::Format::Full);
+    let style = Style::new(super::cli::Format::Full, args.color);
+    let colored = is_wanted(args.color, &std::io::stdout());
     let mut exceptions = Exceptions::default();
     if let Some(path) = &args.allow {
         let input = Input { path: path.clone(), name: path.to_string_lossy().into_owned() };
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
     }
     let mut printer = Printer {
         args,
+        colored,
         exceptions,
         text: String::new(),
         sources: BTreeMap::new(),
@@ -81,6 +83,8 @@ fn complain(style: Style, path: &str, bytes: &[u8], diagnostics: &[Diagnostic]) 
 /// Collects what is to be printed.
 struct Printer<'a> {
     args: &'a VerifyArgs,
+    /// Whether standard output gets colors.
+    colored: bool,
     exceptions: Exceptions,
     text: String,
     /// Sources by path, and none for those that are not there.
@@ -306,7 +310,7 @@ impl Printer<'_> {
             self.status = self.status.max(Status::Refused);
         }
         match self.args.format {
-            VerifyFormat::Text => self.text += &render::full(source, diagnostic, false),
+            VerifyFormat::Text => self.text += &render::full(source, diagnostic, self.colored),
             VerifyFormat::Short => self.text += &render::short(source, diagnostic),
             VerifyFormat::Json => self.text += &render::json(source, diagnostic),
             VerifyFormat::Sarif => {
@@ -329,7 +333,7 @@ impl Printer<'_> {
             VerifyFormat::Sarif => self.result(at, diagnostic, inlined, accepted),
             VerifyFormat::Text => {
                 let name = format!("{file}:{line}:{column}");
-                self.text += &render::full(&Source::new(&name, b""), diagnostic, false);
+                self.text += &render::full(&Source::new(&name, b""), diagnostic, self.colored);
             }
             VerifyFormat::Short | VerifyFormat::Json => {
                 let name = format!("{file}:{line}:{column}");

@@ -1,11 +1,11 @@
 //! A function taken apart as far as its loops need it: its graph, its registers, and who writes them.
 
 use super::graph::Graph;
-use super::instruction::{Instruction, Operand, Register, Registers, decode, split_guard, text_of, written};
+use super::instruction::{Instruction, Operand, Register, Registers, decode};
 use super::range::Range;
 use super::remainder::{self, Remainder};
-use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, Moved, NOBODY, Name, Source, Value, result};
+use cuinstr_ptx::{Code, Function};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
-const MOST_DEPTH: u32 = 8;
+const MOST_DEPTH: u32 = 16;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
 pub(super) struct Body<'a> {
-    pub(super) text: &'a str,
+    pub(super) code: &'a Code<'a>,
     pub(super) function: &'a Function<'a>,
     pub(super) graph: &'a Graph,
     pub(super) registers: Registers<'a>,
@@ -67,11 +67,12 @@ struct Counted {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(text: &'a str, function: &'a Function<'a>, graph: &'a Graph) -> Self {
-        let registers = Registers::with_stack(function, text);
+    pub(super) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
+        let function = code.function;
+        let registers = Registers::with_stack(code);
         let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
-        for (index, statement) in function.statements.iter().enumerate() {
-            written(function, &registers, text, statement, |register| pairs.push((register, index as u32)));
+        for statement in 0..function.statements.len() as u32 {
+            registers.each_written(statement, |register| pairs.push((register, statement)));
         }
         let mut first_writer = vec![0_u32; registers.count() + 1];
         for (register, _) in &pairs {
@@ -92,7 +93,7 @@ impl<'a> Body<'a> {
             block_of[block.first as usize..block.end as usize].fill(number as u32);
         }
         Self {
-            text,
+            code,
             function,
             graph,
             registers,
@@ -116,7 +117,7 @@ impl<'a> Body<'a> {
 
     /// A statement taken apart as it is written.
     pub(super) fn plain(&self, statement: u32) -> Instruction<'a> {
-        decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize])
+        decode(&self.registers, statement)
     }
 
     /// A statement taken apart, as the division that it is the last part of.
@@ -147,15 +148,12 @@ impl<'a> Body<'a> {
 
     /// The register that guards a statement.
     pub(super) fn guard(&self, statement: u32) -> Option<Register> {
-        let statement = &self.function.statements[statement as usize];
-        let (name, _) = split_guard(text_of(self.text, statement)).0?;
-        self.registers.find(self.function, statement.scope, name)
+        self.code.guard(statement)?.0
     }
 
     /// Whether a statement's guard must be true for it to take effect, rather than false.
     pub(super) fn polarity(&self, statement: u32) -> bool {
-        let statement = &self.function.statements[statement as usize];
-        split_guard(text_of(self.text, statement)).0.is_none_or(|(_, when)| when)
+        self.code.guard(statement).is_none_or(|(_, when)| when)
     }
 
     /// Notes what an instruction of a loop leaves in its first result.
@@ -273,11 +271,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
-        let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
         let width = self.registers.width(register).clamp(1, 64);
-        if !outside {
-            return Value::unknown(width);
-        }
         let mut starts: Vec<u32> = Vec::new();
         for &block in blocks {
             if block == 0 {

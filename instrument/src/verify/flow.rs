@@ -9,8 +9,8 @@ use super::linear::Linear;
 use super::range::{Order, Range};
 use super::slice::{Slice, Step};
 use super::state::{State, forget};
-use super::text::Flow;
 use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Value, result};
+use cuinstr_ptx::Flow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const MOST_CHANGES: u32 = 1000;
 const MOST_WAYS: usize = 8;
 
 /// Values that are copied and joined in the time that one step takes.
-const VALUES: usize = 8;
+const VALUES: usize = 32;
 
 /// Most steps of a block that is looked at for each way to it.
 const MOST_STEPS: usize = 12;
@@ -300,13 +300,17 @@ impl Pass<'_, '_> {
     }
 
     /// What is found where nothing is known: every edge may be taken with every value.
-    fn anything(&self, found: Found) -> Found {
+    fn anything(&self, mut found: Found) -> Found {
         let graph = self.body.graph;
         let edges = self.order.iter().flat_map(|block| graph.first_edge(*block)..graph.first_edge(*block) + graph.edges(*block).len());
         let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
         open.sort_unstable();
-        let states = vec![Some(State::default()); self.order.len()];
-        Found { states, open, again: Some(State::default()), incoming: BTreeMap::new(), returns: true, ..found }
+        found.states = vec![Some(State::default()); self.order.len()];
+        found.open = open;
+        found.again = Some(State::default());
+        found.incoming.clear();
+        found.returns = true;
+        found
     }
 
     /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes

@@ -1,15 +1,16 @@
 //! How closely the strongly connected sets of a function are looked at, and how often.
 
 use super::argument::Returns;
-use super::base::follow;
+use super::base::{entries, follow};
 use super::body::Body;
 use super::count::Count;
 use super::graph::Components;
-use super::instruction::Register;
+use super::instruction::{Operand, Register};
 use super::round::{Left, Proof, Round, Work, allotted, rounds_by};
 use super::share::weights_of;
 use super::slice::{Depth, Slice};
-use super::text::Flow;
+use cuinstr_ptx::Flow;
+use std::collections::BTreeSet;
 
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
 /// them, so this is far from [`super::count::MOST_TOGETHER`].
@@ -88,11 +89,15 @@ fn rounds_of<'a>(
     if open(&first.found) == 0 {
         found = better(first.found, found);
     }
+    let depends_on_front = depends_on_its_front(body, place, set, &slice);
     let second = Earlier { found, registers: registers(slice) };
     if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
         return (second.found, true);
     }
     // What was asked in front of it may say how it begins.
+    if !depends_on_front {
+        return (second.found, true);
+    }
     let front = body.in_front_of(set, place);
     if front.is_empty() {
         return (second.found, true);
@@ -102,6 +107,13 @@ fn rounds_of<'a>(
     let slice = Slice::new(body, &wide, Depth::Sums);
     let third = look(body, &wide, &slice, Some(&second));
     (if open(&third) < open(&second.found) { third } else { second.found }, true)
+}
+
+/// Whether a set reads something for more than an address that it has not made itself.
+fn depends_on_its_front(body: &Body<'_>, place: &[u32], set: &[u32], slice: &Slice<'_>) -> bool {
+    let given: BTreeSet<u32> = entries(body, place, set).into_iter().flat_map(|entry| slice.live(entry)).copied().collect();
+    let is_given = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if given.contains(slot));
+    slice.guards.values().any(|slot| given.contains(slot)) || slice.steps.iter().any(|step| step.instruction.rest.iter().any(is_given))
 }
 
 /// The look that proves more, or comes to fewer rounds.
@@ -176,7 +188,7 @@ impl Earlier {
         if not_zero == Some(u32::MAX) {
             return None;
         }
-        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, ..Left::default() }))
+        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Left::default() }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
 //! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
 //!
-//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
+//! In reading order: the crate `cuinstr_ptx` (functions, statements, labels, operands) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
 //! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `stores`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
 //! `halve`, `wraps`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `system`, `weigh`, `verdict` (the whole module) → `link` (a program of several modules) → `place`, [`report`].
@@ -41,7 +41,6 @@ mod stores;
 mod sums;
 mod system;
 mod tally;
-mod text;
 mod value;
 mod verdict;
 mod weigh;
@@ -62,5 +61,5 @@ pub use report::Report;
 /// ```
 #[must_use]
 pub fn verify_ptx(ptx: &str) -> Report {
-    verdict::report(ptx, &text::read(ptx))
+    verdict::report(ptx, &cuinstr_ptx::parse(ptx))
 }

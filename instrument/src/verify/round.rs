@@ -41,6 +41,10 @@ const FORK_TIMES: usize = 8;
 const FORK_LOOKS: usize = 500;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+/// Blocks and edges that are looked at for which loops lie within others: so many, and in multiples of a set's blocks and edges.
+const STRUCTURE: usize = 1 << 20;
+const STRUCTURE_BLOCKS: usize = 2 * DEEPEST;
+const STRUCTURE_EDGES: usize = 4;
 
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,8 @@ pub(super) struct Round {
     pub(super) not_zero: Option<u32>,
     /// Whether what is proved is of the rounds of all loops inside, too: see [`Left::together`].
     pub(super) together: bool,
+    /// See [`Left::begun`].
+    pub(super) begun: bool,
     /// Index of the loop around it.
     pub(super) parent: Option<usize>,
     pub(super) proof: Proof,
@@ -191,8 +197,13 @@ pub(super) struct Known<'k> {
 fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
+    let graph = work.body.graph;
+    let edges_of = |blocks: &[u32]| blocks.iter().map(|block| graph.edges(*block).len()).sum::<usize>();
+    let mut structure = STRUCTURE + STRUCTURE_BLOCKS * set.len() + STRUCTURE_EDGES * edges_of(set);
     while let Some((blocks, parent, depth)) = waiting.pop() {
-        let graph = work.body.graph;
+        let cost = blocks.len() + edges_of(&blocks);
+        let is_too_deep = depth > DEEPEST || depth > 0 && structure < cost;
+        structure = structure.saturating_sub(cost);
         work.budget = work.budget.saturating_sub(blocks.len());
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
         let is_entry = |block: &u32| {
@@ -202,21 +213,24 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
         let unknown = |why: Why| (Proof::None(why), Left { blocks: blocks.clone(), ..Left::default() });
         let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
-            _ if depth > DEEPEST => unknown(Why::TooDeep),
+            _ if is_too_deep => unknown(Why::TooDeep),
             Ok(before) => before,
             // No round that begins here can be reached.
             Err(None) => (Proof::Counted(NEVER), Left::default()),
             Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
-            Err(Some(base)) => match prove(work, &blocks, head, &base) {
-                (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
-                    by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
-                }
-                proved => proved,
-            },
+            Err(Some(base)) => {
+                let (proof, left) = match prove(work, &blocks, head, &base) {
+                    (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
+                        by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
+                    }
+                    proved => proved,
+                };
+                (proof, Left { begun: base.1, ..left })
+            }
         };
         let index = found.len();
         // What lies inside a loop that is too deep is part of that one's verdict. Of every other loop each one inside is looked at, or said not to be.
-        let sets = if depth > DEEPEST {
+        let sets = if is_too_deep {
             Vec::new()
         } else {
             let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
@@ -239,6 +253,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             left: left.blocks,
             not_zero: left.not_zero,
             together: left.together,
+            begun: left.begun,
             parent,
             proof,
             shared: None,
@@ -319,6 +334,8 @@ pub(super) struct Left {
     pub(super) not_zero: Option<u32>,
     /// Whether the count is of the rounds of all loops inside, too, all together.
     pub(super) together: bool,
+    /// Whether that is said of rounds that another one went before: the first may pass any block.
+    pub(super) begun: bool,
 }
 
 /// What is proved of a loop by what registers hold where its rounds begin.
@@ -331,7 +348,8 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
     // Where no poll is passed the flag does not matter.
     match (left.blocks.is_empty(), left.count) {
         (true, _) if left.asks => return (Proof::Polled, left),
-        (true, _) => return (Proof::Counted(NEVER), left),
+        // Where it is looked at from rounds that another one went before, that one has come back.
+        (true, _) => return (Proof::Counted(Count { rounds: u64::from(base.1), ..NEVER }), left),
         (false, Some(count)) if left.asks => return (Proof::PolledWithin(count), left),
         (false, Some(count)) => return (Proof::Counted(count), left),
         (false, None) => {}
@@ -363,6 +381,7 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         forked
     };
     if let Some((count, together)) = told_apart(asked) {
+        let count = Count { rounds: count.rounds.saturating_add(u64::from(base.1)), ..count };
         return (Proof::PolledWithin(count), Left { together, ..left });
     }
     if asks_action && told_apart(Assumption { trap: true, ..asked }).is_some() {
@@ -383,7 +402,7 @@ fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, b
     let mut after = |ticks: u64| {
         let late = Assumption { asked: true, late: ticks, trap: false };
         let left = remaining(work, blocks, head, base, late, &[]);
-        let rounds = if left.blocks.is_empty() { Some(0) } else { left.count.map(|count| count.rounds) };
+        let rounds = if left.blocks.is_empty() { Some(u64::from(base.1)) } else { left.count.map(|count| count.rounds) };
         rounds.map(|rounds| (Proof::Clock { ticks, rounds }, left))
     };
     let mut found = after(MOST_TICKS)?;
@@ -533,7 +552,7 @@ pub(super) fn remaining_from(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, steps, not_zero, together: false };
+            return Left { blocks: around, asks, count: counted, again: found.again, steps, not_zero, ..Left::default() };
         }
         blocks = around;
         let mut within = within;

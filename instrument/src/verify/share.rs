@@ -95,7 +95,7 @@ impl Passes {
     /// Of a loop and all loops inside; `known` has the same for those that come behind it.
     ///
     /// A loop is entered at most once in an iteration of the one around it, and iterated once more than its rounds come back. What is not among the
-    /// blocks that come back is passed in the last iteration only.
+    /// blocks that come back is passed in few iterations only: see [`others`].
     fn of(all: &[Round], outer: usize, known: &[Option<Self>]) -> Self {
         let end = (outer + 1..all.len()).find(|next| all[*next].depth <= all[outer].depth).unwrap_or(all.len());
         let mut passes = Self { first: outer, entered: Vec::with_capacity(end - outer), passed: Vec::with_capacity(end - outer) };
@@ -112,25 +112,25 @@ impl Passes {
                 child = at;
             }
             let entered = passes.entered_in(all, round);
-            let mut passed = iterations(round).saturating_mul(entered);
+            let mut times = iterations(round).saturating_mul(entered);
             if left.binary_search(&round.head).is_err() {
-                passed = passed.min(within(child));
+                times = times.min(within(child).saturating_mul(others(&all[outer])));
             } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
-                passed = passed.min(rounds.saturating_add(entered));
+                times = times.min(rounds.saturating_add(entered));
                 if paid.joint.contains(&round.head) {
-                    passed = passed.min(rounds.max(paid.own).saturating_add(1));
+                    times = times.min(rounds.max(paid.own).saturating_add(1));
                 }
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
-                passed = passed.min(within(*other).saturating_mul(passes.entered(*other)));
+                times = times.min(within(*other).saturating_mul(passes.entered(*other)));
             }
             if round.shared.is_some() {
                 around.push(at);
-                passed = passed.min(within(at).saturating_mul(entered));
+                times = times.min(within(at).saturating_mul(entered));
             }
             passes.entered.push(entered);
-            passes.passed.push(passed);
+            passes.passed.push(times);
         }
         passes
     }
@@ -138,7 +138,11 @@ impl Passes {
     /// How often a loop is entered that lies in one which comes before it.
     fn entered_in(&self, all: &[Round], round: &Round) -> u64 {
         let Some(parent) = round.parent else { return 1 };
-        if all[parent].left.binary_search(&round.head).is_ok() { self.passed(parent) } else { self.entered(parent) }
+        if all[parent].left.binary_search(&round.head).is_ok() {
+            self.passed(parent)
+        } else {
+            self.entered(parent).saturating_mul(others(&all[parent]))
+        }
     }
 
     fn entered(&self, number: usize) -> u64 {
@@ -151,13 +155,15 @@ impl Passes {
 
     /// How often a block is passed that lies in this loop, and in no other inside.
     pub(super) fn of_block(&self, all: &[Round], mut number: usize, block: u32) -> u64 {
+        let mut times = 1_u64;
         loop {
             if all[number].left.binary_search(&block).is_ok() {
-                return self.passed(number);
+                return times.saturating_mul(self.passed(number));
             }
+            times = times.saturating_mul(others(&all[number]));
             match all[number].parent.filter(|_| number > self.first) {
                 Some(parent) => number = parent,
-                None => return 1,
+                None => return times,
             }
         }
     }
@@ -186,6 +192,11 @@ pub(super) fn passes_of(all: &[Round]) -> Vec<Passes> {
 /// For each loop how long control may stay in it, and the loops inside, without a poll.
 pub(super) fn weights_of(all: &[Round]) -> Vec<Weight> {
     passes_of(all).iter().map(|passes| passes.weight(all)).collect()
+}
+
+/// Iterations of the loop in which blocks are passed that are not among those which come back: the last one, and the first where nothing is known of it.
+fn others(round: &Round) -> u64 {
+    iterations(round).min(1 + u64::from(round.begun))
 }
 
 /// Iterations of the loop alone each time that it is entered, without those of loops inside.

@@ -5,9 +5,9 @@
 //! far as values in front of a loop are.
 
 use super::body::Body;
-use super::instruction::{Instruction, Operand, Register, split_guard, text_of};
-use super::text::Flow;
+use super::instruction::{Instruction, Operand, Register};
 use super::value::{CONTROL, FLAG, Kind, LAUNCH, OWN_RECORD_AT, START_AT};
+use cuinstr_ptx::Flow;
 use std::collections::BTreeMap;
 
 /// Statements of a function that store where only the host may, and what they do.
@@ -16,7 +16,7 @@ pub(super) fn forbidden(body: &Body<'_>) -> Vec<(u32, &'static str)> {
     let mut found = Vec::new();
     for (at, statement) in (0..).zip(&body.function.statements) {
         if statement.flow == Flow::Next
-            && stores(split_guard(text_of(body.text, statement)).1)
+            && stores(body.code.opcode(at))
             && let Some(what) = addresses.look(at)
         {
             found.push((at, what));
@@ -38,7 +38,7 @@ struct Addresses<'b, 'a> {
     known: BTreeMap<Register, bool>,
 }
 
-impl<'a> Addresses<'_, 'a> {
+impl Addresses<'_, '_> {
     fn look(&mut self, at: u32) -> Option<&'static str> {
         let store = self.body.plain(at);
         let is_atomic = store.op.head == "atom" || store.op.head == "multimem" && store.first_address.is_none();
@@ -61,7 +61,7 @@ impl<'a> Addresses<'_, 'a> {
                     Some(Operand::Register(register)) => self.body.value_at(*register, at).name == LAUNCH,
                     _ => false,
                 };
-                let is_plain = !is_atomic || store.op.suffix.split('.').any(|part| part == "exch");
+                let is_plain = store.op.head == "st" || is_atomic && store.op.suffix.split('.').any(|part| part == "exch");
                 (!(is_launch && is_plain)).then_some("the flag is written, by something else than the launch's number")
             }
             _ => None,
@@ -76,9 +76,7 @@ impl<'a> Addresses<'_, 'a> {
         while let Some(register) = work.pop() {
             match self.known.get(&register) {
                 Some(true) => {
-                    made.into_iter().for_each(|register| {
-                        self.known.insert(register, true);
-                    });
+                    self.known.extend(made.into_iter().map(|register| (register, true)));
                     return true;
                 }
                 Some(false) => continue,
@@ -88,10 +86,8 @@ impl<'a> Addresses<'_, 'a> {
             made.push(register);
             for &writer in self.body.writers(register) {
                 let instruction = self.body.plain(writer);
-                if self.names_them(&instruction) {
-                    made.into_iter().for_each(|register| {
-                        self.known.insert(register, true);
-                    });
+                if names_them(&instruction) {
+                    self.known.extend(made.into_iter().map(|register| (register, true)));
                     return true;
                 }
                 work.extend(sources(&instruction));
@@ -99,11 +95,12 @@ impl<'a> Addresses<'_, 'a> {
         }
         false
     }
+}
 
-    fn names_them(&self, instruction: &Instruction<'a>) -> bool {
-        let is_it = |operand: &Operand<'_>| matches!(operand, Operand::Name(CONTROL | FLAG) | Operand::AtSymbol(CONTROL, _));
-        instruction.rest.iter().any(is_it)
-    }
+/// Whether an instruction names the control block or the flag.
+fn names_them(instruction: &Instruction<'_>) -> bool {
+    let is_it = |operand: &Operand<'_>| matches!(operand, Operand::Name(CONTROL | FLAG) | Operand::AtSymbol(CONTROL, _));
+    instruction.rest.iter().any(is_it)
 }
 
 /// Registers that an address may be made of.

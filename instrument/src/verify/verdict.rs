@@ -4,8 +4,7 @@ use super::argument::{self, NotZero};
 use super::body::Body;
 use super::calls::{Callee, Callees};
 use super::flow::Pass;
-use super::graph::{Components, Graph, names};
-use super::instruction::text_of;
+use super::graph::{Components, Graph};
 use super::link::Linkage;
 use super::looks::rounds;
 use super::marked::Marks;
@@ -16,11 +15,11 @@ use super::share::Weight;
 use super::slice::{Depth, Slice};
 use super::state::State;
 use super::stores;
-use super::text::{Flow, Function, Module};
 use super::value::{Assumption, CONTROL, FLAG, MOST_TICKS};
 use super::weigh::{Live, TooMuch, Weighed};
 use crate::diagnostic::Code;
-use std::cell::{Cell, OnceCell, RefCell};
+use cuinstr_ptx::{Function, Module};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
@@ -55,7 +54,7 @@ struct Whole<'a> {
 
 /// The report about a module.
 pub(super) fn report(text: &str, module: &Module<'_>) -> Report {
-    let graphs: Vec<Graph> = module.functions.iter().map(|function| Graph::new(function, text)).collect();
+    let graphs: Vec<Graph> = module.functions.iter().map(Graph::new).collect();
     let callees = Callees::new(module, text);
     let marks = Marks::read(text, module);
     let whole = Whole { text, module, graphs: &graphs, callees: &callees, marks, returns: RefCell::default(), depth: RefCell::new(0) };
@@ -65,10 +64,10 @@ pub(super) fn report(text: &str, module: &Module<'_>) -> Report {
 impl<'a> Whole<'a> {
     fn report(&self) -> Report {
         let lines = Lines::new(self.text);
-        let places = Places::new(self.module);
+        let places = Places::new(self.text, self.module);
         let calls = self.calls();
         let mut report = Report {
-            target: self.module.target.map(str::to_owned),
+            target: self.module.target.map(|target| target.of(self.text).to_owned()),
             kernels: self.module.functions.iter().filter(|function| function.is_kernel).map(|function| function.name.to_owned()).collect(),
             loops: Vec::new(),
             unknown: Vec::new(),
@@ -76,20 +75,18 @@ impl<'a> Whole<'a> {
             links: Vec::new(),
             marked: None,
         };
-        for (at, why) in &self.module.faults {
-            report.faults.push(fault(lines.number(*at), why));
+        for found in &self.module.faults {
+            report.faults.push(fault(lines.number(found.at as usize), found.why));
         }
         // A variable of that name that is no control block would make loads of it look like polls.
-        let is_other = |declaration: &str| {
-            let head = declaration.split('=').next().unwrap_or("");
-            names(head).any(|name| name == CONTROL) && !names(head).any(|name| name == ".global")
-        };
-        let declared = self.module.functions.iter().flat_map(|function| {
-            let inside = function.declarations.iter().copied().filter(|declaration| names(declaration).any(|name| name == CONTROL));
-            let registers = function.registers.iter().map(|(_, declaration)| *declaration);
-            inside.chain(registers.filter(|declaration| names(declaration).any(|name| name == CONTROL)))
+        let is_other = self.module.variables.iter().any(|variable| variable.name == CONTROL && variable.space != ".global");
+        let is_hidden = self.module.functions.iter().any(|function| {
+            let registers = function.registers.iter().map(|declared| declared.name);
+            let parameters = function.results.iter().chain(&function.parameters).map(|parameter| parameter.name);
+            let variables = function.variables.iter().map(|variable| variable.name);
+            registers.chain(parameters).chain(variables).any(|name| name == CONTROL)
         });
-        if declared.chain(self.module.variables.iter().copied().filter(|variable| is_other(variable))).next().is_some() {
+        if is_other || is_hidden {
             report.faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
         }
         let mut components = Components::default();
@@ -115,10 +112,10 @@ impl<'a> Whole<'a> {
             let at = function.statements[statement as usize].start as usize;
             report.faults.push(fault(lines.number(at), "a branch to a label that is not there"));
         }
-        let mut body = OnceCell::new();
-        if mentions_control(self.text, function) {
-            let body = body.get_or_init(|| Body::new(self.text, function, graph));
-            for (statement, what) in stores::forbidden(body) {
+        let read = || cuinstr_ptx::Code::new(self.text, function);
+        let mut code = mentions_control(self.text, function).then(read);
+        if let Some(code) = &code {
+            for (statement, what) in stores::forbidden(&Body::new(code, graph)) {
                 let line = lines.number(function.statements[statement as usize].start as usize);
                 report.faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
             }
@@ -132,7 +129,8 @@ impl<'a> Whole<'a> {
         if sets.is_empty() {
             return Vec::new();
         }
-        let mut body = body.take().unwrap_or_else(|| Body::new(self.text, function, graph));
+        let code = code.take().unwrap_or_else(read);
+        let mut body = Body::new(&code, graph);
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
         let mut all: Vec<Round> = Vec::new();
@@ -172,8 +170,8 @@ impl<'a> Whole<'a> {
         for index in callees_first(calls) {
             let mut own = BTreeMap::new();
             let function = &self.module.functions[index];
-            for (at, statement) in (0..).zip(&function.statements).filter(|(_, statement)| statement.flow == Flow::Call) {
-                if let Callee::Unknown(callee) = self.callees.of(function, self.text, statement) {
+            for at in function.calls.iter().map(|call| call.statement) {
+                if let Callee::Unknown(callee) = self.callees.of(function, at) {
                     add(&mut own, callee, weighed[index].times(self.block_of(index, at)));
                 }
             }
@@ -230,11 +228,8 @@ impl<'a> Whole<'a> {
         report: &mut Report,
     ) {
         let function = &self.module.functions[index];
-        let labels: BTreeMap<u32, &str> = if all.is_empty() {
-            BTreeMap::new()
-        } else {
-            function.labels.iter().filter(|label| label.table.is_none()).map(|label| (label.statement, label.name)).collect()
-        };
+        let labels: BTreeMap<u32, &str> =
+            if all.is_empty() { BTreeMap::new() } else { function.labels.iter().map(|label| (label.statement, label.name)).collect() };
         for (round, weight) in all.iter().zip(&too_much.loops) {
             let verdict = self.verdict(index, round, *weight);
             let marked = self.marks.within(index, |statement| round.blocks.binary_search(&self.block_of(index, statement)).is_ok(), calls);
@@ -242,14 +237,12 @@ impl<'a> Whole<'a> {
             report.loops.push(Loop { marked, kernels: kernels[index].clone(), ..found });
         }
         if let Some((weight, statement)) = too_much.calls {
-            let statement = &function.statements[statement as usize];
-            let loc = (statement.place as usize).checked_sub(1).and_then(|at| function.places.get(at));
-            let place = loc.and_then(|loc| places.find(loc));
+            let place = places.find(function, statement);
             report.loops.push(Loop {
                 function: function.name.to_owned(),
                 kernels: kernels[index].clone(),
                 verdict: too_many(weight),
-                line: lines.number(statement.start as usize),
+                line: lines.number(function.statements[statement as usize].start as usize),
                 lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
                 place,
                 blocks: vec![function.name.to_owned()],
@@ -263,12 +256,12 @@ impl<'a> Whole<'a> {
 
     /// For each function the calls of functions of the module: statement and callee.
     fn calls(&self) -> Vec<Vec<(u32, u32)>> {
-        let of = |function: &super::text::Function<'a>| {
+        let of = |function: &cuinstr_ptx::Function<'a>| {
             let mut found = Vec::new();
-            for (at, statement) in function.statements.iter().enumerate().filter(|(_, statement)| statement.flow == Flow::Call) {
-                match self.callees.of(function, self.text, statement) {
-                    Callee::Known(index) => found.push((at as u32, index)),
-                    Callee::Pointer(all) => found.extend(all.into_iter().map(|index| (at as u32, index))),
+            for at in function.calls.iter().map(|call| call.statement) {
+                match self.callees.of(function, at) {
+                    Callee::Known(index) => found.push((at, index)),
+                    Callee::Pointer(all) => found.extend(all.iter().map(|index| (at, *index))),
                     Callee::System | Callee::Unknown(_) => {}
                 }
             }
@@ -288,9 +281,9 @@ impl<'a> Whole<'a> {
             return true;
         }
         let function = &self.module.functions[function];
-        match self.callees.of(function, self.text, &function.statements[statement as usize]) {
+        match self.callees.of(function, statement) {
             Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
-            Callee::Pointer(all) => all.into_iter().any(|index| self.returns(index as usize, assumption.trap, 0)),
+            Callee::Pointer(all) => all.iter().any(|index| self.returns(*index as usize, assumption.trap, 0)),
             Callee::System | Callee::Unknown(_) => true,
         }
     }
@@ -319,7 +312,8 @@ impl<'a> Whole<'a> {
         let graph = &self.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-        let body = Body::new(self.text, &self.module.functions[index], graph);
+        let code = cuinstr_ptx::Code::new(self.text, &self.module.functions[index]);
+        let body = Body::new(&code, graph);
         let mut slice = Slice::new(&body, &order, Depth::Registers);
         argument::take(&mut slice, &body, not_zero);
         order.sort_by_key(|block| place[*block as usize]);
@@ -369,8 +363,8 @@ impl<'a> Whole<'a> {
         round.left.iter().any(|block| {
             let block = graph.blocks[*block as usize];
             function.statements[block.first as usize..block.end as usize].iter().any(|statement| {
-                let body = super::instruction::split_guard(text_of(self.text, statement)).1;
-                body.starts_with("mbarrier.try_wait") || body.starts_with("mbarrier.test_wait")
+                let opcode = statement.whole_opcode(self.text);
+                opcode.starts_with("mbarrier.try_wait") || opcode.starts_with("mbarrier.test_wait")
             })
         })
     }
@@ -385,26 +379,16 @@ impl<'a> Whole<'a> {
     ) -> Loop {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         let shown = if round.left.is_empty() { &round.blocks } else { &round.left };
-        let loc = |place: u32| (place as usize).checked_sub(1).and_then(|at| function.places.get(at)).copied();
         // A round ends with a jump back to the head; its place is the loop's keyword or condition.
         let last = |block: &u32| graph.blocks[*block as usize].end - 1;
         let back = shown.iter().filter(|block| graph.edges(**block).iter().any(|edge| edge.to == round.head));
-        let place = back
-            .clone()
-            .rev()
-            .chain(shown.iter())
-            .find_map(|block| loc(function.statements[last(block) as usize].place).and_then(|loc| places.find(loc)));
+        let place = back.clone().rev().chain(shown.iter()).find_map(|block| places.find(function, last(block)));
         let mut found = BTreeSet::new();
-        let mut last_place = 0;
         for block in &round.blocks {
             let block = graph.blocks[*block as usize];
-            for statement in &function.statements[block.first as usize..block.end as usize] {
-                if std::mem::replace(&mut last_place, statement.place) != statement.place
-                    && let Some((file, line)) = loc(statement.place).and_then(Places::line)
-                {
-                    found.insert((file, line));
-                }
-            }
+            found.extend(
+                (block.first..block.end).filter_map(|statement| Places::line(function, statement)).map(|point| (point.file, point.line)),
+            );
         }
         let lines_of_sources = found.into_iter().take(MOST_LINES).map(|(file, line)| (places.file(file), line)).collect();
         let at = |block: u32| function.statements[graph.blocks[block as usize].first as usize].start as usize;
@@ -488,15 +472,12 @@ impl<'a> Whole<'a> {
         let first = *set.first()?;
         let function = &self.module.functions[first as usize];
         let call = calls[first as usize].iter().find(|(_, to)| set.binary_search(to).is_ok());
-        let place = call
-            .and_then(|(statement, _)| (function.statements[*statement as usize].place as usize).checked_sub(1))
-            .and_then(|at| function.places.get(at))
-            .and_then(|loc| places.find(loc));
+        let place = call.and_then(|(statement, _)| places.find(function, *statement));
         Some(Loop {
             function: function.name.to_owned(),
             kernels: kernels[first as usize].clone(),
             verdict: cycle.verdict.clone(),
-            line: lines.number(function.at),
+            line: lines.number(function.at.start as usize),
             lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
             place,
             blocks: set.iter().map(|index| self.module.functions[*index as usize].name.to_owned()).collect(),
@@ -510,16 +491,15 @@ impl<'a> Whole<'a> {
     fn unknown(&self, report: &mut Report, lines: &Lines, places: &Places<'_>) {
         for function in &self.module.functions {
             let mut seen = BTreeSet::new();
-            for statement in function.statements.iter().filter(|statement| statement.flow == Flow::Call) {
-                if let Callee::Unknown(callee) = self.callees.of(function, self.text, statement)
+            for statement in function.calls.iter().map(|call| call.statement) {
+                if let Callee::Unknown(callee) = self.callees.of(function, statement)
                     && seen.insert(callee)
                 {
-                    let loc = (statement.place as usize).checked_sub(1).and_then(|at| function.places.get(at));
                     report.unknown.push(UnknownCall {
                         function: function.name.to_owned(),
                         callee: callee.to_owned(),
-                        line: lines.number(statement.start as usize),
-                        place: loc.and_then(|loc| places.find(loc)),
+                        line: lines.number(function.statements[statement as usize].start as usize),
+                        place: places.find(function, statement),
                     });
                 }
             }

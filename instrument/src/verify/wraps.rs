@@ -45,7 +45,7 @@ pub(super) fn wraps(
             let size = 1_u64 << bits;
             let apart = 1_u64 << step.trailing_zeros().min(bits.into());
             // All that it may hold is the same modulo that.
-            if apart > 1 && before.lo != before.hi && before.step % apart != 0 || size / apart > MOST_ROUNDS {
+            if apart > 1 && before.lo != before.hi && !before.step.is_multiple_of(apart) || size / apart > MOST_ROUNDS {
                 continue;
             }
             for &end in &ends {

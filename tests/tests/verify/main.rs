@@ -3,14 +3,17 @@
 mod abi;
 mod attack;
 mod attacks;
+mod functions;
 mod given;
 mod graphs;
 mod halved;
+mod injected;
 mod input;
 mod look;
 mod mutated;
 mod nested;
 mod paid;
+mod program;
 mod remade;
 mod remainder;
 mod removed;
