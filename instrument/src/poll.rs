@@ -377,6 +377,13 @@ fn pragmas(unroll: &Unroll) -> (String, String) {
     }
 }
 
+/// The least that a weight may be, from its text.
+pub(crate) fn least_weight(weight: &str) -> u64 {
+    let number = weight.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let digits = number.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    if weight.starts_with(|c: char| c.is_ascii_digit()) || weight.starts_with("__cuinstr_weigh") { digits.parse().unwrap_or(1) } else { 1 }
+}
+
 /// The weight as a power of two, as text.
 fn shift(weight: &str) -> String {
     match weight.strip_suffix('u').and_then(|number| number.parse::<u32>().ok()) {
