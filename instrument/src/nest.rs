@@ -93,7 +93,8 @@ pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     }
     let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
     // The semicolon of a header or the brace of an initialiser ends no statement.
-    (before >= home.open && home.body.scopes.binary_search_by_key(&first, |scope| scope.open).is_err()).then(|| fragment.tokens[before].end as usize)
+    (before >= home.open && home.body.scopes.binary_search_by_key(&first, |scope| scope.open).is_err())
+        .then(|| fragment.tokens[before].end as usize)
 }
 
 /// What the header of a loop says of how often it runs, for the compiler to reckon with where it takes all of it for constants.

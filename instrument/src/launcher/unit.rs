@@ -123,11 +123,8 @@ impl<'a> Maker<'a> {
         let fragments: Vec<_> = files.iter().filter_map(|(bytes, lexed)| Some((*bytes, lexed, Fragment::of_file(lexed).ok()?))).collect();
         loop {
             let text = |names: &BTreeSet<Vec<u8>>| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-            let options = Options {
-                device_macros: self.shared_macros.clone(),
-                device_names: text(&self.device_names),
-                ..self.settings.options()
-            };
+            let options =
+                Options { device_macros: self.shared_macros.clone(), device_names: text(&self.device_names), ..self.settings.options() };
             let names: Vec<_> = fragments
                 .iter()
                 .map(|(bytes, lexed, file)| definition::names(bytes, file, &Macros::read(bytes, lexed, &options), &options))

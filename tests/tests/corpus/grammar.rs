@@ -114,7 +114,11 @@ fn device_lambdas_are_read() {
             "void h(int n) {\n    each(n, [=] __device__ (int i) { while (g(i)) ++i; });\n}\n",
             &["2 recursion flag", "2 while polled"],
         ),
-        row("no space", "void h(int n) {\n    each(n, [=]__device__(int i) { while (g(i)) ++i; });\n}\n", &["2 recursion flag", "2 while polled"]),
+        row(
+            "no space",
+            "void h(int n) {\n    each(n, [=]__device__(int i) { while (g(i)) ++i; });\n}\n",
+            &["2 recursion flag", "2 while polled"],
+        ),
         row(
             "host and device, mutable, typed",
             "void h(int n) {\n    auto f = [=] __host__ __device__ (auto x) mutable -> int { while (x--) ; return 0; };\n}\n",
