@@ -1,6 +1,6 @@
 //! Headers in folders of `-isystem`: they stay as they are, but a macro of theirs may mark the user's functions.
 
-use super::include;
+use crate::project::include;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
