@@ -111,7 +111,9 @@ impl<'a> Chain<'a> {
 
     /// Those that look if none of the others may run for longer than `limit`, and the most that then runs between two looks.
     fn with(&self, limit: u64) -> (BTreeSet<usize>, u64) {
+        // What a call that does not look runs, and what runs behind the last look of one that does.
         let mut work = vec![0_u64; self.links.len()];
+        let mut tails = vec![0_u64; self.links.len()];
         let mut looks = BTreeSet::new();
         let mut most = 0;
         // What a variable holds may be any lambda; those that run for longer look.
@@ -124,15 +126,16 @@ impl<'a> Chain<'a> {
                 let callee = match callee {
                     Callee::Unseen => unseen,
                     Callee::Known(callee) if looks.contains(callee) => {
-                        behind = behind.max(work[*callee]);
+                        behind = behind.max(tails[*callee]);
                         1
                     }
                     Callee::Known(callee) => work[*callee].max(1),
                 };
                 sum = sum.saturating_add(rounds.saturating_mul(callee));
             }
-            work[index] = sum.saturating_add(behind);
-            most = most.max(work[index]);
+            work[index] = sum;
+            tails[index] = sum.saturating_add(behind);
+            most = most.max(tails[index]);
             let hidden = activation.is_implicit && activation.own() >= UNSEEN;
             if !activation.is_fixed && (work[index] > limit || hidden || activation.must_look) {
                 looks.insert(index);

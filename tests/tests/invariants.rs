@@ -109,7 +109,8 @@ fn dividing_comma(rewrite: &Rewrite) -> Option<usize> {
     let mut brackets = Vec::new();
     let mut at = rewrite.inserted[0].end;
     while at < output.len() {
-        let is_ours = rewrite.inserted.iter().any(|range| range.contains(&at));
+        let is_ours =
+            rewrite.inserted[..rewrite.inserted.partition_point(|range| range.start <= at)].last().is_some_and(|range| at < range.end);
         let rest = &output[at..];
         let length = |end: &[u8], from: usize| {
             rest[from..].windows(end.len()).position(|part| part == end).map_or(rest.len(), |to| from + to + end.len())
