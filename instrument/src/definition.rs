@@ -82,15 +82,15 @@ pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
     let name_of = |function: &Function| function.name.map(|name| fragment.text(source, name).to_vec());
-    let mut names = FileNames { used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
-    names.unmarked.extend(definitions.unmarked.iter().filter_map(|definition| name_of(&definition.function)));
+    let mut found = FileNames { used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
+    found.unmarked.extend(definitions.unmarked.iter().filter_map(|definition| name_of(&definition.function)));
     let chosen = definitions.choose(source, fragment, macros, &functions, named);
     for function in functions.values().chain(chosen.into_iter().map(|index| &definitions.unmarked[index].function)) {
-        names.device.extend(name_of(function));
+        found.device.extend(name_of(function));
         let idents = (function.head..function.close).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
-        names.used.extend(idents.map(|at| fragment.text(source, at).to_vec()));
+        found.used.extend(idents.map(|at| fragment.text(source, at).to_vec()));
     }
-    names
+    found
 }
 
 /// Whether a loop may begin at the token.

@@ -171,8 +171,8 @@ impl Planner<'_> {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
             let message = format!("`{name}` looks like device code, but no attribute or known macro marks it: it is polled in case it is");
-            let help = "name the macro in front of it in cuinstr.toml, under [device-macros]";
-            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(help));
+            let advice = "name the macro in front of it in cuinstr.toml, under [device-macros]";
+            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(advice));
         }
         // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
         let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
@@ -243,14 +243,16 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        spelling: Spelling { polls: options.polls, host_too },
+                        spelling: Spelling { polls: options.polls, host_too, inner: false },
                         untouched,
                         held: known.held.contains(&index),
                     }
                 }
                 (None, Some(outer)) => {
                     let mut owner = owners[outer].clone();
-                    owner.spelling.host_too |= function::may_be_evaluated(known.fragment, scope.open);
+                    if !owner.spelling.host_too && function::may_be_evaluated(known.fragment, scope.open) {
+                        owner.spelling = Spelling { host_too: true, inner: true, ..owner.spelling };
+                    }
                     owner
                 }
                 (None, None) => {
@@ -260,7 +262,13 @@ impl Planner<'_> {
                         .clone()
                         .map_or(String::new(), |name| format!("#define {}", String::from_utf8_lossy(&self.input.source[name])));
                     let held = !known.held.is_empty();
-                    Owner { function: None, name, spelling: Spelling { polls: options.polls, host_too: true }, untouched: None, held }
+                    Owner {
+                        function: None,
+                        name,
+                        spelling: Spelling { polls: options.polls, host_too: true, inner: false },
+                        untouched: None,
+                        held,
+                    }
                 }
             };
             owners.push(owner);
@@ -587,7 +595,7 @@ impl Planner<'_> {
                     name: function
                         .name
                         .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
-                    spelling: Spelling { polls: self.input.options.polls, host_too: false },
+                    spelling: Spelling { polls: self.input.options.polls, host_too: false, inner: false },
                     untouched: None,
                     held: false,
                 };

@@ -336,6 +336,40 @@ mod tests {
     }
 
     #[test]
+    fn a_header_of_one_call_is_not_taken_for_that_of_a_call_with_other_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let header = b"__device__ void f(int *p) { while (*p) ; }\n";
+        let made = |settings: &Settings, names: &[&[u8]]| {
+            let mut maker = Maker::new(settings, Store::new(folder.path()));
+            maker.learn(&[&[header, names.concat().as_slice()].concat()], &[], b"");
+            maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a unit").text
+        };
+        let default = Settings::default();
+        let plain = made(&default, &[]);
+        assert_eq!(plain, made(&default, &[]));
+        assert_ne!(plain, made(&Settings { polls: Polls::Each, ..Settings::default() }, &[]));
+        // What the other files of its unit say of it counts, too.
+        assert_ne!(plain, made(&default, &[b"#define while if (0) ; else while\n"]));
+    }
+
+    #[test]
+    fn code_of_one_file_that_another_names_is_device_code() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let header = b"ODD_COUNT count(int n) { while (n--) ; return n; }\nint steps(int n) { for (;;) if (n--) return n; }\n";
+        let polls = |source: &[u8], foreign: &[Vec<u8>], defined: &[u8]| {
+            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            maker.learn(&[source, header], foreign, defined);
+            let unit = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a unit");
+            String::from_utf8_lossy(&unit.text.unwrap_or_default()).matches("__cuinstr_left =").count()
+        };
+        assert_eq!(polls(b"__global__ void k(int *p) { p[0] = 1; }\n", &[], b""), 0);
+        assert_eq!(polls(b"__global__ void k(int *p) { p[0] = steps(p[1]); }\n", &[], b""), 1);
+        assert_eq!(polls(b"", &[], b"#define ODD_COUNT __device__ int\n"), 1);
+        assert_eq!(polls(b"", &[b"#define ODD_COUNT __device__ int\n".to_vec()], b""), 1);
+    }
+
+    #[test]
     fn a_header_has_one_name() {
         for (path, name) in
             [("a/../b.h", "b.h"), ("/p/src/../../q/x.h", "/q/x.h"), ("../x/../y.h", "../y.h"), ("./a/./b.h", "./a/b.h"), ("a//b", "a/b")]
