@@ -17,7 +17,7 @@ use std::ops::Range;
 const HEAVY: u32 = 64;
 
 /// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
-const MOST_LOOPS: usize = 1024;
+pub(crate) const MOST_LOOPS: usize = 256;
 
 /// Most tokens in front of a function's name that are looked at.
 const MOST_HEAD: usize = 24;
@@ -88,7 +88,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let mut nests = vec![0; body.scopes.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
         let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
-        let nest = match (nest::entry(&homes[loop_.scope], loop_), around.map(|outer| &shapes[outer])) {
+        let entry = if few { nest::entry(&homes[loop_.scope], loop_) } else { None };
+        let nest = match (entry, around.map(|outer| &shapes[outer])) {
             (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false }),
             (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,

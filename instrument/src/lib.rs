@@ -18,6 +18,7 @@ mod brief;
 pub mod build;
 mod calls;
 mod census;
+mod chain;
 mod class;
 mod cost;
 mod declaration;

@@ -192,6 +192,8 @@ pub struct Options {
     pub rewritten_too: Vec<String>,
     /// Names that device code in other files of the translation unit uses: functions of these names are device code, whatever marks them.
     pub device_names: Vec<String>,
+    /// Device functions that other files of the translation unit define.
+    pub device_functions: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.

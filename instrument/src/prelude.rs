@@ -55,7 +55,7 @@ pub(crate) fn sets_registers(text: &[u8]) -> bool {
 
 /// How many calls of functions that may reach themselves are polled.
 pub(crate) fn polled_calls(sites: &SiteMap) -> usize {
-    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && site.form != Form::None).count()
+    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && !matches!(site.form, Form::None | Form::Flag)).count()
 }
 
 /// Whether threads check at a barrier of this file if others of their block have left.

@@ -114,7 +114,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
 
 fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let Input { source, options, .. } = *input;
-    let Plan { mut edits, sites, diagnostics: found, summary } = plan;
+    let Plan { mut edits, sites, diagnostics: found, mut summary } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
         let ptx = input.lexed.tokens.first().filter(is_ptx);
@@ -125,6 +125,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
         });
     }
     diagnostics.extend(header::not_rewritten(source, input.lexed, options));
+    summary.gaps += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count();
     diagnostics.extend(found);
     let mut applied = waiver::apply(source, input.lexed, input.lines, options, diagnostics);
     let mut site_list = Vec::with_capacity(sites.len());

@@ -168,6 +168,7 @@ impl Job<'_> {
             limits: self.args.how.limits(),
             device_macros: self.args.how.device_macro.clone(),
             strict: self.args.how.strict,
+            rewritten_too: self.moved.inputs(),
             ..Options::default()
         };
         if let Some(config) = self.config {

@@ -20,6 +20,11 @@ impl Moved {
         Self(places.collect())
     }
 
+    /// The inputs of the run, whose outputs their includers find.
+    pub(crate) fn inputs(&self) -> Vec<String> {
+        self.0.keys().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
     /// Names of includes to change in the input's text, each with what to put there.
     pub(crate) fn edits(&self, input: &Input, destination: &Path, text: &[u8]) -> Vec<(Range<usize>, Vec<u8>)> {
         let (Some(from), Some(destination)) = (input.folder(), place(destination)) else { return Vec::new() };

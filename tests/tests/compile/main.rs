@@ -1,6 +1,7 @@
 //! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
 //! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+mod attacks;
 mod counters;
 mod cycles;
 mod image;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
     };
     let mut checks = Checks::default();
     for add in [
+        attacks::add,
         kernels::add,
         image::add,
         nvrtc::add,
