@@ -25,6 +25,7 @@ __all__ = [
     "mutants",
     "rewrite",
     "serve",
+    "symbols",
 ]
 
 __version__: str
@@ -174,7 +175,7 @@ class Worker:
     ) -> tuple[Outcome, list[bytes | None]]:
         """Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost."""
     def cancel(self) -> None:
-        """Tells what it runs to stop, from any thread."""
+        """Tells what it runs, or is about to run, to stop, from any thread."""
     @property
     def losses(self) -> int:
         """Processes that were lost so far."""
@@ -223,6 +224,8 @@ class Summary:
         """How many candidates have each verdict, the first time that they were judged."""
     def json(self) -> str:
         """All but the judgements, as one JSON object."""
+    def matrix(self) -> str:
+        """The verdict of each candidate in each case, as comma-separated values."""
     def lines(self) -> list[str]:
         """The judgements, each as a JSON object, as the journal has them."""
 
@@ -234,6 +237,7 @@ def evaluate(
     by: str,
     journal: str | None,
     repeat: int,
+    all_cases: bool,
     devices: list[int],
     spares: int,
     jobs: int,
@@ -249,6 +253,9 @@ def evaluate(
 def mutants(source: str, most: int | None, operators: list[str] | None) -> list[Mutant]:
     """The mutants of a source."""
 
+def symbols(path: str, names: list[str]) -> list[tuple[str, int]]:
+    """The symbols of a library with one of these names, each with its place in the library."""
+
 def attach(kind: str, handle: int, image: bytes | None, kernel: str | None, folder: str | None) -> Attached:
     """Binds a module of the current context by a handle of the driver's."""
 
@@ -259,6 +266,7 @@ def rewrite(
     budget_cycles: int | None,
     fuel: int | None,
     polls_each: bool,
+    barrier_marks: str,
     strict: bool,
     loop_macros: list[str],
     device_macros: dict[str, str],

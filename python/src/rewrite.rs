@@ -2,7 +2,7 @@
 
 use crate::error::Refused;
 use cuinstr::diagnostic::Severity;
-use cuinstr::options::{DeviceMacro, Limits, Options, Polls, Space};
+use cuinstr::options::{BarrierMarks, DeviceMacro, Limits, Options, Polls, Space};
 use cuinstr::render::{self, Source};
 use cuinstr_runtime::guard::{self, Origin};
 use pyo3::exceptions::PyValueError;
@@ -48,7 +48,7 @@ impl Rewritten {
 
 /// Rewrites CUDA source.
 #[pyfunction]
-#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone))]
+#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, barrier_marks, strict, loop_macros, device_macros, leave_alone))]
 #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
 pub(crate) fn rewrite(
     py: Python<'_>,
@@ -58,6 +58,7 @@ pub(crate) fn rewrite(
     budget_cycles: Option<u64>,
     fuel: Option<u64>,
     polls_each: bool,
+    barrier_marks: &str,
     strict: bool,
     loop_macros: Vec<String>,
     device_macros: BTreeMap<String, String>,
@@ -75,7 +76,14 @@ pub(crate) fn rewrite(
         };
         Ok(DeviceMacro { name, space })
     };
+    let barrier_marks = match barrier_marks {
+        "auto" => BarrierMarks::Auto,
+        "shared" => BarrierMarks::Shared,
+        "global" => BarrierMarks::Global,
+        other => return Err(PyValueError::new_err(format!("barrier_marks are 'auto', 'shared' or 'global', not {other:?}"))),
+    };
     let options = Options {
+        barrier_marks,
         path,
         polls: if polls_each { Polls::Each } else { Polls::Amortised },
         limits: Limits { timeout_ns, budget_cycles, fuel },
