@@ -172,10 +172,16 @@ class Worker:
         times: tuple[float | None, float, float],
         fuel: int | None,
         cooperative: bool,
+        since: int,
     ) -> tuple[Outcome, list[bytes | None]]:
-        """Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost."""
+        """Runs a kernel of a module, unless it was told to stop since it had been so often, and gives its outcome and what its memory holds then, None where that was lost."""
     def cancel(self) -> None:
         """Tells what it runs, or is about to run, to stop, from any thread."""
+    def close(self) -> None:
+        """The same, and lets no task begin any more."""
+    @property
+    def cancels(self) -> int:
+        """How often it was told to stop what it runs."""
     @property
     def losses(self) -> int:
         """Processes that were lost so far."""

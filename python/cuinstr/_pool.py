@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _AHEAD = 2
 
 # The worker takes this very package, however this process found it, and nothing from the folder that it is started in.
-_HERE = pathlib.Path(__file__).resolve().parent
+_HERE = pathlib.Path(__file__).absolute().parent
 _SERVE = f"""
 import sys
 sys.path[:] = [path for path in sys.path if path]
@@ -127,13 +127,13 @@ class Pool:
     def run(self, task: Task) -> Result:
         """Runs one task on a worker that is idle, or will be. Ctrl-C cancels it."""
         idle = self._open()
-        arguments = [_given(argument) for argument in task.arguments]
-        timeout = None if task.timeout is None else seconds(task.timeout, "timeout")
-        times = (timeout, seconds(task.grace, "grace"), seconds(task.begin_within, "begin_within"))
         worker = idle.get()
         try:
-            # It may have been closed meanwhile.
-            self._open()
+            # A cancel from here on holds for this task.
+            since = worker.cancels
+            arguments = [_given(argument) for argument in task.arguments]
+            timeout = None if task.timeout is None else seconds(task.timeout, "timeout")
+            times = (timeout, seconds(task.grace, "grace"), seconds(task.begin_within, "begin_within"))
             outcome, outputs = worker.run(
                 task.image,
                 task.kernel,
@@ -144,6 +144,7 @@ class Pool:
                 times,
                 task.fuel,
                 task.cooperative,
+                since,
             )
         finally:
             idle.put(worker)
@@ -178,7 +179,8 @@ class Pool:
         shown = sys.stderr if progress is True else progress or None
         begun = time.monotonic()
         total = f" of {len(tasks)}" if isinstance(tasks, Sized) else ""
-        rest, waiting, number = iter(tasks), deque[Future[Result]](), 0
+        waiting: deque[Future[Result]] = deque()
+        rest, number = iter(tasks), 0
         try:
             while True:
                 for task in islice(rest, _AHEAD * len(self._all) - len(waiting)):
@@ -225,7 +227,7 @@ class Pool:
         for worker in busy:
             # One that is lost runs nothing.
             with contextlib.suppress(Failure):
-                worker.cancel()
+                worker.close()
         if executor is not None:
             executor.shutdown()
 

@@ -37,7 +37,16 @@ struct Inner {
     process: Process,
     // The images that were run lately, the latest last.
     modules: Mutex<Vec<(Vec<u8>, RemoteModule)>>,
-    state: Mutex<State>,
+    desk: Mutex<Desk>,
+}
+
+#[derive(Default)]
+struct Desk {
+    state: State,
+    /// How often tasks were told to stop.
+    cancels: u64,
+    /// No task begins any more.
+    is_closed: bool,
 }
 
 /// Where a task of a worker is.
@@ -74,12 +83,18 @@ impl Worker {
             builder.argument(argument);
         }
         let process = py.detach(|| builder.start()).map_err(|error| raised(&error))?;
-        let inner = Inner { process, modules: Mutex::default(), state: Mutex::default() };
+        let inner = Inner { process, modules: Mutex::default(), desk: Mutex::default() };
         Ok(Self { inner: ManuallyDrop::new(inner), owner: std::process::id() })
     }
 
-    /// Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost.
-    #[pyo3(signature = (image, kernel, grid, block, shared, arguments, times, fuel, cooperative))]
+    /// How often it was told to stop what it runs.
+    #[getter]
+    fn cancels(&self) -> PyResult<u64> {
+        Ok(self.own()?.desk().cancels)
+    }
+
+    /// Runs a kernel of a module, unless it was told to stop since it had been so often, and gives its outcome and what its memory holds then, None where that was lost.
+    #[pyo3(signature = (image, kernel, grid, block, shared, arguments, times, fuel, cooperative, since))]
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn run(
         &self,
@@ -93,10 +108,17 @@ impl Worker {
         times: Times,
         fuel: Option<u64>,
         cooperative: bool,
+        since: u64,
     ) -> PyResult<(Outcome, Vec<Option<Vec<u8>>>)> {
         let inner = self.own()?;
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: shared };
-        *inner.state() = State::Begins(false);
+        {
+            let mut desk = inner.desk();
+            if desk.is_closed {
+                return Err(Failure::new_err("the pool is closed"));
+            }
+            desk.state = State::Begins(desk.cancels != since);
+        }
         // Whatever becomes of it.
         let _idle = Idle(inner);
         let started = py.detach(|| {
@@ -126,7 +148,7 @@ impl Worker {
         });
         let (mut running, passed) = started.map_err(|error: Error| raised(&error))?;
         let canceller = running.canceller();
-        let before = std::mem::replace(&mut *inner.state(), State::Runs(canceller.clone()));
+        let before = std::mem::replace(&mut inner.desk().state, State::Runs(canceller.clone()));
         if matches!(before, State::Begins(true)) {
             py.detach(|| canceller.cancel()).map_err(|error| raised(&error))?;
         }
@@ -145,7 +167,9 @@ impl Worker {
     /// Tells what it runs, or is about to run, to stop, from any thread.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let inner = self.own()?;
-        let running = match &mut *inner.state() {
+        let mut desk = inner.desk();
+        desk.cancels += 1;
+        let running = match &mut desk.state {
             State::Idle => return Ok(()),
             State::Begins(is_cancelled) => {
                 *is_cancelled = true;
@@ -153,7 +177,14 @@ impl Worker {
             }
             State::Runs(running) => running.clone(),
         };
+        drop(desk);
         py.detach(|| running.cancel()).map_err(|error| raised(&error))
+    }
+
+    /// The same, and lets no task begin any more.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.own()?.desk().is_closed = true;
+        self.cancel(py)
     }
 
     /// Processes that were lost so far.
@@ -190,13 +221,13 @@ struct Idle<'a>(&'a Inner);
 
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
-        *self.0.state() = State::Idle;
+        self.0.desk().state = State::Idle;
     }
 }
 
 impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pass(&self, (bytes, size, is_memory, is_read): Given) -> Result<Passed, Error> {
