@@ -36,6 +36,25 @@ class Rewriting(unittest.TestCase):
         self.assertEqual([site["kind"] for site in json.loads(rewritten.sites)["sites"]], ["entry", "while", "exit"])
         self.assertEqual(rewritten.diagnostics, [])
 
+    def test_times_are_numbers_or_texts_and_all_else_is_told(self) -> None:
+        for timeout in (2.5, "2.5s", "2500ms", "2500000us"):
+            self.assertIn("#define __cuinstr_timeout_ns 2500000000ull", cuinstr.rewrite(SOURCE, timeout=timeout).text)
+        self.assertIn("#define __cuinstr_timeout_ns 60000000000ull", cuinstr.rewrite(SOURCE, timeout="1m").text)
+        for value in ("2", "2 hours", "-1s", "nan", ""):
+            with self.assertRaisesRegex(ValueError, "write seconds as a number, or a text such as '2s' or '500ms'"):
+                cuinstr.rewrite(SOURCE, timeout=value)
+        for wrong in ([2], True, object()):
+            with self.assertRaisesRegex(TypeError, "timeout is seconds as a number, or a text such as '2s'"):
+                cuinstr.rewrite(SOURCE, timeout=wrong)  # type: ignore[arg-type]
+
+    def test_marks_of_barriers_lie_where_they_are_asked_for(self) -> None:
+        source = "__global__ void k(int* p) { for (int i = 0; i < *p; ++i) __syncthreads(); }\n"
+        texts = {marks: cuinstr.rewrite(source, barrier_marks=marks).text for marks in ("auto", "shared", "global")}
+        self.assertNotEqual(texts["shared"], texts["global"])
+        self.assertEqual(cuinstr.rewrite(source).text, texts["auto"])
+        with self.assertRaisesRegex(ValueError, "barrier_marks are 'auto', 'shared' or 'global', not \"local\""):
+            cuinstr.rewrite(source, barrier_marks="local")
+
     def test_a_refusal_names_place_and_reason(self) -> None:
         with self.assertRaisesRegex(cuinstr.Refused, r"^kernel\.cu:1:23: error\[CI005\]: "):
             cuinstr.rewrite("__global__ void f() { (")
@@ -187,7 +206,7 @@ class Handles(unittest.TestCase):
         ]
         for stream, expected in known:
             with self.subTest(stream=type(stream).__module__):
-                self.assertEqual(_handles.of_stream(stream, None), expected)
+                self.assertEqual(_handles.of_stream(stream, None)[0], expected)
         with self.assertRaises(TypeError):
             _handles.of_stream("0", None)
 
@@ -195,8 +214,10 @@ class Handles(unittest.TestCase):
         current = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=21))
         sys.modules["cupy"] = types.SimpleNamespace(cuda=current)  # type: ignore[assignment]
         try:
-            self.assertEqual(_handles.of_stream(None, made("cupy._core.raw", "RawModule")), 21)
-            self.assertEqual(_handles.of_stream(None, 5), 0)
+            self.assertEqual(_handles.of_stream(None, made("cupy._core.raw", "RawModule")), (21, "CuPy's current stream (handle 0x15)"))
+            # Of a handle nobody knows the package, and CuPy has a stream of its own.
+            self.assertEqual(_handles.of_stream(None, 5)[0], 21)
+            self.assertEqual(_handles.of_stream(None, made("pycuda.compiler", "SourceModule")), (0, "the legacy default stream"))
         finally:
             del sys.modules["cupy"]
 
@@ -312,8 +333,20 @@ class Evaluating(unittest.TestCase):
         self.assertEqual(found["bad"], ("compile error", 4))
         self.assertEqual(found["own"][0], "refused")
         self.assertEqual(json.loads(summary.read_text())["verdicts"]["compiles"], 1)
+        head = json.loads(journal.read_bytes().splitlines()[0])
+        self.assertRegex(head["conditions"]["compiler"], r"^NVRTC \d+\.\d+$")
+        self.assertEqual(head["conditions"]["architecture"], "sm_80")
         done = self.run_it(str(self.folder / "candidates"), *more)
         self.assertIn("0 judged in 0.0 s; 3 known from the journal", done.stdout)
+
+    def test_each_verdict_is_a_line_and_all_are_a_matrix(self) -> None:
+        self.needs_nvrtc()
+        matrix = self.folder / "matrix.csv"
+        done = self.run_it("--mutants", "3", "--compile-only", "80", "--lines", "--matrix", str(matrix))
+        self.assertEqual([json.loads(line)["candidate"] for line in done.stdout.splitlines()].count("halve.0"), 1, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+        self.assertIn("3 judged in", done.stderr)
+        self.assertEqual(len(matrix.read_text().splitlines()), 4)
 
     def test_what_can_not_be_written_is_said_before_the_work(self) -> None:
         summary = self.folder / "no" / "such" / "folder.json"

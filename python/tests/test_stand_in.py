@@ -303,10 +303,10 @@ class Pooling(OnStandIn):
 
     def test_a_cancel_while_memory_is_on_its_way_holds(self) -> None:
         with cuinstr.Pool(1, spares=0) as pool:
-            # It takes some tenths of a second to get there.
-            memory = cuinstr.In(bytes(512 << 20))
+            # It takes a while to get there.
+            memory = cuinstr.In(bytes(64 << 20))
             future = pool.submit(self.task("spin_on", (memory,), timeout=None))
-            time.sleep(0.2)
+            time.sleep(0.1)
             self.assertFalse(future.done())
             pool._all[0].cancel()
             self.assertEqual(future.result(20).outcome.why, "cancelled")
