@@ -24,6 +24,7 @@ mod declaration;
 mod definition;
 mod descent;
 pub mod diagnostic;
+pub mod duration;
 mod element;
 mod exit;
 mod form;
@@ -39,6 +40,8 @@ mod keyword;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod macros;
+#[cfg(feature = "project")]
+pub mod nearest;
 mod nest;
 pub mod options;
 mod overload;

@@ -72,6 +72,19 @@ pub enum BarrierMarks {
     Global,
 }
 
+impl BarrierMarks {
+    /// What the word `auto`, `shared` or `global` stands for.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "shared" => Some(Self::Shared),
+            "global" => Some(Self::Global),
+            _ => None,
+        }
+    }
+}
+
 /// Limits compiled in for hosts that arm nothing. Each is absent by default: a host that knows nothing never gets truncated results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {

@@ -16,6 +16,7 @@ use crate::splice::{self, Joined};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
 use cuinstr_abi::sites::hash;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -34,6 +35,8 @@ pub struct Rewrite {
     pub summary: Summary,
     /// Bytes of shared memory that the file declares; absent if its text does not tell.
     pub shared_bytes: Option<u64>,
+    /// Which of the options' waivers accept something, by their place in the list.
+    pub used_waivers: BTreeSet<usize>,
 }
 
 impl Rewrite {
@@ -113,8 +116,13 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
     let Input { source, options, .. } = *input;
     let Plan { mut edits, sites, diagnostics: found, summary } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
+        let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
+        let ptx = input.lexed.tokens.first().filter(is_ptx);
         let help = "if a macro marks its device functions, name it in cuinstr.toml, under [device-macros]";
-        diagnostics.push(Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help));
+        diagnostics.push(match ptx {
+            Some(token) => Diagnostic::new(Code::NotCuda, "this is PTX").at(token.range()).help("give the CUDA source it was made from"),
+            None => Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help),
+        });
     }
     diagnostics.extend(header::not_rewritten(source, input.lexed, options));
     diagnostics.extend(found);
@@ -133,6 +141,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
     if has_error(&applied.diagnostics) {
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
+        rewrite.used_waivers = applied.used;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
@@ -143,7 +152,8 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
         edit.at = joined.in_source(edit.at);
     }
     let (output, inserted) = apply::apply(original, edits);
-    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary, shared_bytes }
+    let waiver::Applied { diagnostics, used: used_waivers, .. } = applied;
+    Rewrite { output: Some(output), inserted, sites, diagnostics, summary, used_waivers, shared_bytes }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -156,12 +166,14 @@ fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> Site
 }
 
 fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
+    let sites = site_map(options, sites, hash);
     Rewrite {
         output: None,
         inserted: Vec::new(),
-        sites: site_map(options, sites, hash),
+        sites,
         diagnostics,
         summary: Summary::default(),
+        used_waivers: BTreeSet::new(),
         shared_bytes: None,
     }
 }

@@ -13,7 +13,7 @@ from weakref import ReferenceType, ref
 from . import _handles, _native
 from ._extents import extents
 from ._native import Failure, NotLaunched, Outcome, WrongContext
-from ._times import Seconds, seconds
+from ._time import seconds
 
 # What was attached before, so that a guard costs microseconds: by the object's place, with a weak reference that tells it from a later object there.
 # Objects that bear no weak reference are kept alive by it: the latest 64.
@@ -226,12 +226,12 @@ class Guard:
         """The outcome, or None if it is not known yet. It waits for nothing. Raises what leaving the guard would raise."""
         return self.wait(0.0)
 
-    def wait(self, limit: Seconds | None = None) -> Outcome | None:
+    def wait(self, limit: float | str | None = None) -> Outcome | None:
         """The outcome, or None if it is not known after so much time; without a limit it waits as long as the launch may take.
 
         Raises what leaving the guard would raise. Ctrl-C cancels the launch.
         """
-        within = None if limit is None else seconds(limit, "limit")
+        within = seconds(limit)
         armed = self._armed
         if armed is None or not self._left:
             raise Failure("a guard is asked for its outcome once it is left: launch in `with`, and ask behind it")
@@ -264,12 +264,12 @@ def guard(
     module: Any,
     stream: Any = None,
     *,
-    timeout: Seconds | None,
+    timeout: float | str | None,
     fuel: int | None = None,
     budget_cycles: int | None = None,
     count_fuel: bool = False,
-    grace: Seconds = 0.1,
-    begin_within: Seconds = 60.0,
+    grace: float = 0.1,
+    begin_within: float = 60.0,
     grid: Sequence[int] | None = None,
     block: Sequence[int] | None = None,
     raises: bool = True,
@@ -313,6 +313,4 @@ def guard(
         known = list(extents(grid, "grid")), list(extents(block, "block"))
     elif grid is not None or block is not None:
         raise ValueError("a guard is told grid and block, or neither")
-    within = None if timeout is None else seconds(timeout, "timeout")
-    times = seconds(grace, "grace"), seconds(begin_within, "begin_within")
-    return Guard(module, stream, (within, fuel, budget_cycles, count_fuel, *times, known), raises, wait)
+    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known), raises, wait)

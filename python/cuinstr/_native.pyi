@@ -272,10 +272,13 @@ def rewrite(
     budget_cycles: int | None,
     fuel: int | None,
     polls_each: bool,
-    barrier_marks: str,
     strict: bool,
     loop_macros: list[str],
     device_macros: dict[str, str],
     leave_alone: list[str],
+    barrier_marks: str,
 ) -> Rewritten:
     """Rewrites CUDA source."""
+
+def seconds(text: str) -> float:
+    """Seconds of a time such as `500ms`."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Union
 from . import _arrays, _native
 from ._extents import extents
 from ._native import Failure, Outcome
-from ._times import Seconds, seconds
+from ._time import seconds
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -78,12 +78,12 @@ class Task(NamedTuple):
     grid: Sequence[int]
     block: Sequence[int]
     arguments: Sequence[Argument]
-    timeout: Seconds | None
+    timeout: float | str | None
     shared: int = 0
     fuel: int | None = None
     cooperative: bool = False
-    grace: Seconds = 0.1
-    begin_within: Seconds = 60.0
+    grace: float = 0.1
+    begin_within: float = 60.0
 
 
 class Result(NamedTuple):
@@ -132,8 +132,7 @@ class Pool:
             # A cancel from here on holds for this task.
             since = worker.cancels
             arguments = [_given(argument) for argument in task.arguments]
-            timeout = None if task.timeout is None else seconds(task.timeout, "timeout")
-            times = (timeout, seconds(task.grace, "grace"), seconds(task.begin_within, "begin_within"))
+            times = (seconds(task.timeout), task.grace, task.begin_within)
             outcome, outputs = worker.run(
                 task.image,
                 task.kernel,

@@ -46,9 +46,16 @@ impl Rewritten {
     }
 }
 
+/// Seconds of a time as the command line takes it.
+#[pyfunction]
+pub(crate) fn seconds(text: &str) -> PyResult<f64> {
+    let nanoseconds = cuinstr::duration::parse(text).map_err(|why| PyValueError::new_err(format!("{text:?} is no time: {why}")))?;
+    Ok(std::time::Duration::from_nanos(nanoseconds).as_secs_f64())
+}
+
 /// Rewrites CUDA source.
 #[pyfunction]
-#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, barrier_marks, strict, loop_macros, device_macros, leave_alone))]
+#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone, barrier_marks))]
 #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
 pub(crate) fn rewrite(
     py: Python<'_>,
@@ -58,11 +65,11 @@ pub(crate) fn rewrite(
     budget_cycles: Option<u64>,
     fuel: Option<u64>,
     polls_each: bool,
-    barrier_marks: &str,
     strict: bool,
     loop_macros: Vec<String>,
     device_macros: BTreeMap<String, String>,
     leave_alone: Vec<String>,
+    barrier_marks: &str,
 ) -> PyResult<Rewritten> {
     if fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
         return Err(PyValueError::new_err(format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
@@ -76,20 +83,16 @@ pub(crate) fn rewrite(
         };
         Ok(DeviceMacro { name, space })
     };
-    let barrier_marks = match barrier_marks {
-        "auto" => BarrierMarks::Auto,
-        "shared" => BarrierMarks::Shared,
-        "global" => BarrierMarks::Global,
-        other => return Err(PyValueError::new_err(format!("barrier_marks are 'auto', 'shared' or 'global', not {other:?}"))),
-    };
+    let barrier_marks = BarrierMarks::from_name(barrier_marks)
+        .ok_or_else(|| PyValueError::new_err(format!("barrier marks are 'auto', 'shared' or 'global', not {barrier_marks:?}")))?;
     let options = Options {
-        barrier_marks,
         path,
         polls: if polls_each { Polls::Each } else { Polls::Amortised },
         limits: Limits { timeout_ns, budget_cycles, fuel },
         loop_macros,
         device_macros: device_macros.into_iter().map(device_macro).collect::<PyResult<_>>()?,
         leave_alone,
+        barrier_marks,
         strict,
         ..Options::default()
     };

@@ -217,6 +217,9 @@ pub enum Error {
     #[cfg(all(feature = "worker", unix))]
     #[error(transparent)]
     Worker(crate::worker::Fault),
+    /// A launch that did not do all its work ([`Outcome::into_result`](crate::Outcome::into_result)).
+    #[error("{0}")]
+    Unfinished(Box<crate::Outcome>),
     /// Something that this machine should do and does not.
     #[error("{0}")]
     Machine(String),

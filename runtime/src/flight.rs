@@ -8,6 +8,7 @@ mod wait;
 
 use crate::driver::{self, Event, Pinned};
 use crate::error::{DriverFault, Error};
+use crate::limits::{Clock, Limits};
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::report::{Launched, Report};
 use crate::sources::{NoSources, Sources};
@@ -124,16 +125,6 @@ pub enum FlagMemory {
     Managed,
 }
 
-/// Who watches the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
-    /// The kernel itself, by `%globaltimer`, with the host behind it: a host that is stuck can't miss the deadline.
-    #[default]
-    Device,
-    /// The host's timer thread alone, from the moment that it sees the kernel begin.
-    Host,
-}
-
 /// What is known of a kernel's launch, for its report.
 #[derive(Clone)]
 pub(crate) struct Subject {
@@ -153,24 +144,6 @@ impl Subject {
         let report = || Report::new(record, &launched, &self.sites, &*self.sources);
         // Sources are the caller's code, and this is not its thread.
         Box::new(catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|_| Report::new(record, &launched, &self.sites, &NoSources)))
-    }
-}
-
-/// What a launch is given.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) clock: Clock,
-    pub(crate) grace: Duration,
-    pub(crate) begin_within: Duration,
-    pub(crate) count_fuel: bool,
-}
-
-impl Limits {
-    /// Whether nothing but the host ends the launch.
-    fn is_unbounded(&self) -> bool {
-        self.timeout.is_none() || self.clock == Clock::Host
     }
 }
 
@@ -225,8 +198,6 @@ pub(crate) struct Plan {
     pub(crate) subject: Subject,
     pub(crate) limits: Limits,
     pub(crate) flag: FlagMemory,
-    pub(crate) budget: Option<u64>,
-    pub(crate) fuel: Option<u64>,
     pub(crate) timed: bool,
     pub(crate) watchdog: Option<Watchdog>,
     /// Whether somebody else launches.
@@ -265,8 +236,6 @@ pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16;
 /// Words of a control block that are cheaper to write one by one than to copy all.
 const FEW_WORDS: usize = 4;
 
-/// Longest that any wait is meant to be, about 100 years: what the clocks hold without overflow.
-pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Fuel that no kernel uses up, one below what stands for none.
 const MOST_FUEL: u64 = (1 << 40) - 2;
 impl Flight {
@@ -349,8 +318,7 @@ impl Flight {
     /// Takes the room for a launch. From here on the timer looks after it, since the launch call itself may block.
     pub(crate) fn arm(self: &Arc<Self>, number: u32, plan: Plan) -> Result<(), Error> {
         let now = Instant::now();
-        // Longer ones would overflow the clocks.
-        let limits = Limits { grace: plan.limits.grace.min(LONGEST), begin_within: plan.limits.begin_within.min(LONGEST), ..plan.limits };
+        let limits = plan.limits.held();
         let device_timeout = match (limits.timeout, limits.clock) {
             (Some(timeout), Clock::Device) => timeout.as_nanos() as u64,
             _ => UNLIMITED,
@@ -361,7 +329,7 @@ impl Flight {
             FlagMemory::Managed => self.managed()?.device(),
         };
         // Counting needs a limit to count down from; this one takes days.
-        let fuel = plan.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
+        let fuel = limits.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
         let orders = Orders {
             abi_version: ABI_VERSION,
             action: Action::Leave as u32,
@@ -370,7 +338,7 @@ impl Flight {
             flag,
             timeout_ns: device_timeout,
             start_ns: 0,
-            budget_cycles: plan.budget.unwrap_or(0),
+            budget_cycles: limits.budget_cycles.unwrap_or(0),
             fuel,
             host_record: self.shared.device() + offset_of!(Shared, host_record) as u64,
             record: self.record,
@@ -652,7 +620,7 @@ impl Timed for Flight {
             // The context is lost; whoever waits finds out why.
             Err(_) => Some(now + Duration::from_millis(20)),
         };
-        if next.is_none() {
+        if next.is_none() || Self::hopeless(&self.state(), now).is_some() {
             // Without a lock: a waker may do anything, such as to poll at once. Who moves the launch on by waiting for it needs no waker.
             let waker = self.state().waker.take();
             if let Some(waker) = waker {

@@ -3,7 +3,7 @@
 use crate::driver::{self, Pinned};
 use crate::error::{Error, Result};
 use crate::flight::{Flight, Orders};
-use crate::launch::Launch;
+use crate::launch::{Launch, Prepared};
 use crate::names;
 use crate::sources::{Folder, Sources};
 use crate::station::Station;
@@ -407,6 +407,11 @@ impl Kernel {
         let instance = self.loaded.instance(stream)?;
         let function = self.function(&instance)?;
         Ok(Launch::new(self, instance, stream, function))
+    }
+
+    /// Prepares a launch that can be kept, and started again and again.
+    pub fn prepare(&self, stream: &Arc<CudaStream>) -> Prepared {
+        Prepared::new(self.clone(), Arc::clone(stream))
     }
 
     /// cudarc's own launch of this kernel, with no limit but those compiled in: it can't be stopped from the host, and a limit that is

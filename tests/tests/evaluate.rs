@@ -453,7 +453,8 @@ fn no_gpu(nvrtc: &Nvrtc) -> Result<(), String> {
     settings.devices = vec![4096];
     let told = evaluate(&spec, &candidates, &settings, &mut |_| ControlFlow::Continue(()));
     let said = told.map_or_else(text, |_| "nothing".into());
-    check(["install NVIDIA's driver", "there is no GPU 4096", "update the driver"].iter().any(|part| said.contains(part)), said)
+    check(["install NVIDIA's driver", "there is no GPU 4096", "update the driver"].iter().any(|part| said.contains(part)), said)?;
+    check(!folder.path().join("journal.jsonl").exists(), "an empty journal is left")
 }
 
 // The fake worker.

@@ -6,6 +6,7 @@ use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
+use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
@@ -242,27 +243,6 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
         .filter(|diagnostic| diagnostic.severity >= Severity::Warning)
         .map(|diagnostic| render::short(&source, diagnostic))
         .collect()
-}
-
-/// The text with other names of included files, if there are any. Edits count in the text as it was before `inserted` was put in.
-pub(super) fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
-    if edits.is_empty() {
-        return None;
-    }
-    let mut changed = text.to_vec();
-    let mut edits: Vec<_> = edits.iter().collect();
-    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    for (range, name) in edits {
-        let mut start = range.start;
-        for insertion in inserted {
-            if insertion.start > start {
-                break;
-            }
-            start += insertion.len();
-        }
-        changed.splice(start..start + range.len(), name.iter().copied());
-    }
-    Some(changed)
 }
 
 #[cfg(test)]

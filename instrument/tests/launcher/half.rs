@@ -191,6 +191,9 @@ fn what_a_variable_can_not_hold_is_said(program: &Program) {
     ] {
         assert_eq!(program.run("m1 w", &[(name, value)]).status.code(), Some(0), "{name}={value}");
     }
+    let said = text(&program.run("m1 w", &[("CUINSTR_TIMEOT", "2s"), ("CUINSTR_FLAGS", "")]).stderr);
+    assert_eq!(said.matches("warning: nothing reads the variable").count(), 1, "{said}");
+    assert!(said.contains("nothing reads the variable CUINSTR_TIMEOT; a program reads CUINSTR_TIMEOUT"), "{said}");
     let said = text(&program.run("b w", &[("CUINSTR_REPORT", "no/such/folder")]).stderr);
     assert!(said.contains("can't write CUINSTR_REPORT `no/such/folder`: No such file or directory\n{\"cuinstr\":1"), "{said}");
 }

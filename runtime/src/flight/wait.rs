@@ -1,7 +1,8 @@
 //! Watching a launch in flight: when its time is up, when to look again, when waiting makes no sense any more.
 
-use super::{Clock, Flight, State, Subject};
+use super::{Flight, State, Subject};
 use crate::error::Error;
+use crate::limits::Clock;
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::timer::Timer;
 use std::sync::PoisonError;
@@ -121,6 +122,12 @@ impl Flight {
             let (state, _) = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner);
             drop(state);
         }
+    }
+
+    /// Why waiting on makes no sense, if it does not.
+    pub(crate) fn overdue(&self, number: u32) -> Option<Error> {
+        let state = self.state();
+        if self.number() == number && state.outcome.is_none() { Self::hopeless(&state, Instant::now()) } else { None }
     }
 
     /// Whether waiting on makes no sense.

@@ -107,6 +107,30 @@ __cuinstr_once void read_fuel(settings& set, const char* value) {
   for (; *at >= '0' && *at <= '9' && set.fuel <= most; ++at) set.fuel = set.fuel * 10 + u64(*at - '0');
   if (*at != 0 || set.fuel == 0 || set.fuel > most) refuse("CUINSTR_FUEL", value, "write a number of iterations from 1 to 1099511627774");
 }
+// Names that begin like ours and that nothing reads: a limit that is spelled wrong is no limit.
+__cuinstr_once void tell_unread() {
+  static const char* const read[] = {"TIMEOUT", "FUEL", "ON_STOP", "REPORT", "FLAGS", "REQUIRE", "SESSION", "SETTLES", "WORKER", "EVALUATE",
+                                     "HALF_MACHINE", "SOURCE"};
+  for (char** entry = __cuinstr_c_environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const char* name = *entry;
+    for (const char* prefix = "CUINSTR_"; *prefix != 0 && *name == *prefix; ++prefix) ++name;
+    if (name != *entry + 8) continue;
+    const char* end = name;
+    while (*end != 0 && *end != '=') ++end;
+    bool known = false;
+    for (const char* word : read) {
+      const char* at = name;
+      while (*word != 0 && at < end && *at == *word) ++at, ++word;
+      known = known || (*word == 0 && at == end);
+    }
+    if (known) continue;
+    text message;
+    message << "cuinstr: warning: nothing reads the variable ";
+    for (const char* at = *entry; at < end; ++at) message.put(*at);
+    message << "; a program reads CUINSTR_TIMEOUT, CUINSTR_FUEL, CUINSTR_ON_STOP and CUINSTR_REPORT\n";
+    message.write_to(2);
+  }
+}
 // The file's name with the process (`%p`) and the host (`%h`) in it.
 __cuinstr_once const char* expand(const char* value) {
   static text name;
@@ -133,6 +157,7 @@ __cuinstr_once int decide() {
   settings& set = asked();
   set.reading.take();
   if (__atomic_load_n(&set.mode, __ATOMIC_ACQUIRE) == 0) {
+    tell_unread();
     const char* timeout = variable("CUINSTR_TIMEOUT");
     const char* fuel = variable("CUINSTR_FUEL");
     const char* action = variable("CUINSTR_ON_STOP");

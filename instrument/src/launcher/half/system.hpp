@@ -23,6 +23,7 @@ void __cuinstr_c_exit(int) __asm__("_exit") __attribute__((noreturn));
 char* __cuinstr_c_strerror(int) __asm__("strerror");
 int* __cuinstr_c_errno() __asm__("__errno_location");
 unsigned int __cuinstr_c_geteuid() __asm__("geteuid");
+extern char** __cuinstr_c_environ __asm__("environ");
 }
 // Libraries of older systems that a program need not be linked with: where they are missing, nothing is armed, and a message says so.
 static int __cuinstr_c_pthread_create(unsigned long*, const void*, void* (*)(void*), void*) __attribute__((weakref("pthread_create")));
