@@ -13,6 +13,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "evaluate/src/baseline/child.rs",
     "instrument/clang/src/lib.rs",
     "python/src/guard.rs",
+    "python/src/worker.rs",
     "runtime/c/src/exports.rs",
     "runtime/examples/ctrl_c.rs",
     "runtime/examples/mutants/trial.rs",
