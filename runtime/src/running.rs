@@ -53,6 +53,11 @@ impl Running {
         Self { station, flight, number, grace, is_over: false }
     }
 
+    /// Waits no longer than this when it is dropped.
+    pub(crate) fn drop_within(&mut self, limit: Duration) {
+        self.grace = self.grace.min(limit);
+    }
+
     /// Nothing was launched after all.
     pub(crate) fn forget(mut self) {
         self.is_over = true;

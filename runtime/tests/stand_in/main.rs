@@ -4,6 +4,7 @@
 
 mod clocks;
 mod contexts;
+mod guards;
 mod interfaces;
 mod launches;
 mod sweep;
@@ -28,7 +29,7 @@ type Case = (&'static str, fn());
 
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, interfaces::CASES].concat();
+    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES].concat();
     if let Ok(wanted) = std::env::var(CASE) {
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
         match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {
