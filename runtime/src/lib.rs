@@ -93,7 +93,7 @@ macro_rules! include_module {
     };
 }
 
-/// The README's example, compiled as it stands there.
+/// The guide's example, compiled as it stands there.
 #[cfg(all(doctest, feature = "jit"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+#[doc = include_str!("../../docs/guide/rust.md")]
+struct Guide;
