@@ -31,6 +31,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/stand-in/src/cudart.rs",
     "runtime/stand-in/src/raw.rs",
     "runtime/tests/stand_in/interfaces.rs",
+    "runtime/tests/stand_in/soak.rs",
     "runtime/tests/stand_in/world.rs",
     "tests/src/bench/rig.rs",
     "tests/src/bin/nvrtc-compile.rs",
