@@ -34,6 +34,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/tests/stand_in/soak.rs",
     "runtime/tests/stand_in/world.rs",
     "tests/src/bench/rig.rs",
+    "tests/src/bench/soak.rs",
     "tests/src/bin/nvrtc-compile.rs",
     "tests/src/bin/runtime-bench.rs",
     "tests/src/checks/runtime/bench.rs",
