@@ -344,11 +344,11 @@ impl Lane {
 /// A kernel of a rewritten module. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Kernel {
+    // The function of each instance, found when first used. They go before the module does, which may be unloaded then.
+    functions: Arc<[OnceLock<CudaFunction>; MOST_INSTANCES]>,
     loaded: Arc<Loaded>,
     name: Arc<str>,
     symbol: String,
-    // The function of each instance, found when first used.
-    functions: Arc<[OnceLock<CudaFunction>; MOST_INSTANCES]>,
     parameters: Arc<OnceLock<Option<Vec<usize>>>>,
 }
 
