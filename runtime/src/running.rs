@@ -221,6 +221,14 @@ impl InFlight for Running {
 #[must_use = "what came of it is told when it is awaited"]
 pub struct Stopping<R: InFlight>(Option<R>);
 
+impl<R: InFlight> Stopping<R> {
+    fn let_go(&mut self) {
+        if let Some(running) = self.0.take() {
+            running.let_go();
+        }
+    }
+}
+
 impl<R: InFlight> Future for Stopping<R> {
     type Output = Result<Outcome>;
 
@@ -230,7 +238,7 @@ impl<R: InFlight> Future for Stopping<R> {
         };
         let answer = Pin::new(running).poll(context);
         if answer.is_ready() {
-            self.0.take().map(R::let_go);
+            self.let_go();
         }
         answer
     }
@@ -238,7 +246,7 @@ impl<R: InFlight> Future for Stopping<R> {
 
 impl<R: InFlight> Drop for Stopping<R> {
     fn drop(&mut self) {
-        self.0.take().map(R::let_go);
+        self.let_go();
     }
 }
 
