@@ -12,7 +12,7 @@ use crate::site::{SiteMap, Summary};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
 use cuinstr_abi::sites::hash;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -31,6 +31,8 @@ pub struct Rewrite {
     pub summary: Summary,
     /// Which of the options' waivers accept something, by their place in the list.
     pub used_waivers: BTreeSet<usize>,
+    /// Why a loop is polled in no cheaper form, by its site's number. The site map, which goes into the compiled module, does not hold it.
+    pub reasons: BTreeMap<u64, &'static str>,
 }
 
 impl Rewrite {
@@ -100,7 +102,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
 
 fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let Input { source, options, .. } = *input;
-    let Plan { mut edits, sites, diagnostics: found, summary } = plan;
+    let Plan { mut edits, sites, diagnostics: found, summary, reasons } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
         let ptx = input.lexed.tokens.first().filter(is_ptx);
@@ -127,13 +129,14 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
         rewrite.used_waivers = applied.used;
+        rewrite.reasons = reasons;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source) });
     let (output, inserted) = apply::apply(source, edits);
-    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary, used_waivers: applied.used }
+    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary, used_waivers: applied.used, reasons }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -147,7 +150,15 @@ fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> Site
 
 fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
     let sites = site_map(options, sites, hash);
-    Rewrite { output: None, inserted: Vec::new(), sites, diagnostics, summary: Summary::default(), used_waivers: BTreeSet::new() }
+    Rewrite {
+        output: None,
+        inserted: Vec::new(),
+        sites,
+        diagnostics,
+        summary: Summary::default(),
+        used_waivers: BTreeSet::new(),
+        reasons: BTreeMap::new(),
+    }
 }
 
 /// Bytes that are no UTF-8 are fine in comments, and nowhere else.
