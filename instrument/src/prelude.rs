@@ -29,12 +29,14 @@ const HOST: &str = include_str!("prelude/host.cuh");
 const LINE: usize = 180;
 
 /// The whole prelude.
-pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> String {
+pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_bytes: Option<u64>) -> String {
     let mut text = String::new();
     if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
         let _ = writeln!(text, "#define {OWN_STOPS} 1");
     }
-    text.push_str(&settings(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) }));
+    let shared =
+        SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source), bytes: shared_bytes.unwrap_or(u64::MAX) };
+    text.push_str(&settings(options, shared));
     match &options.prelude {
         Some(name) => {
             let _ = writeln!(text, "#include \"{}\"", escape_path(name));
@@ -86,13 +88,18 @@ pub(crate) struct SharedMemory {
     pub(crate) barriers: bool,
     /// The launch says how much there is of some of it.
     pub(crate) dynamic: bool,
+    /// Bytes that its files declare; the largest number where their text does not tell.
+    pub(crate) bytes: u64,
 }
+
+/// Shared memory that a unit may declare beside ours: a kernel has 48 KiB, and the rest is for alignment, and for headers.
+const ROOM: u64 = 40 << 10;
 
 impl SharedMemory {
     /// Whether marks of barriers lie in global memory. Units under `-rdc=true` have them there in any case.
     fn global_marks(self, options: &Options) -> bool {
         match options.barrier_marks {
-            BarrierMarks::Auto => self.dynamic,
+            BarrierMarks::Auto => self.dynamic || self.bytes > ROOM,
             BarrierMarks::Shared => false,
             BarrierMarks::Global => true,
         }

@@ -82,7 +82,7 @@ impl Job<'_> {
             let done = if self.writes() { "copied unchanged" } else { "left alone" };
             return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
         }
-        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons } =
+        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } =
             rewrite(&bytes, &self.options(site_path.clone()));
         let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));
 

@@ -35,6 +35,8 @@ pub(super) struct Facts {
     pub(super) barriers: bool,
     /// Whether it declares shared memory whose size the launch says.
     pub(super) dynamic: bool,
+    /// Bytes of shared memory that it declares; the largest number where its text does not tell.
+    pub(super) shared_bytes: u64,
     /// Gaps and refusals, one line each.
     pub(super) said: String,
     /// Whether a compilation that reads it must fail.
@@ -183,11 +185,12 @@ fn without_detours(path: &str) -> String {
 }
 
 fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> Unit {
-    let Rewrite { output, mut inserted, sites, mut diagnostics, .. } = rewrite(bytes, options);
+    let Rewrite { output, mut inserted, sites, mut diagnostics, shared_bytes, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
         let refused = !left_as_it_is(bytes, &mut diagnostics);
         let dynamic = prelude::has_dynamic_memory(bytes);
-        let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, ..Facts::default() };
+        let shared_bytes = if memchr::memmem::find(bytes, b"__shared__").is_none() { 0 } else { u64::MAX };
+        let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, shared_bytes, ..Facts::default() };
         return Unit { text: edited(bytes, &[], edits), facts };
     };
     // All files of a translation unit share one prelude, which stands in front of the first.
@@ -199,6 +202,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
         dynamic: prelude::has_dynamic_memory(bytes),
+        shared_bytes: shared_bytes.unwrap_or(u64::MAX),
         polled_calls: prelude::polled_calls(&sites),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),

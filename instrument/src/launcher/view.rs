@@ -526,6 +526,7 @@ impl<'a> Builder<'a> {
         }
         self.shared.barriers |= unit.facts.barriers;
         self.shared.dynamic |= unit.facts.dynamic;
+        self.shared.bytes = self.shared.bytes.saturating_add(unit.facts.shared_bytes);
         self.plan.has_prelude |= unit.facts.rewritten;
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
         self.texts.insert(target, unit.text.unwrap_or(bytes));

@@ -35,9 +35,17 @@ __cuinstr_once void refuse(const char* variable, const char* value, const char* 
 }
 __cuinstr_once const char* variable(const char* name) {
   const char* value = __cuinstr_c_getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
+  if (value == nullptr || *value == 0) return nullptr;
+  unsigned long size = 1;
+  while (value[size - 1] != 0) ++size;
+  // A copy, since a program may write over its environment (`setproctitle`).
+  char* copy = (char*)__cuinstr_c_calloc(size, 1);
+  if (copy != nullptr) __builtin_memcpy(copy, value, size);
+  return copy;
 }
-// Nanoseconds of `2s`, `500ms`, `1.5s`; 0 if it is no such time.
+// A hundred years.
+const u64 longest_ns = 3153600000000000000ull;
+// Nanoseconds of `2s`, `500ms`, `1.5s`; 0 if the words are no time, or one beyond the longest.
 __cuinstr_once u64 duration(const char* words, const char* end) {
   u64 number = 0, scale = 1;
   bool digits = false, fraction = false;
@@ -60,13 +68,15 @@ __cuinstr_once u64 duration(const char* words, const char* end) {
     const char* name = units[unit].name;
     const char* at = words;
     while (*name != 0 && at < end && *at == *name) ++name, ++at;
-    if (*name == 0 && at == end) return u64((unsigned __int128)number * units[unit].ns / scale);
+    if (*name != 0 || at != end) continue;
+    const unsigned __int128 ns = (unsigned __int128)number * units[unit].ns / scale;
+    return ns <= longest_ns ? u64(ns) : 0;
   }
   return 0;
 }
 // `2s,train_step=60s`: commas within a name's angle brackets are the name's.
 __cuinstr_once void read_timeouts(settings& set, const char* value) {
-  const char* const help = "write a time such as 2s or 500ms, or 2s,NAME=60s for a kernel of its own; units are ns, us, ms, s and m";
+  const char* const help = "write a time such as 2s or 500ms, or 2s,NAME=60s for a kernel of its own; units are ns, us, ms, s and m, and the longest time is 100 years";
   u32 parts = 1;
   for (const char* at = value; *at != 0; ++at) parts += *at == ',';
   set.limits = (named_limit*)__cuinstr_c_calloc(parts, sizeof(named_limit));
