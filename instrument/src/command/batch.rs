@@ -44,8 +44,8 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     }
 
     let read = Read::new(&inputs, configs.keys());
-    let beside = args.sites.iter().filter(|path| path.as_os_str() != "-").chain(&args.prelude);
-    if let Some((path, diagnostic)) = beside.filter_map(|path| Some((path, read.refuse(path)?))).next() {
+    let mut beside = args.sites.iter().filter(|path| path.as_os_str() != "-").chain(&args.prelude);
+    if let Some((path, diagnostic)) = beside.find_map(|path| Some((path, read.refuse(path)?))) {
         to_stderr(&style.render(&path.to_string_lossy(), b"", &[diagnostic]));
         return Ok(status.max(Status::Refused));
     }
