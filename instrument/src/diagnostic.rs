@@ -1,6 +1,5 @@
 //! What the tool has to say about an input, as plain data.
 
-use crate::verify::report::Verdict;
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 
@@ -123,17 +122,6 @@ codes! {
 }
 
 impl Code {
-    /// What `cuinstr verify`, and the launcher's `--verify`, report of a loop with this verdict; nothing where it holds.
-    #[must_use]
-    pub fn of_verdict(verdict: &Verdict) -> Option<Self> {
-        match verdict {
-            Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
-            Verdict::NotPolled { .. } => Some(Self::NotStoppable),
-            Verdict::TrapOnly => Some(Self::TrapsOnly),
-            Verdict::WaitsInHardware => Some(Self::WaitsInHardware),
-        }
-    }
-
     /// The code of that id.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {

@@ -200,4 +200,6 @@ pub struct Options {
     pub waivers: Vec<Waiver>,
     /// Whether a gap is an error.
     pub strict: bool,
+    /// Name by which the output includes the prelude ([`crate::prelude::body`]); absent: the prelude stands in the output itself.
+    pub prelude: Option<String>,
 }

@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) sites: Vec<(usize, Site)>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) summary: Summary,
+    /// Why a loop has no better form, by its site.
+    pub(crate) reasons: BTreeMap<u64, &'static str>,
 }
 
 /// What a plan is made from.
@@ -505,7 +507,7 @@ impl Planner<'_> {
         owner: &Owner,
         body: &Body,
         loop_: &Loop,
-        Decision { cost, shape, weight, extent }: &Decision,
+        Decision { cost, shape, weight, extent, why }: &Decision,
         activation: &mut Activation,
     ) {
         let fragment = known.fragment;
@@ -533,6 +535,7 @@ impl Planner<'_> {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
         let site = self.site(kind, at, owner, owner.spelling.form_of(shape), None);
+        self.plan.reasons.extend(why.map(|why| (site, why)));
         self.plan.summary.polled += 1;
         let poll = if let Shape::Foldable(nest) = shape {
             if nest.unrolled {

@@ -47,6 +47,12 @@ impl Moved {
     }
 }
 
+/// The name by which an output includes a file; as it is spelled where the output is no file, or the way can't be told.
+pub(crate) fn name_from(output: Option<&Path>, file: &Path) -> String {
+    let relative = || way(place(output?)?.parent()?, &place(file)?);
+    relative().unwrap_or_else(|| file.to_string_lossy().into_owned())
+}
+
 /// The path as it will be once it is written: absolute, its folder without links.
 fn place(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

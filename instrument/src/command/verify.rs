@@ -8,6 +8,7 @@ use super::report::{Style, is_wanted, status_of};
 use super::sarif;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::launcher::code_of_verdict;
 use cuinstr::project::input::Input;
 use cuinstr::render::{self, Source, one_line};
 use cuinstr::verify::report::{Loop, Place, Report, Verdict};
@@ -139,7 +140,7 @@ impl Printer<'_> {
             bad += 1;
         }
         for found in &report.loops {
-            let Some(code) = Code::of_verdict(&found.verdict) else { continue };
+            let Some(code) = code_of_verdict(&found.verdict) else { continue };
             let accepted = self.exceptions.accept_loop(found);
             bad += usize::from(accepted.is_none());
             allowed += usize::from(accepted.is_some());

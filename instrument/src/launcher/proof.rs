@@ -4,6 +4,7 @@ use super::arguments::{CommandLine, Product};
 use super::session::Session;
 use super::{Error, absolute};
 use crate::diagnostic::Code;
+use crate::verify::report::Verdict;
 use crate::verify::verify_ptx;
 use cuinstr_image::Kernel;
 use std::collections::BTreeSet;
@@ -54,7 +55,7 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         }
         // Calls of other units' functions are no cycles; whether those units' loops stop, their own compilations say.
         for found in &report.loops {
-            let Some(code) = Code::of_verdict(&found.verdict) else { continue };
+            let Some(code) = code_of_verdict(&found.verdict) else { continue };
             let mut text = match &found.place {
                 Some(place) => format!("{}:{}:{}: ", place.file, place.line, place.column),
                 None => String::new(),
@@ -67,6 +68,17 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         }
     }
     Ok(findings)
+}
+
+/// What `cuinstr verify`, and `--verify` here, report of a loop with this verdict; nothing where it holds.
+#[must_use]
+pub fn code_of_verdict(verdict: &Verdict) -> Option<Code> {
+    match verdict {
+        Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
+        Verdict::NotPolled { .. } => Some(Code::NotStoppable),
+        Verdict::TrapOnly => Some(Code::TrapsOnly),
+        Verdict::WaitsInHardware => Some(Code::WaitsInHardware),
+    }
 }
 
 /// Removes what nvcc wrote, as far as these are files of their own: no device and no pipe.

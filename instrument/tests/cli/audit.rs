@@ -44,7 +44,7 @@ fn answer(args: &[&str]) -> Option<Output> {
     if errors.contains("[CI058]") || errors.contains("[CI059]") {
         let required = std::env::var("CUINSTR_REQUIRE").unwrap_or_default();
         assert!(!required.split(',').any(|item| item.trim() == "clang"), "CUINSTR_REQUIRE names clang, but {errors}");
-        eprintln!("skipped: {errors}");
+        crate::project::tell_skipped(errors.lines().next().unwrap_or_default());
         return None;
     }
     Some(output)

@@ -13,6 +13,7 @@ mod link;
 mod nvrtc;
 mod shapes;
 mod shared;
+mod shared_prelude;
 mod standards;
 mod twins;
 mod unrolled;
@@ -113,6 +114,7 @@ fn main() -> ExitCode {
         counters::add,
         cycles::add,
         shared::add,
+        shared_prelude::add,
         unrolled::add,
         verify::add,
         libraries::add,
