@@ -26,6 +26,7 @@ mod launch;
 mod listing;
 mod moved;
 mod output;
+mod progress;
 mod report;
 mod sarif;
 mod summary;

@@ -4,16 +4,16 @@ use super::Status;
 use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
 use super::output;
+use super::progress::Progress;
 use super::report::{Style, is_wanted, status_of};
 use super::sarif;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
-use cuinstr::launcher::code_of_verdict;
 use cuinstr::project::input::Input;
 use cuinstr::render::{self, Source, one_line};
-use cuinstr::verify::report::{Loop, Place, Report, Verdict};
-use cuinstr::verify::verify_ptx;
-use cuinstr_image::{Content, Kernel};
+use cuinstr::verify::report::{Loop, Place, Report, UnknownCall, Verdict};
+use cuinstr::verify::{Program, verify_ptx};
+use cuinstr_image::{Content, Kernel, Kind};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,18 +42,24 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
             Err(diagnostic) => return Ok(complain(style, &input.name, &bytes, &[*diagnostic])),
         };
     }
-    let mut printer =
-        Printer { args, colored, exceptions, text: String::new(), sources: BTreeMap::new(), results: Vec::new(), status: Status::Done };
+    let mut printer = Printer {
+        args,
+        colored,
+        exceptions,
+        text: String::new(),
+        sources: BTreeMap::new(),
+        results: Vec::new(),
+        status: Status::Done,
+        progress: Progress::start(),
+    };
     let mut status = Status::Done;
     for path in &args.files {
         let input = Input::new(path);
         match input.read() {
-            Ok(bytes) => printer.file(&input.name, &bytes),
+            Ok(bytes) => printer.file(&input.name, &bytes)?,
             Err(diagnostic) => status = status.max(complain(style, &input.name, b"", &[*diagnostic])),
         }
-        if args.format != VerifyFormat::Sarif {
-            output::to_stdout(std::mem::take(&mut printer.text).as_bytes()).context("standard output can't be written")?;
-        }
+        printer.write()?;
     }
     if args.format == VerifyFormat::Sarif {
         output::to_stdout(sarif::log(&printer.results).as_bytes()).context("standard output can't be written")?;
@@ -85,47 +91,114 @@ struct Printer<'a> {
     sources: BTreeMap<String, Option<Rc<Source>>>,
     results: Vec<sarif::Result>,
     status: Status,
+    progress: Progress,
+}
+
+/// What is known of a file when its parts are gone.
+#[derive(Default)]
+struct Unit {
+    kernels: usize,
+    program: Program,
+    /// Calls that lead out of sight, with the name of the part.
+    unknown: Vec<(String, UnknownCall)>,
 }
 
 impl Printer<'_> {
-    /// One input.
-    fn file(&mut self, name: &str, bytes: &[u8]) {
-        let image = match cuinstr_image::read(bytes) {
+    /// One input. Its parts are proved one after the other, so that only one of them needs memory.
+    fn file(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let mut unit = Unit::default();
+        let mut written = Ok(());
+        let scanned = cuinstr_image::scan(bytes, |part| {
+            if let Content::Ptx(text) = &part.content {
+                let is_file = part.place == cuinstr_image::Place::default();
+                let shown = if is_file { name.to_owned() } else { format!("{name}: {}", part.place) };
+                self.progress.now(&format!("proving {shown}"));
+                self.module(&shown, text, &mut unit);
+                if written.is_ok() {
+                    written = self.write();
+                }
+            }
+        });
+        written?;
+        let image = match scanned {
             Ok(image) => image,
             Err(error) => {
                 self.say(name, None, &Diagnostic::new(Code::UnsoundPtx, error.to_string()), &[], None);
-                return;
+                return Ok(());
             }
         };
         for note in &image.notes {
             self.say(name, None, &Diagnostic::new(Code::UnsoundPtx, note.as_str()), &[], None);
         }
-        let lone = image.parts.len() == 1;
-        for part in &image.parts {
-            if let Content::Ptx(text) = &part.content {
-                let shown =
-                    if lone && part.place == cuinstr_image::Place::default() { name.to_owned() } else { format!("{name}: {}", part.place) };
-                self.module(&shown, text);
-            }
-        }
-        for part in image.without_ptx() {
+        for part in &image.without_ptx {
             let arch = part.arch.map_or_else(String::new, |arch| format!(" for sm_{arch}"));
-            let what = match &part.content {
-                Content::Unread(why) => format!("a part{arch} can't be read: {why}"),
-                Content::Intermediate => format!("there is intermediate code{arch} without its PTX"),
-                Content::Code(_) | Content::Ptx(_) => format!("there is machine code{arch} without its PTX"),
+            let what = match &part.kind {
+                Kind::Unread(why) => format!("a part{arch} can't be read: {why}"),
+                Kind::Intermediate => format!("there is intermediate code{arch} without its PTX"),
+                Kind::Code(_) | Kind::Ptx(_) => format!("there is machine code{arch} without PTX of that architecture"),
             };
             let diagnostic = Diagnostic::new(Code::MachineCodeOnly, what)
-                .help("compile with PTX kept: `-gencode arch=compute_90,code=[sm_90,compute_90]`");
+                .help("compile with PTX kept for each: `-gencode arch=compute_90,code=[sm_90,compute_90]`");
             self.say(&format!("{name}: {}", part.place), None, &diagnostic, &[], None);
+        }
+        if unit.kernels == 0 && image.without_ptx.is_empty() && image.notes.is_empty() {
+            let diagnostic = Diagnostic::new(Code::NothingToProve, "there is no kernel in it").help("name the file that holds the kernels");
+            self.say(name, None, &diagnostic, &[], None);
+        }
+        self.calls_between_units(name, unit);
+        Ok(())
+    }
+
+    /// Calls that lead out of sight in one part of a file may lead to another.
+    fn calls_between_units(&mut self, name: &str, unit: Unit) {
+        for (shown, call) in unit.unknown {
+            if unit.program.defines(&call.callee) {
+                continue;
+            }
+            let accepted = self.exceptions.accept_call(&call);
+            if self.args.format == VerifyFormat::Json {
+                // The part's own line names the call.
+                self.status = if accepted.is_none() { self.status.max(Status::Refused) } else { self.status };
+                continue;
+            }
+            let callee =
+                if call.callee.is_empty() { "through a pointer".to_owned() } else { format!("of `{}`", Kernel::new(&call.callee).name) };
+            let diagnostic = Diagnostic::new(Code::UnknownCallee, format!("a call {callee} leads out of sight"))
+                .in_function(Kernel::new(&call.function).name);
+            let mut ptx = |line: usize| {
+                let source = Rc::new(Source::new(&format!("{shown}:{line}"), b""));
+                (Rc::clone(&source), source.line(1, 0))
+            };
+            self.show(&shown, &diagnostic, call.place.as_ref(), call.line, &mut ptx, accepted);
+        }
+        for found in unit.program.findings() {
+            let Some(code) = found.verdict.code() else { continue };
+            let accepted = self.exceptions.accept_loop(&found);
+            if accepted.is_some() && self.args.format != VerifyFormat::Sarif {
+                continue;
+            }
+            let diagnostic = Diagnostic::new(code, format!("calls between units: {}", found.verdict.text()))
+                .in_function(Kernel::new(&found.function).name);
+            self.say(name, None, &diagnostic, &[], accepted);
         }
     }
 
+    /// Writes what there is to say so far.
+    fn write(&mut self) -> anyhow::Result<()> {
+        if self.args.format == VerifyFormat::Sarif {
+            return Ok(());
+        }
+        output::to_stdout(std::mem::take(&mut self.text).as_bytes()).context("standard output can't be written")
+    }
+
     /// One PTX text.
-    fn module(&mut self, name: &str, text: &str) {
+    fn module(&mut self, name: &str, text: &str, unit: &mut Unit) {
         let report = verify_ptx(text);
+        unit.kernels += report.kernels.len();
+        unit.program.add(&report);
         if self.args.format == VerifyFormat::Json {
             self.json(name, &report);
+            unit.unknown.extend(report.unknown.into_iter().map(|call| (name.to_owned(), call)));
             return;
         }
         let mut source = None;
@@ -136,17 +209,19 @@ impl Printer<'_> {
         let (mut bad, mut allowed) = (0, 0);
         for fault in &report.faults {
             let (source, span) = ptx(fault.line);
-            self.say(name, Some(&source), &Diagnostic::new(Code::UnsoundPtx, fault.message.as_str()).at(span), &[], None);
+            self.say(name, Some(&source), &Diagnostic::new(fault.code, fault.message.as_str()).at(span), &[], None);
             bad += 1;
         }
         for found in &report.loops {
-            let Some(code) = code_of_verdict(&found.verdict) else { continue };
+            let Some(code) = found.verdict.code() else { continue };
             let accepted = self.exceptions.accept_loop(found);
             bad += usize::from(accepted.is_none());
             allowed += usize::from(accepted.is_some());
             let what = if found.recursion {
                 let names: Vec<String> = found.blocks.iter().map(|name| format!("`{}`", Kernel::new(name).name)).collect();
                 format!("functions call each other ({}): {}", names.join(", "), found.verdict.text())
+            } else if found.call_tree {
+                format!("calls take {}", found.verdict.text())
             } else {
                 format!("loop {}", found.verdict.text())
             };
@@ -154,16 +229,8 @@ impl Printer<'_> {
             diagnostic.help = Some(help(found));
             self.show(name, &diagnostic, found.place.as_ref(), found.line, &mut ptx, accepted);
         }
-        for call in &report.unknown {
-            let accepted = self.exceptions.accept_call(call);
-            bad += usize::from(accepted.is_none());
-            allowed += usize::from(accepted.is_some());
-            let callee =
-                if call.callee.is_empty() { "through a pointer".to_owned() } else { format!("of `{}`", Kernel::new(&call.callee).name) };
-            let diagnostic = Diagnostic::new(Code::UnknownCallee, format!("a call {callee} leads out of sight"))
-                .in_function(Kernel::new(&call.function).name);
-            self.show(name, &diagnostic, call.place.as_ref(), call.line, &mut ptx, accepted);
-        }
+        let outside = report.unknown.len();
+        unit.unknown.extend(report.unknown.iter().map(|call| (name.to_owned(), call.clone())));
         if self.args.list && self.args.format != VerifyFormat::Sarif {
             self.list(name, &report);
         }
@@ -174,6 +241,7 @@ impl Printer<'_> {
             let others = report.loops.len() - polled - bounded;
             let plural = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
             let verdict = match (bad, allowed) {
+                (0, 0) if outside > 0 => format!("every loop here can be stopped or ends, but {outside} functions are called elsewhere"),
                 (0, 0) => "every loop can be stopped or ends".to_owned(),
                 (0, allowed) => format!("proved but for {allowed} accepted"),
                 _ => "NOT PROVED".to_owned(),
@@ -299,27 +367,33 @@ impl Printer<'_> {
                 |place| format!("{}:{}:{}", one_line(&place.file), place.line, place.column),
             );
             let function = one_line(&Kernel::new(&found.function).name);
-            let kind = if found.recursion { "recursion" } else { "loop" };
+            let kind = match (found.recursion, found.call_tree) {
+                (true, _) => "recursion",
+                (_, true) => "call tree",
+                _ => "loop",
+            };
             let _ = writeln!(self.text, "{place}: {}{kind} in {function}: {}", "  ".repeat(found.depth), found.verdict.text());
         }
     }
 
     fn json(&mut self, name: &str, report: &Report) {
         let mut allowed = Vec::new();
-        let mut holds = report.faults.is_empty();
+        let (mut holds, mut holds_alone) = (report.faults.is_empty(), true);
         for (number, found) in report.loops.iter().enumerate() {
             let accepted = self.exceptions.accept_loop(found);
             holds &= found.verdict.holds() || accepted.is_some();
             allowed.extend(accepted.map(|reason| json!({ "loop": number, "reason": reason })));
         }
         for (number, call) in report.unknown.iter().enumerate() {
+            // By itself the part does not hold. Whether the file does is known when all its parts are read.
             let accepted = self.exceptions.accept_call(call);
-            holds &= accepted.is_some();
+            holds_alone &= accepted.is_some();
             allowed.extend(accepted.map(|reason| json!({ "unknown": number, "reason": reason })));
         }
         if !holds {
             self.status = self.status.max(Status::Refused);
         }
+        let holds = holds && holds_alone;
         let _ = writeln!(self.text, "{}", json!({ "path": name, "holds": holds, "allowed": allowed, "report": report }));
     }
 }

@@ -35,7 +35,6 @@ mod view;
 
 pub use compiler::{find, is_nvcc, other_compiler};
 pub use host::answer;
-pub use proof::code_of_verdict;
 pub use settings::{Recursion, Settings};
 
 use std::collections::BTreeSet;

@@ -3,8 +3,6 @@
 use super::arguments::{CommandLine, Product};
 use super::session::Session;
 use super::{Error, absolute};
-use crate::diagnostic::Code;
-use crate::verify::report::Verdict;
 use crate::verify::verify_ptx;
 use cuinstr_image::Kernel;
 use std::collections::BTreeSet;
@@ -51,16 +49,18 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
         let report = verify_ptx(&String::from_utf8_lossy(&bytes));
         for fault in &report.faults {
-            findings.insert(format!("{}:{}: error[CI054]: {}", path.display(), fault.line, fault.message));
+            findings.insert(format!("{}:{}: error[{}]: {}", path.display(), fault.line, fault.code.id(), fault.message));
         }
         // Calls of other units' functions are no cycles; whether those units' loops stop, their own compilations say.
         for found in &report.loops {
-            let Some(code) = code_of_verdict(&found.verdict) else { continue };
+            let Some(code) = found.verdict.code() else { continue };
             let mut text = match &found.place {
                 Some(place) => format!("{}:{}:{}: ", place.file, place.line, place.column),
                 None => String::new(),
             };
-            let _ = write!(text, "error[{}]: a loop in `{}` is {}", code.id(), Kernel::new(&found.function).name, found.verdict.text());
+            let what = if found.call_tree { "a tree of calls" } else { "a loop" };
+            let name = Kernel::new(&found.function).name;
+            let _ = write!(text, "error[{}]: {what} in `{name}` is {}", code.id(), found.verdict.text());
             if found.place.is_none() {
                 text.push_str(" (-lineinfo shows its line)");
             }
@@ -68,17 +68,6 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         }
     }
     Ok(findings)
-}
-
-/// What `cuinstr verify`, and `--verify` here, report of a loop with this verdict; nothing where it holds.
-#[must_use]
-pub fn code_of_verdict(verdict: &Verdict) -> Option<Code> {
-    match verdict {
-        Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
-        Verdict::NotPolled { .. } => Some(Code::NotStoppable),
-        Verdict::TrapOnly => Some(Code::TrapsOnly),
-        Verdict::WaitsInHardware => Some(Code::WaitsInHardware),
-    }
 }
 
 /// Removes what nvcc wrote, as far as these are files of their own: no device and no pipe.

@@ -56,9 +56,22 @@ impl Input {
         if file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() >= LIMIT) {
             return Err(Box::new(Diagnostic::new(Code::TooLarge, Code::TooLarge.title()).help("split the file")));
         }
-        read(&mut file).map_err(|error| cannot_read(&error))
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let mut begin = Vec::new();
+        (&mut file).take(ZEROS).read_to_end(&mut begin).map_err(|error| cannot_read(&error))?;
+        if begin.len() as u64 == ZEROS && begin.iter().all(|byte| *byte == 0) {
+            let message = "the file begins with zeros only: it holds neither source nor device code";
+            return Err(Box::new(Diagnostic::new(Code::CannotRead, message).help("check how it was written")));
+        }
+        let rest = usize::try_from(length.saturating_sub(begin.len() as u64)).unwrap_or(0);
+        begin.try_reserve_exact(rest + 1).map_err(|_| cannot_read(&io::ErrorKind::OutOfMemory.into()))?;
+        file.take(LIMIT - begin.len() as u64).read_to_end(&mut begin).map_err(|error| cannot_read(&error))?;
+        Ok(begin)
     }
 }
+
+/// A file that begins with so many zeros is not read any further.
+const ZEROS: u64 = 1 << 16;
 
 /// The diagnostic for a file that can't be read.
 #[must_use]

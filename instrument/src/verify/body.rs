@@ -1,11 +1,11 @@
 //! A function taken apart as far as its loops need it: its graph, its registers, and who writes them.
 
 use super::graph::Graph;
-use super::instruction::{Instruction, Operand, Register, Registers, decode, split_guard, text_of, written};
+use super::instruction::{Instruction, Operand, Register, Registers, decode};
 use super::range::Range;
 use super::remainder::{self, Remainder};
-use super::text::Function;
 use super::value::{Assumption, Kind, LAUNCH, Moved, NOBODY, Name, Source, Value, result};
+use cuinstr_ptx::{Code, Function};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ const MOST_IN_FRONT: usize = 256;
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
 /// Longest chain of instructions that is followed for it.
-const MOST_DEPTH: u32 = 8;
+const MOST_DEPTH: u32 = 16;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
 pub(super) struct Body<'a> {
-    pub(super) text: &'a str,
+    pub(super) code: &'a Code<'a>,
     pub(super) function: &'a Function<'a>,
     pub(super) graph: &'a Graph,
     pub(super) registers: Registers<'a>,
@@ -67,11 +67,12 @@ struct Counted {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(text: &'a str, function: &'a Function<'a>, graph: &'a Graph) -> Self {
-        let registers = Registers::with_stack(function, text);
+    pub(super) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
+        let function = code.function;
+        let registers = Registers::with_stack(code);
         let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
-        for (index, statement) in function.statements.iter().enumerate() {
-            written(function, &registers, text, statement, |register| pairs.push((register, index as u32)));
+        for statement in 0..function.statements.len() as u32 {
+            registers.each_written(statement, |register| pairs.push((register, statement)));
         }
         let mut first_writer = vec![0_u32; registers.count() + 1];
         for (register, _) in &pairs {
@@ -92,7 +93,7 @@ impl<'a> Body<'a> {
             block_of[block.first as usize..block.end as usize].fill(number as u32);
         }
         Self {
-            text,
+            code,
             function,
             graph,
             registers,
@@ -116,7 +117,7 @@ impl<'a> Body<'a> {
 
     /// A statement taken apart as it is written.
     pub(super) fn plain(&self, statement: u32) -> Instruction<'a> {
-        decode(self.function, &self.registers, self.text, &self.function.statements[statement as usize])
+        decode(&self.registers, statement)
     }
 
     /// A statement taken apart, as the division that it is the last part of.
@@ -147,15 +148,12 @@ impl<'a> Body<'a> {
 
     /// The register that guards a statement.
     pub(super) fn guard(&self, statement: u32) -> Option<Register> {
-        let statement = &self.function.statements[statement as usize];
-        let (name, _) = split_guard(text_of(self.text, statement)).0?;
-        self.registers.find(self.function, statement.scope, name)
+        self.code.guard(statement)?.0
     }
 
     /// Whether a statement's guard must be true for it to take effect, rather than false.
     pub(super) fn polarity(&self, statement: u32) -> bool {
-        let statement = &self.function.statements[statement as usize];
-        split_guard(text_of(self.text, statement)).0.is_none_or(|(_, when)| when)
+        self.code.guard(statement).is_none_or(|(_, when)| when)
     }
 
     /// Notes what an instruction of a loop leaves in its first result.
@@ -273,11 +271,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(super) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
-        let outside = self.writers(register).iter().any(|statement| !member(self.block_of(*statement)));
         let width = self.registers.width(register).clamp(1, 64);
-        if !outside {
-            return Value::unknown(width);
-        }
         let mut starts: Vec<u32> = Vec::new();
         for &block in blocks {
             if block == 0 {
@@ -364,13 +358,42 @@ impl<'a> Body<'a> {
         if let Some(value) = added {
             return value;
         }
+        if noted != UNKNOWN
+            && depth < MOST_DEPTH
+            && let Some(most) = self.what_is_left(statement, &instruction, depth)
+        {
+            return Value::of(Range::between(0, most, width));
+        }
         if noted == UNKNOWN || instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
             return Value::unknown(width);
         }
         lasting(result(&instruction, nth, width, u32::MAX, &Earlier { body: self, statement, depth }))
     }
 
+    /// The most that `max(x, b) - b` can be, of unsigned values: as much as x. Both instructions stand in one block, and b is the same in both.
+    fn what_is_left(&self, statement: u32, sub: &Instruction<'a>, depth: u32) -> Option<i128> {
+        let ("sub", None, &[Operand::Register(larger), Operand::Register(taken)]) = (sub.op.head, sub.guard, &sub.rest[..]) else {
+            return None;
+        };
+        let (width, _) = sub.op.of.filter(|(width, _)| sub.op.suffix == sub.op.kind && *width == self.registers.width(larger))?;
+        let first = self.graph.blocks[self.block_of(statement) as usize].first;
+        let at = *self.writers_between(larger, first..statement).last()?;
+        let max = self.plain(at);
+        let of = match max.rest[..] {
+            [of, Operand::Register(other)] | [Operand::Register(other), of] if other == taken && larger != taken => of,
+            _ => return None,
+        };
+        let is_larger = matches!(max.opcode, "max.u32" | "max.u64") && max.op.of == Some((width, false)) && max.guard.is_none();
+        let is_kept = self.writers_between(taken, at..statement).is_empty();
+        (is_larger && is_kept).then(|| Earlier { body: self, statement: at, depth: depth + 1 }.value(of, width).range.unsigned(width).hi)
+    }
+
     /// What a register holds in front of a statement.
+    pub(super) fn value_at(&self, register: Register, statement: u32) -> Value {
+        self.walks.set(0);
+        self.in_front(register, statement, 0)
+    }
+
     fn in_front(&self, register: Register, statement: u32, depth: u32) -> Value {
         let block = self.block_of(statement);
         let writers = self.writers(register);
@@ -387,7 +410,7 @@ impl<'a> Body<'a> {
 /// What stays true of a value for the rest of the function.
 fn lasting(value: Value) -> Value {
     let kind = match value.kind {
-        Kind::Control(_) | Kind::Flag => value.kind,
+        Kind::Control(_) | Kind::Flag | Kind::OwnFlag => value.kind,
         _ => Kind::Plain,
     };
     Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }

@@ -147,7 +147,7 @@ impl Linear {
     /// not wrap round.
     pub(super) fn root(&self, sum: Range, known: impl FnOnce(Name) -> Option<Range>, width: u8) -> Option<(Name, Range)> {
         let (name, times) = self.alone()?;
-        if times.abs() != 1 {
+        if times.unsigned_abs() != 1 {
             let (lo, hi, times) = self.integers(known(name)?, width).map(|(lo, hi)| (lo, hi, i128::from(times)))?;
             let sum = sum.unsigned(width);
             // lo..hi is how the sum as an integer relates to the root: what is taken away rounds inwards.

@@ -5,8 +5,7 @@
 //! on to others of their name are most of these, and a poll in each would be inlined by the thousand.
 
 use super::count::MOST_TOGETHER;
-use super::instruction::{split_guard, text_of};
-use super::text::{Function, Module};
+use cuinstr_ptx::{Code, Module, Operand, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The register that marks are moved to.
@@ -29,20 +28,17 @@ impl Marks {
             return marks;
         }
         for (index, function) in module.functions.iter().enumerate() {
-            let mut numbers: BTreeMap<&str, Option<u64>> = BTreeMap::new();
-            let mut found = Vec::new();
-            for (at, statement) in function.statements.iter().enumerate() {
-                let Some((to, from)) = moved(split_guard(text_of(text, statement)).1) else { continue };
-                if to == MARK {
-                    found.push((at as u32, from));
-                } else {
-                    // A register that is written more than once has no one number.
-                    let number = number(from).filter(|_| !statement.guarded);
-                    numbers.entry(to).and_modify(|known| *known = None).or_insert(number);
-                }
+            if !function.registers.iter().any(|declared| declared.name == MARK) {
+                continue;
             }
-            for (at, from) in found {
-                let site = number(from).or_else(|| numbers.get(from).copied().flatten().filter(|_| is_written_once(text, function, from)));
+            let code = Code::new(text, function);
+            let sites = moves(&code);
+            for at in 0..function.statements.len() as u32 {
+                let Some((_, from)) = moved(&code, at).filter(|(to, _)| is_mark(&code, *to)) else { continue };
+                let site = match from {
+                    Operand::Register(register) => sites.get(&register).copied().flatten(),
+                    number => site(number),
+                };
                 match site {
                     Some(site) => marks.by_function.entry(index).or_default().push((at, site)),
                     None => marks.is_unknown = true,
@@ -82,29 +78,32 @@ impl Marks {
     }
 }
 
-/// `mov.TYPE TO, FROM`.
-fn moved(body: &str) -> Option<(&str, &str)> {
-    let (to, from) = body.strip_prefix("mov.")?.split_once(char::is_whitespace)?.1.split_once(',')?;
-    Some((to.trim(), from.trim()))
+fn is_mark(code: &Code<'_>, register: Register) -> bool {
+    code.declaration(register).is_some_and(|declared| declared.name == MARK)
 }
 
-/// A number of 64 bits, as compilers write it: with a sign, or in hexadecimal.
-fn number(word: &str) -> Option<u64> {
-    match word.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits.trim_end_matches('U'), 16).ok(),
-        None => word.parse().ok().or_else(|| word.parse::<i64>().ok().map(i64::cast_unsigned)),
+/// `mov.TYPE TO, FROM`.
+fn moved(code: &Code<'_>, statement: u32) -> Option<(Register, Operand)> {
+    match code.operands(statement) {
+        [Operand::Register(to), from] if code.opcode(statement).starts_with("mov.") => Some((*to, *from)),
+        _ => None,
     }
 }
 
-/// Whether one statement alone begins by naming the register as what it writes.
-fn is_written_once(text: &str, function: &Function<'_>, register: &str) -> bool {
-    let writes = function.statements.iter().filter(|statement| {
-        let body = split_guard(text_of(text, statement)).1;
-        let operands = body.split_once(char::is_whitespace).map_or("", |(_, operands)| operands);
-        let first = operands.trim_start().trim_start_matches(['{', '(']).split([',', '}', ')', '|']);
-        // A vector and a pair have several.
-        let several = operands.trim_start().starts_with(['{', '(']);
-        first.take(if several { usize::MAX } else { 1 }).any(|word| word.trim() == register)
-    });
-    writes.count() == 1
+/// A number of 64 bits.
+fn site(number: Operand) -> Option<u64> {
+    let number = number.number()?;
+    u64::try_from(number).ok().or_else(|| i64::try_from(number).ok().map(i64::cast_unsigned))
+}
+
+/// The number that each register holds which is written once, by a `mov` without a guard.
+fn moves(code: &Code<'_>) -> BTreeMap<Register, Option<u64>> {
+    let mut numbers = BTreeMap::new();
+    for statement in 0..code.function.statements.len() as u32 {
+        let number = moved(code, statement).filter(|_| code.guard(statement).is_none()).and_then(|(_, from)| site(from));
+        code.each_written(statement, |register| {
+            numbers.entry(register).and_modify(|known| *known = None).or_insert(number);
+        });
+    }
+    numbers
 }

@@ -1,10 +1,10 @@
 //! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
 //! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
 //!
-//! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
+//! In reading order: the crate `cuinstr_ptx` (functions, statements, labels, operands) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
-//! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `verdict` (the whole module) → `place`, [`report`].
+//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `stores`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
+//! `halve`, `wraps`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `system`, `weigh`, `verdict` (the whole module) → `link` (a program of several modules) → `place`, [`report`].
 
 mod argument;
 mod arithmetic;
@@ -22,6 +22,7 @@ mod halve;
 mod instruction;
 mod learn;
 mod linear;
+mod link;
 mod looks;
 mod marked;
 mod marks;
@@ -36,13 +37,17 @@ mod since;
 mod slice;
 mod stack;
 mod state;
+mod stores;
 mod sums;
+mod system;
 mod tally;
-mod text;
 mod value;
 mod verdict;
+mod weigh;
+mod wraps;
 
 pub use count::{MOST_ROUNDS, MOST_TOGETHER};
+pub use link::Program;
 pub use report::Report;
 
 /// What can be proved of the loops in this PTX. Never fails: what is wrong with the text is in [`Report::faults`].
@@ -56,5 +61,5 @@ pub use report::Report;
 /// ```
 #[must_use]
 pub fn verify_ptx(ptx: &str) -> Report {
-    verdict::report(ptx, &text::read(ptx))
+    verdict::report(ptx, &cuinstr_ptx::parse(ptx))
 }

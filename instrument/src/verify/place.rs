@@ -1,103 +1,69 @@
 //! Places in sources, from `.loc`.
 
 use super::report::{Frame, Place};
-use super::text::Module;
+use cuinstr_ptx::{Function, Inlined, Module, Point, Strings};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-/// Turns `.loc` lines into places. PTX ISA 9.0, 11.5.3: `.loc file line column[, function_name label[+offset], inlined_at file line column]`.
+/// Most calls that were inlined into each other of which each is listed.
+const MOST_INLINED: usize = 64;
+
+/// Turns `.loc` directives into places. PTX ISA 9.0, 11.5.3.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
+    text: &'a str,
     module: &'a Module<'a>,
     files: BTreeMap<u32, &'a str>,
-    names: BTreeMap<&'a str, &'a str>,
+    names: OnceCell<Strings<'a>>,
     /// For the place at which something was inlined, where that place itself was inlined.
-    chains: OnceCell<BTreeMap<(u32, u32, u32), &'a str>>,
-}
-
-struct Location<'a> {
-    file: u32,
-    line: u32,
-    column: u32,
-    inlined: Option<(&'a str, (u32, u32, u32))>,
-}
-
-fn parse(loc: &str) -> Option<Location<'_>> {
-    let mut parts = loc.split(',');
-    let three = |text: &str| {
-        let mut words = text.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
-        Some((words.next()??, words.next()??, words.next().flatten().unwrap_or(0)))
-    };
-    let (file, line, column) = three(parts.next()?)?;
-    let mut inlined = None;
-    if let (Some(name), Some(at)) = (parts.next(), parts.next())
-        && let (Some(name), Some(at)) = (name.trim().strip_prefix("function_name"), at.trim().strip_prefix("inlined_at"))
-    {
-        inlined = three(at).map(|at| (name.trim(), at));
-    }
-    Some(Location { file, line, column, inlined })
+    chains: OnceCell<BTreeMap<Point, Inlined<'a>>>,
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(module: &'a Module<'a>) -> Self {
-        Self {
-            module,
-            files: module.files.iter().copied().collect(),
-            names: module.strings.iter().copied().collect(),
-            chains: OnceCell::new(),
-        }
+    pub(super) fn new(text: &'a str, module: &'a Module<'a>) -> Self {
+        Self { text, module, files: module.files.iter().copied().collect(), names: OnceCell::new(), chains: OnceCell::new() }
     }
 
-    /// The `.loc` of the place at which something was inlined, if that place itself was inlined.
-    fn chain(&self, at: (u32, u32, u32)) -> Option<&'a str> {
+    /// Where the code at a place was inlined, if it was.
+    fn chain(&self, at: Point) -> Option<&Inlined<'a>> {
         let chains = self.chains.get_or_init(|| {
             let mut chains = BTreeMap::new();
-            for &loc in self.module.functions.iter().flat_map(|function| &function.places) {
-                if loc.contains("inlined_at")
-                    && let Some(location) = parse(loc)
-                {
-                    chains.entry((location.file, location.line, location.column)).or_insert(loc);
+            for function in &self.module.functions {
+                for location in &function.locations {
+                    if let Some(inlined) = function.inlined(location) {
+                        chains.entry(location.point).or_insert(*inlined);
+                    }
                 }
             }
             chains
         });
-        chains.get(&at).copied()
+        chains.get(&at)
     }
 
-    /// Which line of a source a `.loc` names; none for line 0, which stands for no line.
-    pub(super) fn line(loc: &str) -> Option<(u32, u32)> {
-        parse(loc).map(|location| (location.file, location.line)).filter(|(_, line)| *line != 0)
+    /// The line of a source that a statement is from; none for line 0, which stands for no line.
+    pub(super) fn line(function: &Function<'_>, statement: u32) -> Option<Point> {
+        function.location(statement).map(|location| location.point).filter(|point| point.line != 0)
     }
 
-    /// The place, with where it was inlined from the inside out.
-    pub(super) fn find(&self, loc: &str) -> Option<Place> {
-        let location = parse(loc).filter(|location| location.line != 0)?;
+    /// The place that a statement is from, with where it was inlined from the inside out.
+    pub(super) fn find(&self, function: &Function<'_>, statement: u32) -> Option<Place> {
+        let location = function.location(statement).filter(|location| location.point.line != 0)?;
         let mut inlined = Vec::new();
-        let mut next = location.inlined;
-        while let Some((label, at)) = next {
-            // A chain is as deep as the source's calls; one that goes round is no chain.
-            if inlined.len() >= 64 {
+        let mut next = function.inlined(location);
+        while let Some(Inlined { function: label, offset, at }) = next {
+            if inlined.len() >= MOST_INLINED {
                 break;
             }
-            inlined.push(Frame { function: self.name(label), file: self.file(at.0), line: at.1, column: at.2 });
-            next = self.chain(at).and_then(parse).and_then(|location| location.inlined).filter(|(_, outer)| *outer != at);
+            let names = self.names.get_or_init(|| Strings::new(self.text, self.module));
+            inlined.push(Frame { function: names.get(label, *offset), file: self.file(at.file), line: at.line, column: at.column });
+            // A chain that goes round is none.
+            next = self.chain(*at).filter(|outer| outer.at != *at);
         }
-        Some(Place { file: self.file(location.file), line: location.line, column: location.column, inlined })
+        let Point { file, line, column } = location.point;
+        Some(Place { file: self.file(file), line, column, inlined })
     }
 
     pub(super) fn file(&self, number: u32) -> String {
         self.files.get(&number).map_or_else(|| format!("file {number}"), |path| (*path).to_owned())
-    }
-
-    /// The name that a label of the debug strings stands for.
-    fn name(&self, label: &str) -> String {
-        let (label, offset) = label.split_once('+').unwrap_or((label, "0"));
-        let offset: usize = offset.trim().parse().unwrap_or(0);
-        let Some(data) = self.names.get(label.trim()) else { return String::new() };
-        let words = data.split(|next: char| !next.is_ascii_digit()).filter(|word| !word.is_empty());
-        let bytes = words.map(|word| word.parse().unwrap_or(b'?'));
-        // The digit of each line's `.b8` counts as a byte of value 8, which no name holds.
-        let bytes: Vec<u8> = bytes.filter(|byte| *byte != 8).skip(offset).take_while(|byte| *byte != 0).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
     }
 }

@@ -100,7 +100,8 @@ impl Range {
 
     /// All values from `least` on; of those only each `step`-th, through `on`, where that is the same after wrapping round.
     fn whole(on: i128, step: u64, least: i128, width: u8) -> Self {
-        let step = if step.is_power_of_two() { i128::from(step).min(size(width)) } else { 1 };
+        // Of a stride only its power of two is the same after wrapping round.
+        let step = i128::from(step & step.wrapping_neg()).clamp(1, size(width));
         let lo = least + ((on - least) & (step - 1));
         Self { lo, hi: lo + size(width) - step, step: if step == size(width) { 0 } else { step.unsigned_abs() as u64 } }
     }

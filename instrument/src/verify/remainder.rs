@@ -6,7 +6,7 @@
 //! added it is rounded towards zero.
 
 use super::body::Body;
-use super::instruction::{Instruction, Op, Operand, Register, text_of};
+use super::instruction::{Instruction, Op, Operand, Register};
 use std::collections::BTreeMap;
 
 /// How far behind a product its remainder is looked for, in statements.
@@ -47,9 +47,8 @@ impl Remainder {
 /// The statements of a function that leave remainders.
 pub(super) fn find(body: &Body<'_>) -> BTreeMap<u32, Remainder> {
     let mut found = BTreeMap::new();
-    for (at, statement) in (0..).zip(&body.function.statements) {
-        let text = text_of(body.text, statement);
-        if text.starts_with("mul.hi.s32") || text.starts_with("mul.hi.u32") {
+    for at in 0..body.function.statements.len() as u32 {
+        if matches!(body.code.opcode(at), "mul.hi.s32" | "mul.hi.u32") {
             found.extend(behind(body, at));
         }
     }

@@ -26,7 +26,8 @@ use super::share::{Shared, share};
 use super::since::Since;
 use super::slice::{Slice, Step};
 use super::state::State;
-use super::value::{Assumption, FIRST_NAME, Kind, Name, Value};
+use super::value::{Assumption, FIRST_NAME, Kind, MOST_TICKS, Name, Value};
+use super::wraps::{self, wraps};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,11 @@ const FORK_TIMES: usize = 8;
 const FORK_LOOKS: usize = 500;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+/// Blocks and edges that are looked at for which loops lie within others: so many, and in multiples of a set's blocks and edges.
+const STRUCTURE: usize = 1 << 20;
+const STRUCTURE_BLOCKS: usize = 2 * DEEPEST;
+const STRUCTURE_EDGES: usize = 4;
+
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -49,8 +55,8 @@ pub(super) enum Proof {
     PolledWithin(Count),
     /// At most so many rounds, whatever the flag says.
     Counted(Count),
-    /// A clock ends it.
-    Clock,
+    /// A clock ends it: once it has gone on for so many ticks at most so many rounds come back.
+    Clock { ticks: u64, rounds: u64 },
     /// Threads go on when the flag says stop, but under `trap` they trap.
     TrapOnly,
     /// Nothing.
@@ -64,8 +70,10 @@ pub(super) enum Why {
     NoPoll,
     /// Some round asks for the flag and goes on.
     GoesOn,
-    /// Too large or too deep for this proof.
+    /// The proof was given up: too large.
     TooLarge,
+    /// Too deep in other loops to be looked at, with all loops inside.
+    TooDeep,
 }
 
 /// A loop of the function.
@@ -81,6 +89,8 @@ pub(super) struct Round {
     pub(super) not_zero: Option<u32>,
     /// Whether what is proved is of the rounds of all loops inside, too: see [`Left::together`].
     pub(super) together: bool,
+    /// See [`Left::begun`].
+    pub(super) begun: bool,
     /// Index of the loop around it.
     pub(super) parent: Option<usize>,
     pub(super) proof: Proof,
@@ -157,10 +167,7 @@ pub(super) fn rounds_by<'a>(
         share(&mut work, &mut found, &known);
     }
     base.note(body);
-    let reads_clock = |step: &Step<'_>| matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")]);
-    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first()
-        && !slice.steps.iter().any(reads_clock)
-    {
+    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first() {
         let mut inside: Vec<u32> = found[1..].iter().flat_map(|inner| inner.blocks.iter().copied()).collect();
         inside.sort_unstable();
         body.note_counted(set, inside, count.rounds);
@@ -190,8 +197,13 @@ pub(super) struct Known<'k> {
 fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
+    let graph = work.body.graph;
+    let edges_of = |blocks: &[u32]| blocks.iter().map(|block| graph.edges(*block).len()).sum::<usize>();
+    let mut structure = STRUCTURE + STRUCTURE_BLOCKS * set.len() + STRUCTURE_EDGES * edges_of(set);
     while let Some((blocks, parent, depth)) = waiting.pop() {
-        let graph = work.body.graph;
+        let cost = blocks.len() + edges_of(&blocks);
+        let is_too_deep = depth > DEEPEST || depth > 0 && structure < cost;
+        structure = structure.saturating_sub(cost);
         work.budget = work.budget.saturating_sub(blocks.len());
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
         let is_entry = |block: &u32| {
@@ -199,26 +211,29 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         };
         let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
         let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
+        let unknown = |why: Why| (Proof::None(why), Left { blocks: blocks.clone(), ..Left::default() });
         let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
+            _ if is_too_deep => unknown(Why::TooDeep),
             Ok(before) => before,
             // No round that begins here can be reached.
             Err(None) => (Proof::Counted(NEVER), Left::default()),
-            Err(Some(_)) if work.budget == 0 || depth > DEEPEST => {
-                (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
+            Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
+            Err(Some(base)) => {
+                let (proof, left) = match prove(work, &blocks, head, &base) {
+                    (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
+                        by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
+                    }
+                    proved => proved,
+                };
+                (proof, Left { begun: base.1, ..left })
             }
-            Err(Some(base)) => match prove(work, &blocks, head, &base) {
-                (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
-                    by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
-                }
-                proved => proved,
-            },
         };
         let index = found.len();
-        let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
-        let sets = if depth > DEEPEST || work.budget == 0 {
-            // What lies inside is part of this loop's verdict.
+        // What lies inside a loop that is too deep is part of that one's verdict. Of every other loop each one inside is looked at, or said not to be.
+        let sets = if is_too_deep {
             Vec::new()
         } else {
+            let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
             work.components.find(graph.blocks.len(), &inside, |block, nth| {
                 graph.edges(block).get(nth as usize).map(|edge| (edge.to != head && is_member(edge.to)).then_some(edge.to))
             })
@@ -238,6 +253,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             left: left.blocks,
             not_zero: left.not_zero,
             together: left.together,
+            begun: left.begun,
             parent,
             proof,
             shared: None,
@@ -290,6 +306,7 @@ impl<'a> Work<'_, 'a> {
             toll: way.toll,
             fixed: &fixed,
             asks_action: &asks_action,
+            allowed: self.budget,
         };
         let found = pass.run(starts);
         let looked = found.work;
@@ -311,38 +328,34 @@ pub(super) struct Left {
     pub(super) count: Option<Count>,
     /// Values with which the head is reached again.
     pub(super) again: Option<State>,
+    /// Registers that move by the same number in each round that comes back: see [`wraps::steps`].
+    pub(super) steps: Vec<(u32, i64)>,
     /// A register that is not zero at the head in any round that comes back.
     pub(super) not_zero: Option<u32>,
     /// Whether the count is of the rounds of all loops inside, too, all together.
     pub(super) together: bool,
+    /// Whether that is said of rounds that another one went before: the first may pass any block.
+    pub(super) begun: bool,
 }
 
 /// What is proved of a loop by what registers hold where its rounds begin.
 pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
-    let asked = Assumption { asked: true, late: true, trap: false };
-    let only_late = Assumption { late: true, ..Assumption::default() };
+    let asked = Assumption { asked: true, ..Assumption::default() };
     let before = work.budget;
     work.asks_action = false;
     let left = remaining(work, blocks, head, base, asked, &[]);
     let (asks_action, spent) = (work.asks_action, before - work.budget);
-    if left.blocks.is_empty() {
-        if left.asks {
-            return (Proof::Polled, left);
-        }
-        // Something else ends it: what it counts, a clock, or a callee that asks.
-        let plain = remaining(work, blocks, head, base, Assumption::default(), &[]);
-        if plain.blocks.is_empty() {
-            return (Proof::Counted(NEVER), plain);
-        }
-        if let Some(count) = plain.count {
-            return (Proof::Counted(count), plain);
-        }
-        let late = remaining(work, blocks, head, base, only_late, &[]);
-        return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
+    // Where no poll is passed the flag does not matter.
+    match (left.blocks.is_empty(), left.count) {
+        (true, _) if left.asks => return (Proof::Polled, left),
+        // Where it is looked at from rounds that another one went before, that one has come back.
+        (true, _) => return (Proof::Counted(Count { rounds: u64::from(base.1), ..NEVER }), left),
+        (false, Some(count)) if left.asks => return (Proof::PolledWithin(count), left),
+        (false, Some(count)) => return (Proof::Counted(count), left),
+        (false, None) => {}
     }
-    if let Some(count) = left.count {
-        // Where no poll is passed the flag does not matter.
-        return (if left.asks { Proof::PolledWithin(count) } else { Proof::Counted(count) }, left);
+    if let Some(timed) = by_clock(work, &left.blocks, head, base) {
+        return timed;
     }
     if !work.slice.is_close {
         // A closer look follows.
@@ -368,6 +381,7 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         forked
     };
     if let Some((count, together)) = told_apart(asked) {
+        let count = Count { rounds: count.rounds.saturating_add(u64::from(base.1)), ..count };
         return (Proof::PolledWithin(count), Left { together, ..left });
     }
     if asks_action && told_apart(Assumption { trap: true, ..asked }).is_some() {
@@ -377,6 +391,34 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         return (Proof::None(Why::TooLarge), left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
+}
+
+/// What is proved of a loop that reads a clock, by how far that has gone on: in as few ticks as possible, up to a power of two.
+fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> Option<(Proof, Left)> {
+    let mut steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
+    if !steps.any(reads_clock) {
+        return None;
+    }
+    let mut after = |ticks: u64| {
+        let late = Assumption { asked: true, late: ticks, trap: false };
+        let left = remaining(work, blocks, head, base, late, &[]);
+        let rounds = if left.blocks.is_empty() { Some(u64::from(base.1)) } else { left.count.map(|count| count.rounds) };
+        rounds.map(|rounds| (Proof::Clock { ticks, rounds }, left))
+    };
+    let mut found = after(MOST_TICKS)?;
+    let (mut least, mut most) = (0, MOST_TICKS.ilog2());
+    while least < most {
+        let middle = u32::midpoint(least, most);
+        match after(1 << middle) {
+            Some(sooner) => (found, most) = (sooner, middle),
+            None => least = middle + 1,
+        }
+    }
+    Some(found)
+}
+
+fn reads_clock(step: &Step<'_>) -> bool {
+    matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")])
 }
 
 /// The same without these edges.
@@ -403,6 +445,7 @@ pub(super) fn remaining(
         }
     }
     let count = left.again.as_ref().and_then(|again| halved(work, (&left.blocks, head), base, (assumption, shut), again));
+    let count = count.or_else(|| wraps(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
     Left { count, ..left }
 }
 
@@ -482,10 +525,11 @@ pub(super) fn remaining_from(
         order.sort_by_key(|block| (*block != head, place[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
         let way = Way { head: Some(head), choice: None, assumption, closed: &closed, toll: &|_, _| None };
-        let (found, counted) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
+        let (found, counted, steps) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);
-            (found, counted)
+            let steps = wraps::steps(&found);
+            (found, counted, steps)
         });
         asks |= found.asks;
         let is_member = |block: u32| blocks.binary_search(&block).is_ok();
@@ -508,7 +552,7 @@ pub(super) fn remaining_from(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, not_zero, together: false };
+            return Left { blocks: around, asks, count: counted, again: found.again, steps, not_zero, ..Left::default() };
         }
         blocks = around;
         let mut within = within;

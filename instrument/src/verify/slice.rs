@@ -9,8 +9,8 @@ use super::instruction::{Instruction, Op, Operand, Register};
 use super::marks::Marks;
 use super::renewed;
 use super::sums::{self, Apart, Derived, NO_REGISTER, Sum};
-use super::text::Flow;
 use super::value::{FIRST_NAME, Name, name_of};
+use cuinstr_ptx::Flow;
 use std::collections::BTreeMap;
 
 /// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.

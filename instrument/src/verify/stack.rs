@@ -6,15 +6,13 @@
 //! may itself be kept in a word of its own, as `this` and what is handed on by reference are, if nothing else is ever put there. A variable whose
 //! address is computed with otherwise, stored elsewhere or handed to anybody is not followed at all, since from there on every store may mean it.
 
-use super::graph::names;
-use super::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, split_guard, text_of, type_of};
-use super::text::{Function, Statement};
-use memchr::memmem;
+use super::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, type_of};
+use cuinstr_ptx::{Declared, NameId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a statement does to a word of the stack.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct Word {
     /// Stands for the word.
     pub(super) word: Register,
     pub(super) is_store: bool,
@@ -37,7 +35,7 @@ struct Use {
     bytes: i64,
     /// Bits, if the register has as many.
     width: Option<u8>,
-    /// Offset of the statement.
+    /// The statement.
     at: u32,
     is_store: bool,
     /// The address that is stored.
@@ -59,61 +57,61 @@ struct Done {
 }
 
 /// What holds addresses.
-struct Addresses<'f, 'a> {
-    function: &'f Function<'a>,
-    variables: Vec<&'a str>,
+struct Addresses {
+    /// The number of each variable.
+    variables: BTreeMap<NameId, usize>,
     registers: BTreeMap<Register, Address>,
     /// Words that keep one, by variable and offset.
     words: BTreeMap<(usize, i64), Address>,
-    /// How these registers' names begin, wherever they are declared.
-    prefixes: Vec<&'a str>,
-    /// The names themselves, and the statements whose text mentions one of them, or a variable.
-    names: BTreeSet<&'a str>,
+    /// Statements that name each register of 64 bits or variable, sorted.
+    named: Vec<(Named, u32)>,
+    /// Statements that name one of these registers, or a variable.
     mentions: BTreeSet<u32>,
 }
 
-/// Most times that all statements are looked at for what holds addresses.
+/// What may hold an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Named {
+    Register(Register),
+    Variable(NameId),
+}
+
+/// Most times that statements are looked at for what holds addresses.
 const MOST_LOOKS: usize = 8;
 
-/// Most names that are each looked for in the whole text of a function; with more of them each statement is asked for all.
-const MOST_NAMES: usize = 16;
-
-/// Accesses of words that can be followed, by the offset of their statement; gives each word a register.
-pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, text: &'a str) -> BTreeMap<u32, Access> {
-    let local = |declaration: &&str| declaration.split_ascii_whitespace().any(|word| word == ".local");
-    let mut variables: Vec<&str> = Vec::new();
-    for declaration in function.declarations.iter().copied().filter(local) {
-        // The name stands last, with its size in brackets: `.local .align 8 .b8 __local_depot6[16]`.
-        let Some(name) = declaration.split('[').next().and_then(|head| head.split_ascii_whitespace().last()) else { continue };
-        if declaration.contains(',') || variables.contains(&name) {
-            return BTreeMap::new();
-        }
-        variables.push(name);
-    }
+/// Accesses of words that can be followed, by their statement; gives each word a register.
+pub(super) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
+    let code = registers.code;
+    let function = code.function;
+    let is_local = |declared: Declared| match declared {
+        Declared::Variable(variable) => function.variables[variable as usize].space == ".local",
+        _ => false,
+    };
+    let locals = (0..).zip(code.names()).filter(|(_, name)| is_local(name.declared));
+    let variables: BTreeMap<NameId, usize> = locals.zip(0..).map(|((name, _), variable)| (name, variable)).collect();
     if variables.is_empty() {
         return BTreeMap::new();
     }
     let mut given_away = vec![false; variables.len()];
-    let mut addresses = Addresses {
-        function,
-        variables: variables.clone(),
-        registers: BTreeMap::new(),
-        words: BTreeMap::new(),
-        prefixes: Vec::new(),
-        names: BTreeSet::new(),
-        mentions: BTreeSet::new(),
-    };
-    for name in variables {
-        addresses.add_name(name, text);
+    let mut addresses =
+        Addresses { variables, registers: BTreeMap::new(), words: BTreeMap::new(), named: Vec::new(), mentions: BTreeSet::new() };
+    for statement in 0..function.statements.len() as u32 {
+        let named = addresses.named_by(registers, statement).map(|named| (named, statement));
+        let named: Vec<(Named, u32)> = named.collect();
+        addresses.named.extend(named);
     }
-    if !addresses.settle(registers, text) {
+    addresses.named.sort_unstable();
+    for name in addresses.variables.keys().copied().collect::<Vec<_>>() {
+        addresses.mention(Named::Variable(name));
+    }
+    if !addresses.settle(registers) {
         return BTreeMap::new();
     }
     let mut uses: Vec<Use> = Vec::new();
     let mut next = addresses.next(0);
-    while let Some((at, statement)) = next {
-        next = addresses.next(at + 1);
-        let done = addresses.look(registers, text, statement);
+    while let Some(statement) = next {
+        next = addresses.next(statement + 1);
+        let done = addresses.look(registers, statement);
         if let Some((register, address)) = done.puts
             && addresses.registers.get(&register) != Some(&address)
         {
@@ -159,32 +157,27 @@ pub(super) fn find<'a>(function: &Function<'a>, registers: &mut Registers<'_>, t
             let word = registers.add(width);
             // What is read by a kept address is unknown: that one may not be there yet.
             let followed = all.iter().filter(|used| !used.is_by_kept);
-            found.extend(followed.map(|used| (used.at, Access { word, is_store: used.is_store })));
+            found.extend(followed.map(|used| (used.at, Word { word, is_store: used.is_store })));
         }
         at = next;
     }
     found
 }
 
-impl<'f, 'a> Addresses<'f, 'a> {
+impl Addresses {
     /// Finds all registers and words that hold addresses; false if that takes too long.
-    fn settle(&mut self, registers: &Registers<'_>, text: &'a str) -> bool {
+    fn settle(&mut self, registers: &Registers<'_>) -> bool {
         for _ in 0..MOST_LOOKS {
             let before = (self.registers.len(), self.words.len());
             let mut from = 0;
-            while let Some((at, statement)) = self.next(from) {
-                from = at + 1;
-                let done = self.look(registers, text, statement);
+            while let Some(statement) = self.next(from) {
+                from = statement + 1;
+                let done = self.look(registers, statement);
                 if let Some((register, address)) = done.puts
                     && !self.registers.contains_key(&register)
                 {
                     self.registers.insert(register, address);
-                    let name = names(split_guard(text_of(text, statement)).1).nth(1).unwrap_or_default();
-                    let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
-                    if !self.prefixes.contains(&prefix) {
-                        self.prefixes.push(prefix);
-                    }
-                    self.add_name(name, text);
+                    self.mention(Named::Register(register));
                 }
                 if let Some((used, kept)) = done.uses.and_then(|used| used.keeps.map(|kept| (used, kept))) {
                     self.words.entry((used.variable, used.from)).or_insert(kept);
@@ -197,44 +190,43 @@ impl<'f, 'a> Addresses<'f, 'a> {
         false
     }
 
-    /// Notes where a name is mentioned.
-    fn add_name(&mut self, name: &'a str, text: &str) {
-        if !self.names.insert(name) || self.names.len() > MOST_NAMES || name.is_empty() {
-            return;
-        }
-        let statements = &self.function.statements;
-        let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return };
-        for at in memmem::find_iter(&text.as_bytes()[first.start as usize..last.end as usize], name) {
-            let at = first.start + at as u32;
-            self.mentions.insert(statements.partition_point(|statement| statement.end <= at) as u32);
-        }
+    /// What a statement names that may hold an address, each time it does.
+    fn named_by<'r>(&'r self, registers: &'r Registers<'_>, statement: u32) -> impl Iterator<Item = Named> + 'r {
+        use cuinstr_ptx::Operand::{At, AtName, Name, Negated, Part, Register};
+        registers.code.all_operands(statement).iter().filter_map(|operand| match *operand {
+            Register(register) | At(register, _) | Negated(register) | Part(register) => {
+                (registers.width(register) == 64).then_some(Named::Register(register))
+            }
+            Name(name, _) | AtName(name, _) => self.variables.contains_key(&name).then_some(Named::Variable(name)),
+            _ => None,
+        })
     }
 
-    /// The first statement from that number on that may mention what holds addresses so far.
-    fn next(&self, from: u32) -> Option<(u32, &'f Statement)> {
-        let at = if self.names.len() > MOST_NAMES { from } else { *self.mentions.range(from..).next()? };
-        Some((at, self.function.statements.get(at as usize)?))
+    /// Notes where something is named.
+    fn mention(&mut self, what: Named) {
+        let from = self.named.partition_point(|(named, _)| *named < what);
+        let all = self.named[from..].iter().take_while(|(named, _)| *named == what);
+        self.mentions.extend(all.map(|(_, statement)| *statement));
+    }
+
+    /// The first statement from that one on that names what holds an address so far.
+    fn next(&self, from: u32) -> Option<u32> {
+        self.mentions.range(from..).next().copied()
     }
 
     /// What a statement does with what holds addresses so far.
-    fn look(&self, registers: &Registers<'_>, text: &'a str, statement: &Statement) -> Done {
-        let body = text_of(text, statement);
-        // What is not even part of the text is not named.
-        if !self.variables.iter().chain(&self.prefixes).any(|name| holds(body, name)) {
-            return Done::default();
-        }
-        let find = |name: &str| {
-            let register = || registers.find(self.function, statement.scope, name).and_then(|register| self.registers.get(&register));
-            let variable = || self.variables.iter().position(|variable| *variable == name);
-            register().copied().or_else(|| variable().map(|variable| Address { variable, offset: 0, is_kept: false }))
+    fn look(&self, registers: &Registers<'_>, statement: u32) -> Done {
+        let address = |named: Named| match named {
+            Named::Register(register) => self.registers.get(&register).copied(),
+            Named::Variable(name) => self.variable(name),
         };
-        let named: Vec<Address> = names(body).filter_map(find).collect();
+        let named: Vec<Address> = self.named_by(registers, statement).filter_map(address).collect();
         if named.is_empty() {
             return Done::default();
         }
-        let instruction = decode(self.function, registers, text, statement);
+        let instruction = decode(registers, statement);
         let puts = self.put(&instruction, registers);
-        let access = self.used(&instruction, registers, statement.start);
+        let access = self.used(&instruction, registers, statement);
         let is_held = |register: &Register| self.registers.contains_key(register);
         // Each mention must be one that is accounted for.
         let mentions = match (&puts, &access) {
@@ -249,13 +241,14 @@ impl<'f, 'a> Addresses<'f, 'a> {
         Done { gives_away: named.iter().map(|address| address.variable).collect(), ..Done::default() }
     }
 
+    fn variable(&self, name: NameId) -> Option<Address> {
+        self.variables.get(&name).map(|variable| Address { variable: *variable, offset: 0, is_kept: false })
+    }
+
     fn of(&self, operand: &Operand<'_>) -> Option<Address> {
         match operand {
             Operand::Register(register) => self.registers.get(register).copied(),
-            Operand::Name(name) => {
-                let variable = self.variables.iter().position(|variable| variable == name)?;
-                Some(Address { variable, offset: 0, is_kept: false })
-            }
+            Operand::Own(name) => self.variable(*name),
             _ => None,
         }
     }
@@ -318,14 +311,8 @@ impl<'f, 'a> Addresses<'f, 'a> {
     }
 }
 
-/// Whether a statement's text holds a word. Both are short: to prepare a search would take longer than the search.
-fn holds(text: &str, word: &str) -> bool {
-    let (text, word) = (text.as_bytes(), word.as_bytes());
-    text.windows(word.len().max(1)).any(|part| part.first() == word.first() && part == word)
-}
-
 /// The access as a copy between registers.
-pub(super) fn copy(access: Access, width: u8, instruction: Instruction<'_>) -> Instruction<'_> {
+pub(super) fn copy(access: Word, width: u8, instruction: Instruction<'_>) -> Instruction<'_> {
     let opcode = if width == 64 { "mov.b64" } else { "mov.b32" };
     let (first, rest) =
         if access.is_store { (vec![access.word], instruction.rest) } else { (instruction.first, vec![Operand::Register(access.word)]) };

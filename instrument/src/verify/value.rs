@@ -29,9 +29,14 @@ pub(super) const CONTROL: &str = "cuinstr_control_v1";
 const ACTION_AT: i64 = 4;
 const FLAG_AT: i64 = 16;
 const LAUNCH_AT: i64 = 8;
+/// The words there that whoever stops may write: when the launch began, and the record, up to the block's end.
+pub(super) const START_AT: i64 = 32;
+pub(super) const OWN_RECORD_AT: i64 = 72;
+/// The word that the flag's pointer points to until a host says otherwise.
+pub(super) const FLAG: &str = "cuinstr_flag_v1";
 
 /// Longest that a loop which only a clock ends may take, in nanoseconds or clock cycles.
-pub(super) const MOST_TICKS: i128 = 1_000_000_000;
+pub(super) const MOST_TICKS: u64 = 1_000_000_000;
 
 /// What is known of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +57,8 @@ pub(super) enum Kind {
     Control(i64),
     /// The pointer to the flag, as it lies in the control block.
     Flag,
+    /// Address of the flag that stands beside the control block. A host may have another one, so it is no flag to ask.
+    OwnFlag,
     /// A clock, read since the loop's current round began.
     Clock,
     /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands and
@@ -121,8 +128,8 @@ impl Moved {
 pub(super) struct Assumption {
     /// The flag holds the launch's number, from some moment on.
     pub(super) asked: bool,
-    /// Clocks have gone on for longer than [`MOST_TICKS`] since anything before the loop.
-    pub(super) late: bool,
+    /// Clocks have gone on for longer than so many ticks since anything before the loop; 0 if nothing is assumed of clocks.
+    pub(super) late: u64,
     /// The action is `trap`.
     pub(super) trap: bool,
 }
@@ -212,7 +219,7 @@ impl Value {
     /// The value as one named value and a number; none if it has no name.
     pub(super) fn moved(&self) -> Option<Moved> {
         let root = self.form.filter(|form| form.lo == form.hi).and_then(|form| {
-            let (name, times) = form.alone().filter(|(_, times)| times.abs() == 1)?;
+            let (name, times) = form.alone().filter(|(_, times)| times.unsigned_abs() == 1)?;
             Some(Moved { name, negative: times < 0, offset: form.lo })
         });
         root.or((self.name != NOBODY).then_some(Moved { name: self.name, negative: false, offset: 0 }))
@@ -345,7 +352,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
                 _ => a()?,
             };
             match address.kind {
-                Kind::Control(_) => Some(Value::unknown(width).kind(address.kind)),
+                Kind::Control(_) | Kind::OwnFlag => Some(Value::unknown(width).kind(address.kind)),
                 Kind::Flag => None,
                 _ => None,
             }
@@ -359,8 +366,8 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         "sub" if plain => {
             let (first, second) = (a()?, b()?);
-            if source.assumption().late && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
-                return Some(Value::of(Range::between(MOST_TICKS + 1, i128::from(u64::MAX), 64)));
+            if source.assumption().late > 0 && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
+                return Some(Value::of(Range::between(i128::from(source.assumption().late) + 1, i128::from(u64::MAX), 64)));
             }
             if let Some(value) = saturated(&first, &second, of, source) {
                 return Some(value);
@@ -440,9 +447,10 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
     let between = |lo, hi| Value::of(Range::between(lo, hi, width));
     match name {
         CONTROL => Value::unknown(width).kind(Kind::Control(0)),
+        FLAG => Value::unknown(width).kind(Kind::OwnFlag),
         "%globaltimer" | "%clock64" if width == 64 => {
             let clock = Value::unknown(64);
-            if assumption.late { clock.kind(Kind::Clock) } else { clock }
+            if assumption.late > 0 { clock.kind(Kind::Clock) } else { clock }
         }
         "%tid.x" | "%tid.y" | "%tid.z" => between(0, 1023),
         "%ntid.x" | "%ntid.y" | "%ntid.z" => between(1, 1024),

@@ -21,7 +21,7 @@ fn project() -> Project {
 fn what_is_proved_exits_with_0_and_what_is_not_with_1() {
     let project = project();
     let proved = project.run("verify counts.ptx --list").exits(0).silent().stdout;
-    assert!(proved.contains("loop in k: bounded (at most 9 rounds)"), "{proved}");
+    assert!(proved.contains("loop in k: bounded (at most 10 rounds)"), "{proved}");
     let text = project.run("verify counts.ptx spins.ptx").exits(1).stdout;
     assert!(text.contains("--> k.cu:2:5") && text.contains("while (*p == 0)"), "{text}");
     let short = project.run("verify spins.ptx --format short").exits(1).stdout;
@@ -72,4 +72,13 @@ fn what_can_not_be_read_is_no_proof() {
     project.write("verify", SPIN.as_bytes());
     project.run("./verify -o out.cu").exits(0);
     assert!(project.has("out.cu"));
+}
+
+#[test]
+fn a_file_without_kernels_is_no_proof() {
+    let project = project();
+    project.write("functions.ptx", format!("{HEAD}.visible .func f()\n{{\n\tret;\n}}\n").as_bytes());
+    assert!(project.run("verify functions.ptx").exits(1).stdout.contains("CI063"));
+    project.write("zeros", &vec![0; 1 << 17]);
+    project.run("verify zeros").exits(3).says("begins with zeros");
 }

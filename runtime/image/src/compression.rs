@@ -53,7 +53,9 @@ fn block(input: &[u8], size: usize) -> Result<Vec<u8>, String> {
     if size > input.len().saturating_mul(255) {
         return Err("so few bytes can't stand for so many".into());
     }
-    let mut output = vec![0; size];
+    let mut output = Vec::new();
+    output.try_reserve_exact(size).map_err(|_| "there is not enough memory for it")?;
+    output.resize(size, 0);
     let written = lz4_flex::block::decompress_into(input, &mut output).map_err(|error| error.to_string())?;
     if written == size { Ok(output) } else { Err(format!("{written} bytes came out where {size} were announced")) }
 }

@@ -51,22 +51,30 @@ pub(crate) struct Entry<'a> {
     pub(crate) compressed_from: Option<u64>,
 }
 
-/// Every fat binary in the bytes. What lies inside one is not searched for another.
-pub(crate) fn containers(bytes: &[u8]) -> Vec<Container<'_>> {
+/// Every fat binary in the bytes, and whether anything but zeros lies between them. What lies inside one is not searched for another.
+pub(crate) fn containers(bytes: &[u8]) -> (Vec<Container<'_>>, bool) {
     let mut found = Vec::new();
-    let mut from = 0;
+    let (mut from, mut behind) = (0, 0);
+    let mut has_rest = false;
+    let is_rest = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
+    // Where one ends that is cut off is not known.
+    let mut is_cut = false;
     while let Some(at) = memchr::memmem::find(&bytes[from..], MAGIC) {
         let at = from + at;
         match container(&bytes[at..]) {
             Some((container, length)) => {
+                has_rest |= !is_cut && is_rest(&bytes[behind..at]);
+                is_cut = container.fault.is_some();
                 found.push(container);
                 from = at + length;
+                behind = from;
             }
             // The magic alone is also in the runtime's machine code.
             None => from = at + MAGIC.len(),
         }
     }
-    found
+    has_rest |= !is_cut && is_rest(&bytes[behind..]);
+    (found, has_rest)
 }
 
 /// The fat binary that the bytes begin with, and how many of them were looked at.
@@ -189,7 +197,7 @@ mod tests {
     #[test]
     fn entries_come_with_what_their_headers_say() {
         let bytes = [b"before ".to_vec(), two(), two()].concat();
-        let found = containers(&bytes);
+        let (found, _) = containers(&bytes);
         assert_eq!(found.len(), 2);
         for container in found {
             assert_eq!(container.fault, None);
@@ -205,13 +213,13 @@ mod tests {
     fn what_is_whole_stands_and_what_is_cut_off_is_said() {
         let bytes = two();
         for cut in 0..bytes.len() {
-            let found = containers(&bytes[..cut]);
+            let (found, _) = containers(&bytes[..cut]);
             if let Some(container) = found.first() {
                 assert!(container.fault.is_some(), "{cut}");
                 assert_eq!(container.entries.len(), usize::from(cut >= 16 + 64 + 16), "{cut}");
             }
         }
-        assert!(containers(b"\x50\xed\x55\xba\x02\x00\x10\x00 machine code").is_empty());
+        assert!(containers(b"\x50\xed\x55\xba\x02\x00\x10\x00 machine code").0.is_empty());
     }
 
     #[test]
@@ -221,6 +229,6 @@ mod tests {
         for _ in 0..200_000 {
             bytes.extend(b"\x50\xed\x55\xba\x01\x00\x10\x00\xff\xff\xff\xff\x00\x00\x00\x00");
         }
-        assert!(!containers(&bytes).is_empty());
+        assert!(!containers(&bytes).0.is_empty());
     }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod brief;
 mod compression;
 mod container;
 mod elf;
@@ -22,9 +23,10 @@ mod read;
 mod record;
 mod variable;
 
+pub use brief::{Brief, Kind, Scan};
 pub use kernel::Kernel;
 pub use place::{Arch, Place};
-pub use read::read;
+pub use read::{read, scan};
 pub use record::MAGIC as SITES_MAGIC;
 
 use cuinstr_abi::sites::SiteMap;
@@ -116,19 +118,15 @@ impl Image<'_> {
         self.parts.iter().filter_map(|part| Some((part, part.ptx()?)))
     }
 
-    /// Parts that run without their PTX being here: machine code with functions in it, intermediate code and what could not be read,
-    /// each in a fat binary (or file) that has no PTX. A fat binary that the device linker wrote is among them; the PTX of what was
-    /// linked may lie elsewhere in the file ([`Place::is_relocatable`]).
+    /// Parts that run without their PTX being here: machine code with functions in it, intermediate code and what could not be read, each in a fat
+    /// binary (or file) that has no PTX of its architecture.
+    ///
+    /// What the device linker wrote has its PTX where the linked parts lie ([`Place::is_relocatable`]), each of which is asked for by itself. The
+    /// toolkit's own device runtime has PTX of one architecture for all.
     pub fn without_ptx(&self) -> impl Iterator<Item = &Part<'_>> {
-        let with: BTreeSet<_> = self.ptx().map(|(part, _)| part.place.container_key()).collect();
-        self.parts.iter().filter(move |part| {
-            let runs = match &part.content {
-                Content::Ptx(_) => false,
-                Content::Code(code) => elf::has_functions(code),
-                Content::Intermediate | Content::Unread(_) => true,
-            };
-            runs && !with.contains(&part.place.container_key())
-        })
+        let without = brief::without_ptx(self.parts.iter().map(Brief::of).collect());
+        let places: BTreeSet<Place> = without.into_iter().map(|part| part.place).collect();
+        self.parts.iter().filter(move |part| places.contains(&part.place))
     }
 
     /// Why the driver can't be given this image, if it can't: a host's file, or machine code whose end is missing.

@@ -66,6 +66,11 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.') || byte >= 0x80
 }
 
+/// Whether it is the toolkit's library for kernels that launch kernels, which is compiled from one source for each architecture.
+pub(crate) fn is_device_runtime(text: &str) -> bool {
+    text.contains("__cudaCDP2LaunchDeviceV2") && text.contains("cnpLaunchDeviceV2")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,8 @@
 
 mod abi;
 mod attack;
+mod attacks;
+mod functions;
 mod given;
 mod graphs;
 mod halved;
@@ -10,6 +12,7 @@ mod look;
 mod mutated;
 mod nested;
 mod paid;
+mod program;
 mod remade;
 mod remainder;
 mod removed;

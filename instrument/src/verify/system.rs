@@ -1,0 +1,47 @@
+//! Functions of the system that have no body in any PTX, and return: an assumption of the proof (docs/VERIFY.md).
+
+/// "System calls" of the PTX interoperability document in the CUDA C++ programming guide, and the driver's side of the device runtime as
+/// `libcudadevrt` of CUDA 13.0 calls it.
+const NAMES: &[&str] = &[
+    "vprintf",
+    "malloc",
+    "free",
+    "__assertfail",
+    "__assert_fail",
+    "cudaDeviceSynchronize",
+    "cudaGetParameterBufferV2",
+    "cudaLaunchDeviceV2",
+    "cudaGetParameterBuffer",
+    "cudaLaunchDevice",
+    "__cudaCDP2GetParameterBufferV2",
+    "__cudaCDP2LaunchDeviceV2",
+    "__cudaCDP2GetParameterBuffer",
+    "__cudaCDP2LaunchDevice",
+    "cnpGetLastError",
+    "cnpSetLastError",
+    "cnpGetParameterBuffer",
+    "cnpGetParameterBufferV2",
+    "cnpLaunchDevice",
+    "cnpLaunchDeviceV2",
+    "cnpGetLimit",
+    "cnpGetCacheConfig",
+    "cnpGetSharedMemConfig",
+    "cnpGetDeviceCount",
+    "cnpDeviceGetAttribute",
+    "cnpGetDevice",
+    "cnpStreamCreate",
+    "cnpStreamDestroy",
+    "cnpStreamWaitEvent",
+    "cnpEventCreate",
+    "cnpEventRecord",
+    "cnpEventDestroy",
+    "cnpFuncGetAttribute",
+];
+
+/// How the names of the driver's system calls begin. They are reserved.
+const PREFIX: &str = "__cuda_syscall_";
+
+/// Whether a function that has no body here is one of the system's.
+pub(super) fn is_system(name: &str) -> bool {
+    NAMES.contains(&name) || name.starts_with(PREFIX)
+}

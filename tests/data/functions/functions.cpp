@@ -1,0 +1,228 @@
+// Random PTX functions with counted loops, simulated against what the proof claims of them.
+//
+//   functions SEED COUNT          writes the PTX to standard output
+//   functions SEED COUNT CLAIMS   simulates each function 14 times; CLAIMS has "LINE ITERATIONS" for each loop that the proof bounds
+//
+// Exit code 1 if a loop iterates more often than was claimed. All widths, 64-bit constants and wrap-around occur.
+#include <cstdio>
+#include <cstdlib>
+#include <cstdint>
+#include <string>
+#include <vector>
+#include <map>
+#include <set>
+#include <random>
+#include <cstring>
+#include <sstream>
+#include <fstream>
+#include <iostream>
+#include <functional>
+using namespace std; typedef uint64_t u64; typedef int64_t i64; typedef unsigned __int128 u128;
+mt19937_64 rng; 
+static int rnd(int n){ return rng()%n; }
+static bool chance(int pc){ return rnd(100)<pc; }
+enum K{ADD,SUB,MUL,MULW,MAD,NEG,MIN,MAX,AND,OR,XOR,NOT,SHL,SHR,DIV,REM,SELP,SETP,CVT,MOV,CLZ,POPC,BFE,PAND,POR,PXOR,PNOT,PMOV,TID,UNK,MULHI,FLAG,LAUNCHW,CTRL};
+struct Op{ bool imm=false; bool neg=false; int w=0; int r=0; u64 v=0; };
+struct In{ K k; int w=32; bool s=false; int dw=32; int d=0; int q=-1; Op a,b,c; int g=-1; bool gp=true; string cmp; };
+struct Blk{ vector<In> in; int term=0; int p=-1; bool pol=true; int to=-1; int line=0; string label; }; // term 0 fall,1 cbranch,2 branch,3 ret,4 exit cond
+static u64 msk(int w){ return w==64?~0ull:((1ull<<w)-1); }
+static const char* rn(int w){ return w==1?"%p":w==16?"%h":w==32?"%r":"%d"; }
+static int cnt(int w){ return w==1?4:w==16?3:w==32?6:4; }
+struct St{ u64 h[8],r[8],d[8],p[8]; u64& at(int w,int i){ return w==1?p[i]:w==16?h[i]:w==32?r[i]:d[i]; } };
+struct Fn{ vector<Blk> b; string name; vector<pair<int,int>> params; };
+static u64 edgec(int w){ 
+  static const i64 e[]={0,1,2,3,4,7,8,15,16,31,32,33,63,64,100,127,128,255,256,1000,-1,-2,-3,-4,-8,-16,-100};
+  int t=rnd(10);
+  if(t<7) return (u64)e[rnd(sizeof e/sizeof*e)] & msk(w);
+  u64 s=1ull<<(w-1);
+  switch(rnd(8)){case 0:return s;case 1:return s-1;case 2:return s+1;case 3:return msk(w)-rnd(20);case 4:return (s-rnd(40))&msk(w);case 5:return (s+rnd(40))&msk(w);case 6:return rng()&msk(w);default:return (rng()&0xfff)&msk(w);} }
+static Op R(int w){ Op o; o.w=w; o.r=rnd(cnt(w)); return o; }
+static Op I(int w,u64 v){ Op o; o.imm=true; o.w=w; o.v=v&msk(w); return o; }
+static Op RI(int w,int pc=50){ return chance(pc)?I(w,edgec(w)):R(w); }
+static int W(){ int t=rnd(10); return t<6?32:t<8?64:16; }
+static const char* CMP[]={"eq","ne","lt","le","gt","ge"};
+static In setp(int w,bool s,int p,Op a,Op b,string c){ In i; i.k=SETP;i.w=w;i.s=s;i.dw=1;i.d=p;i.a=a;i.b=b;i.cmp=c; return i; }
+static string ty(const In&i,bool b=false){ char t[8]; sprintf(t,"%c%d",b?'b':i.s?'s':'u',i.w); return t; }
+static string os(const Op&o,bool s=false){ char t[64]; if(o.imm){ if(s||(rng()&1)){ i64 v=(i64)(o.v<<(64-o.w))>>(64-o.w); if(o.w==64&&v==INT64_MIN) sprintf(t,"0x%llx",(unsigned long long)o.v); else sprintf(t,"%lld",(long long)v);} else sprintf(t,"0x%llx",(unsigned long long)o.v);} else sprintf(t,"%s%d",rn(o.w),o.r); return t; }
+static In rnd_in(const set<pair<int,int>>&keep){
+  for(;;){ In i; int w=W(); i.w=w;i.dw=w; i.s=rnd(2); 
+    int t=rnd(38);
+    switch(t){
+     case 0:case 1:case 2:case 3: i.k=ADD; i.a=R(w); i.b=RI(w,65); break;
+     case 4:case 5: i.k=SUB; i.a=RI(w,15); i.b=RI(w,45); if(i.a.imm&&i.b.imm) i.a=R(w); break;
+     case 6: i.k=MUL; i.a=R(w); i.b=RI(w,75); break;
+     case 7: if(w==64){w=32;} i.w=w; i.dw=2*w; i.k=MULW; i.a=R(w); i.b=RI(w,75); break;
+     case 8: i.k=MAD; i.a=R(w); i.b=RI(w,75); i.c=RI(w,40); break;
+     case 9: i.k=NEG; i.s=true; i.a=R(w); break;
+     case 10:case 11:case 12: i.k=MIN; i.a=R(w); i.b=RI(w,60); break;
+     case 13:case 14:case 15: i.k=MAX; i.a=R(w); i.b=RI(w,50); break;
+     case 16:case 17:case 18: i.k=AND; i.a=R(w); i.b=chance(60)?I(w,chance(50)?msk(1+rnd(7)):~msk(1+rnd(5))):RI(w,30); break;
+     case 19: i.k=OR; i.a=R(w); i.b=RI(w,60); break;
+     case 20: i.k=XOR; i.a=R(w); i.b=RI(w,60); break;
+     case 21: i.k=NOT; i.a=R(w); break;
+     case 22: i.k=SHL; i.a=R(w); i.b=chance(75)?I(32,rnd(chance(80)?6:70)):R(32); break;
+     case 23:case 24: i.k=SHR; i.a=R(w); i.b=chance(75)?I(32,rnd(chance(80)?6:70)):R(32); break;
+     case 25: i.k=DIV; i.a=R(w); i.b=I(w,chance(80)?1+rnd(40):edgec(w)); if(i.b.v==0) i.b.v=3; if(i.s&&i.b.v==msk(w)) i.b.v=2; break;
+     case 26: i.k=REM; i.a=R(w); i.b=I(w,chance(80)?1+rnd(40):edgec(w)); if(i.b.v==0) i.b.v=3; if(i.s&&i.b.v==msk(w)) i.b.v=2; break;
+     case 27:case 28: i.k=SELP; i.a=RI(w,50); i.b=RI(w,50); i.c=R(1); break;
+     case 29:case 30: i=setp(w,i.s,rnd(4),R(w),RI(w,60),CMP[rnd(6)]); if(chance(15)) {i.q=(i.d+1+rnd(3))%4;} break;
+     case 31:case 32:{ i.k=CVT; int f=W(); i.dw=W(); i.w=f; i.a=R(f); if(f==i.dw) continue; break;}
+     case 33: i.k=MOV; i.a=RI(w,60); break;
+     case 34: i.k=chance(50)?CLZ:POPC; if(w==16) w=32; i.w=w; i.dw=32; i.a=R(w); break;
+     case 35: i.k=BFE; i.w=i.dw=32; i.s=false; i.a=R(32); i.b=I(32,rnd(32)); i.c=I(32,rnd(20)); break;
+     case 36: { int z=rnd(5); i.k=z==0?PAND:z==1?POR:z==2?PXOR:z==3?PNOT:PMOV; i.w=i.dw=1; i.a=R(1); i.b=R(1); i.d=rnd(4); break;}
+     case 37: i.k=UNK; break;
+    }
+    if(i.k!=SETP) i.d=rnd(cnt(i.dw));
+    if(keep.count({i.dw,i.d})||(i.q>=0&&keep.count({1,i.q}))) continue;
+    if(chance(8)){ i.g=rnd(4); i.gp=rnd(2);} 
+    return i; } }
+static string text(const In&i){
+  char g[16]=""; if(i.g>=0) sprintf(g,"@%s%%p%d ",i.gp?"":"!",i.g);
+  string D=string(rn(i.dw))+to_string(i.d); ostringstream o; o<<g;
+  switch(i.k){
+   case ADD:o<<"add."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case SUB:o<<"sub."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case MUL:o<<"mul.lo."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case MULHI:o<<"mul.hi."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case MULW:o<<"mul.wide."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case MAD:o<<"mad.lo."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b)<<", "<<os(i.c);break;
+   case NEG:o<<"neg.s"<<i.w<<" "<<D<<", "<<os(i.a);break;
+   case MIN:o<<"min."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case MAX:o<<"max."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case AND:o<<"and."<<ty(i,1)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case OR:o<<"or."<<ty(i,1)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case XOR:o<<"xor."<<ty(i,1)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case NOT:o<<"not."<<ty(i,1)<<" "<<D<<", "<<os(i.a);break;
+   case SHL:o<<"shl."<<ty(i,1)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case SHR:o<<"shr."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case DIV:o<<"div."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case REM:o<<"rem."<<ty(i)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case SELP:o<<"selp."<<ty(i,1)<<" "<<D<<", "<<os(i.a)<<", "<<os(i.b)<<", "<<os(i.c);break;
+   case SETP:o<<"setp."<<i.cmp<<"."<<ty(i)<<" "<<D; if(i.q>=0) o<<"|%p"<<i.q; o<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case CVT:o<<"cvt."<<(i.s?'s':'u')<<i.dw<<"."<<ty(i)<<" "<<D<<", "<<os(i.a);break;
+   case MOV:o<<"mov.b"<<i.w<<" "<<D<<", "<<os(i.a);break;
+   case CLZ:o<<"clz.b"<<i.w<<" "<<D<<", "<<os(i.a);break;
+   case POPC:o<<"popc.b"<<i.w<<" "<<D<<", "<<os(i.a);break;
+   case BFE:o<<"bfe.u32 "<<D<<", "<<os(i.a)<<", "<<os(i.b)<<", "<<os(i.c);break;
+   case PAND:o<<"and.pred "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case POR:o<<"or.pred "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case PXOR:o<<"xor.pred "<<D<<", "<<os(i.a)<<", "<<os(i.b);break;
+   case PNOT:o<<"not.pred "<<D<<", "<<os(i.a);break;
+   case PMOV:o<<"mov.pred "<<D<<", "<<os(i.a);break;
+   case UNK:o<<"ld.volatile.global.u"<<i.w<<" "<<D<<", [%a]";break;
+   default: break; }
+  o<<";"; return o.str(); }
+static i64 sx(u64 v,int w){ return w==64?(i64)v:(i64)(v<<(64-w))>>(64-w); }
+static u64 ev(St&s,const Op&o){ return o.imm?o.v:s.at(o.w,o.r); }
+static mt19937_64 sim;
+static void run1(St&s,const In&i){
+  if(i.g>=0 && (s.p[i.g]!=0)!=i.gp) return;
+  u64 a=ev(s,i.a),b=ev(s,i.b),c=ev(s,i.c),m=msk(i.w),v=0; int w=i.w;
+  switch(i.k){
+   case ADD:v=a+b;break;case SUB:v=a-b;break;case MUL:v=a*b;break;
+   case MULW: v=i.s?(u64)(sx(a,w)*sx(b,w)):a*b; break;
+   case MULHI: v=i.s?(u64)(((__int128)sx(a,w)*sx(b,w))>>w):(u64)(((u128)a*b)>>w);break;
+   case MAD:v=a*b+c;break;case NEG:v=0-a;break;
+   case MIN:v=i.s?(sx(a,w)<sx(b,w)?a:b):(a<b?a:b);break;
+   case MAX:v=i.s?(sx(a,w)>sx(b,w)?a:b):(a>b?a:b);break;
+   case AND:v=a&b;break;case OR:v=a|b;break;case XOR:v=a^b;break;case NOT:v=~a;break;
+   case SHL:v=b>=(u64)w?0:a<<b;break;
+   case SHR: if(i.s){ v=(u64)(sx(a,w)>>(b>=(u64)w?w-1:b)); } else v=b>=(u64)w?0:a>>b; break;
+   case DIV: if(i.s) v=sx(a,w)/sx(b,w); else v=a/b; break;
+   case REM: if(i.s) v=sx(a,w)%sx(b,w); else v=a%b; break;
+   case SELP:v=c?a:b;break;
+   case SETP:{ bool t; string cm=i.cmp; if(cm=="eq")t=a==b; else if(cm=="ne")t=a!=b; else if(i.s){ i64 x=sx(a,w),y=sx(b,w); t=cm=="lt"?x<y:cm=="le"?x<=y:cm=="gt"?x>y:x>=y;} else t=cm=="lt"?a<b:cm=="le"?a<=b:cm=="gt"?a>b:a>=b; v=t; if(i.q>=0) s.p[i.q]=!t; break;}
+   case CVT: v=i.s?(u64)sx(a,w):a; break;
+   case MOV:v=a;break;
+   case CLZ:v=a?__builtin_clzll(a)-(64-w):w;break;
+   case POPC:v=__builtin_popcountll(a);break;
+   case BFE:{u64 l=c&255,pz=b&255; v= l==0?0:(a>>pz)&msk(l>=32?32:l); break;}
+   case PAND:v=a&b;break;case POR:v=a|b;break;case PXOR:v=a^b;break;case PNOT:v=!a;break;case PMOV:v=a;break;
+   case UNK:v=chance(50)?edgec(w):sim();break;
+   default:break; }
+  s.at(i.dw,i.d)=v&msk(i.dw); (void)m;
+}
+static Fn gen(int id){
+  Fn f; f.name="f"+to_string(id); int lab=0; set<pair<int,int>> keep;
+  auto nb=[&](string l=""){ Blk b; b.label=l; f.b.push_back(b); return (int)f.b.size()-1; };
+  nb();
+  // initial values
+  for(int w:{16,32,64}) for(int r=0;r<cnt(w);r++){ In i; i.w=i.dw=w; i.d=r; int t=rnd(10); 
+     if(t<5){ i.k=MOV; i.a=I(w,edgec(w)); f.b[0].in.push_back(i);} 
+     else { i.k=UNK; f.b[0].in.push_back(i); if(t<8){ In j; j.w=j.dw=w; j.d=r; j.a.w=w; j.a.r=r; int z=rnd(4); if(z==0){j.k=AND; j.b=I(w,msk(1+rnd(12)));} else if(z==1){ j.k=MIN; j.s=false; j.b=I(w,rnd(3000)); } else if(z==2){ j.k=REM; j.s=rnd(2); j.b=I(w,1+rnd(900)); } else { j.k=SHR; j.s=false; j.b=I(32,w-1-rnd(11)); } f.b[0].in.push_back(j);} } }
+  for(int p=0;p<4;p++) f.b[0].in.push_back(setp(32,false,p,R(32),RI(32,60),CMP[rnd(6)]));
+  function<void(int)> loop=[&](int depth){
+    int w=W(); int c=rnd(cnt(w)); int me=lab++; int head=nb("$L"+to_string(id)+"_"+to_string(me)); (void)head;
+    bool prot=chance(85)&&!keep.count({w,c}); if(prot) keep.insert({w,c});
+    auto body=[&](int n){ for(int k=0;k<n;k++) f.b.back().in.push_back(rnd_in(keep)); };
+    Op C; C.w=w; C.r=c;
+    auto upd=[&](){ 
+      auto ad=[&](In i){ f.b.back().in.push_back(i); };
+      In i; i.w=i.dw=w; i.d=c; i.a=C; i.s=rnd(2); int t=rnd(16);
+      if(t<5){ i.k=ADD; u64 v=chance(85)?1+rnd(5):edgec(w); if(rnd(2)) v=0-v; i.b=I(w,v); ad(i); }
+      else if(t<7){ i.k=SUB; i.b=I(w,chance(85)?1+rnd(5):edgec(w)); ad(i);} 
+      else if(t==7){ i.k=SHR; i.b=I(32,1+rnd(3)); ad(i);} 
+      else if(t==8){ i.k=SHL; i.b=I(32,1+rnd(3)); ad(i);} 
+      else if(t==9){ i.k=DIV; i.b=I(w,2+rnd(5)); ad(i);} 
+      else if(t==10){ // saturated
+        Op o=RI(w,50); In j=i; j.k=MAX; j.s=chance(15); j.b=o; ad(j); In k=i; k.k=SUB; k.b=o; ad(k); }
+      else if(t==11){ Op o=RI(w,50); In j; j.w=j.dw=w; j.k=MIN; j.s=rnd(2); j.a=C; j.b=o; j.d=rnd(cnt(w)); if(j.d==c) j.d=(c+1)%cnt(w); ad(j); In k=i; k.k=SUB; k.b.w=w;k.b.r=j.d; ad(k);} 
+      else if(t==12){ i.k=ADD; i.b=R(w); ad(i);} 
+      else if(t==13){ In j; j.w=j.dw=w; j.k=AND; j.a=C; j.b=I(w,msk(1+rnd(4))); j.d=(c+1)%cnt(w); ad(j); In k=i; k.k=SUB; k.b.w=w;k.b.r=j.d; ad(k); In l=i; l.k=ADD; l.b=I(w,(u64)(rnd(9)-4)); ad(l);} 
+      else if(t==14){ In j=i; j.k=SELP; Op o; j.a=I(w,1+rnd(4)); j.b=I(w,rnd(4)); j.c=R(1); j.d=(c+1)%cnt(w); ad(j); In k=i; k.k=rnd(2)?ADD:SUB; k.b.w=w;k.b.r=j.d; ad(k);} 
+      else { i.k=MUL; i.b=I(w,2+rnd(4)); ad(i);} 
+      if(chance(10)) f.b.back().in.back().g=rnd(4);
+    };
+    body(rnd(3));
+    bool early=chance(25); if(early) upd();
+    if(chance(35)){ // diamond
+      f.b.back().term=1; f.b.back().p=rnd(4); f.b.back().pol=rnd(2); int from=f.b.size()-1; nb(); body(1+rnd(2)); if(chance(30)) upd(); string l="$S"+to_string(id)+"_"+to_string(lab++); int t=nb(l); f.b[from].to=t; body(rnd(2)); }
+    if(depth<2&&chance(depth?10:25)){ loop(depth+1); nb(); }
+    if(chance(15)){ // early way out
+      f.b.back().term=4; f.b.back().p=rnd(4); f.b.back().pol=rnd(2); nb(); body(rnd(2)); }
+    if(!early||chance(20)) upd();
+    body(rnd(2));
+    // condition
+    int p=rnd(4); Op o=chance(65)?I(w,edgec(w)):R(w); 
+    Op cc=C; int cw=w; 
+    if(chance(12)){ In j; j.k=CVT; j.w=w; j.dw=w==32?64:32; j.s=rnd(2); j.a=C; j.d=rnd(cnt(j.dw)); if(!keep.count({j.dw,j.d})){ f.b.back().in.push_back(j); cc.w=j.dw; cc.r=j.d; cw=j.dw; o=RI(cw,70);} }
+    else if(chance(12)){ In j; j.k=rnd(2)?ADD:AND; j.w=j.dw=w; j.a=C; j.b=I(w,j.k==ADD?edgec(w):~msk(1+rnd(4))); j.d=(c+1)%cnt(w); if(!keep.count({w,j.d})){ f.b.back().in.push_back(j); cc.r=j.d; } }
+    In s=setp(cw,rnd(2),p,cc,o,CMP[rnd(6)]); if(chance(10)) s.q=(p+1+rnd(3))%4; f.b.back().in.push_back(s);
+    if(chance(20)){ In j; j.k=rnd(2)?PAND:POR; j.w=j.dw=1; j.d=p; j.a.w=1;j.a.r=p; j.b=R(1); f.b.back().in.push_back(j);} 
+    f.b.back().term=1; f.b.back().p=p; f.b.back().pol=rnd(2); f.b.back().to=head;
+    if(prot) keep.erase({w,c});
+    nb();
+  };
+  loop(0);
+  if(chance(40)){ for(int k=rnd(4);k>0;k--) f.b.back().in.push_back(rnd_in(keep)); loop(0);} 
+  f.b.back().term=3;
+  return f; }
+int main(int argc,char**argv){
+  u64 seed=atoll(argv[1]); int n=atoi(argv[2]); rng.seed(seed);
+  vector<Fn> fs; ostringstream o; int line=1; auto put=[&](string s){ o<<s<<"\n"; line++; };
+  put(".version 9.0"); put(".target sm_90"); put(".address_size 64");
+  for(int k=0;k<n;k++){ Fn f=gen(k); 
+    put(".visible .entry "+f.name+"(.param .u64 pp)"); put("{"); put(".reg .b16 %h<3>; .reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p<4>; .reg .b64 %a;"); put("ld.param.u64 %a, [pp];");
+    for(size_t b=0;b<f.b.size();b++){ Blk&B=f.b[b]; if(B.label.empty()) B.label="$M"+to_string(k)+"_"+to_string(b); B.line=line+1; put(B.label+":"); for(auto&i:B.in) put(text(i));
+      char g[32]; sprintf(g,"@%s%%p%d ",B.pol?"":"!",B.p);
+      if(B.term==1) put(string(g)+"bra "+ (f.b[B.to].label.empty()?string("?"):f.b[B.to].label)+";"); else if(B.term==3) put("ret;"); else if(B.term==4) put(string(g)+"ret;"); }
+    put("}"); fs.push_back(f);} 
+  if(argc<4){ fputs(o.str().c_str(),stdout); return 0; }
+  map<int,u64> claim; int ln; u64 most; { ifstream claims(argv[3]); while(claims>>ln>>most) claim[ln]=most; }
+
+  // simulate
+  int bad=0,checked=0; 
+  for(auto&f:fs){ map<int,u64> cl; bool any=false; for(size_t b=0;b<f.b.size();b++) for(int d=0;d<=1;d++) if(claim.count(f.b[b].line-1+d)&&!cl.count(b)){ if(d==0||f.b[b].label[1]=='L'||1){ cl[b]=claim[f.b[b].line-1+d]; any=true;} }
+    if(!any) continue; checked++;
+    for(int t=0;t<14;t++){ sim.seed(seed*1000+t*77+1); St s; for(int w:{1,16,32,64}) for(int r=0;r<8;r++) s.at(w,r)=(w==1?sim()&1:sim())&msk(w);
+      size_t b=0; vector<u64> rounds(f.b.size(),0); long steps=0; int from=-1; bool stop=false;
+      while(!stop&&steps<250000){ 
+        if(from>=0&&from>=(int)b){ rounds[b]++; } else rounds[b]=0; // entered from the front: begins anew
+        if(cl.count(b)&&rounds[b]>cl[b]){ printf("BAD seed %llu %s block %zu line %d label %s claimed %llu seen %llu\n",(unsigned long long)seed,f.name.c_str(),b,f.b[b].line,f.b[b].label.c_str(),(unsigned long long)cl[b],(unsigned long long)rounds[b]); bad++; t=99; stop=true; break; }
+        Blk&B=f.b[b]; for(auto&i:B.in){ run1(s,i); steps++; } steps++; from=b;
+        if(B.term==3) break; if(B.term==4){ if((s.p[B.p]!=0)==B.pol) break; b++; } else if(B.term==1){ if((s.p[B.p]!=0)==B.pol) b=B.to; else b++; } else b++; }
+    } }
+  printf("%d functions, %d bad\n",checked,bad);
+  return bad!=0;
+}
