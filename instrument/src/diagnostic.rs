@@ -108,13 +108,19 @@ codes! {
     StaleException "CI056" Error "an exception accepts nothing",
         "Nothing in the files matches this entry of the list that `--allow` names. What it spoke of has changed: remove the entry.";
     BadExceptions "CI057" Error "the list of exceptions can't be used",
-        "The file that `--allow` names is TOML with entries of this form; at least one of function, place and verdict is given, and the reason always:\n\n    [[allow]]\n    function = \"wait_for_peer\"      as the linker or as people write it\n    place = \"sync.h:98\"             file and line, of the loop or of a call that it was inlined through\n    verdict = \"waits-in-hardware\"   or not-polled, trap-only, unknown-callee\n    reason = \"the peer always signals\"";
+        "The file that `--allow` names is TOML with entries of this form; at least one of function, place and verdict is given, and the reason always:\n\n    [[allow]]\n    function = \"wait_for_peer\"      as the linker or as people write it\n    place = \"sync.h:98\"             file and line, of the loop or of a call that it was inlined through\n    verdict = \"waits-in-hardware\"   or not-polled, too-many, trap-only, unknown-callee\n    reason = \"the peer always signals\"";
     NoClang "CI058" Error "there is no libclang",
         "`cuinstr audit` reads source by libclang, which it loads at run time. None was found, or it can't be loaded.\n\nInstall version 16 or newer with clang's own headers, on Debian and Ubuntu for example with\n\n    apt-get install libclang1-19 libclang-common-19-dev\n\nand if it lies elsewhere, name its folder in LIBCLANG_PATH.";
     NoToolkit "CI059" Error "there are no CUDA headers",
         "`cuinstr audit` reads source with the headers of a CUDA toolkit, as nvcc does.\n\nName the toolkit's folder, the one that holds include/cuda_runtime.h, with `--cuda-path` or in CUDA_HOME, or put its nvcc on the path.";
     NotParsed "CI060" Warning "clang reports an error",
         "clang's front end does not accept a part of the source that nvcc may well accept. Loops in that part may be missing from the audit.\n\nCheck that the flags behind `--` are those of the build. What only nvcc knows can be left out for clang with `#ifndef __clang__`.";
+    TooManyRounds "CI061" Error "too much may happen without a poll",
+        "Each loop here ends, but the iterations of loops within loops, and of the functions that they call, multiply; calls of one function add up. Together more than 2^26 iterations or calls, or more than a second by the clock, may pass between two polls, so a stop would come late.\n\nIf the code is yours, rewrite its file with cuinstr and compile again. If it comes from a header, rewrite that header, bound an outer loop, or accept the place in a list:\n\n    [[allow]]\n    place = \"solve.h:98\"\n    verdict = \"too-many\"\n    reason = \"n is at most 64 here\"";
+    ControlWritten "CI062" Error "the control block is written",
+        "The PTX stores to the control block, or to the word that the host stops kernels by. A kernel that changes its launch's number or the flag's pointer, or clears the flag, can't be stopped, whatever its loops ask.\n\nOnly what stops a thread writes there: the launch's number to the flag, the launch's start, and the stop record. Remove the store, or rename the variable if it is not meant to be cuinstr's.";
+    NothingToProve "CI063" Error "there is no kernel",
+        "`cuinstr verify` found device code in the file, but no kernel. So it says nothing of any kernel of yours.\n\nName the file that holds the kernels: the PTX, object, library or executable that nvcc wrote. Functions of a separately compiled unit without kernels are proved with the program that they are linked into.";
 }
 
 impl Code {

@@ -33,6 +33,7 @@ struct Entry {
 #[serde(rename_all = "kebab-case")]
 enum Which {
     NotPolled,
+    TooMany,
     TrapOnly,
     WaitsInHardware,
     UnknownCallee,
@@ -73,6 +74,7 @@ impl Exceptions {
     pub(crate) fn accept_loop(&mut self, found: &Loop) -> Option<String> {
         let which = match found.verdict {
             Verdict::NotPolled { .. } => Which::NotPolled,
+            Verdict::TooMany { .. } => Which::TooMany,
             Verdict::TrapOnly => Which::TrapOnly,
             Verdict::WaitsInHardware => Which::WaitsInHardware,
             Verdict::Polled { .. } | Verdict::Bounded { .. } => return None,

@@ -136,13 +136,15 @@ impl Printer<'_> {
             bad += 1;
         }
         for found in &report.loops {
-            let Some(code) = code_of(&found.verdict) else { continue };
+            let Some(code) = found.verdict.code() else { continue };
             let accepted = self.exceptions.accept_loop(found);
             bad += usize::from(accepted.is_none());
             allowed += usize::from(accepted.is_some());
             let what = if found.recursion {
                 let names: Vec<String> = found.blocks.iter().map(|name| format!("`{}`", Kernel::new(name).name)).collect();
                 format!("functions call each other ({}): {}", names.join(", "), found.verdict.text())
+            } else if found.call_tree {
+                format!("calls take {}", found.verdict.text())
             } else {
                 format!("loop {}", found.verdict.text())
             };
@@ -295,7 +297,11 @@ impl Printer<'_> {
                 |place| format!("{}:{}:{}", one_line(&place.file), place.line, place.column),
             );
             let function = one_line(&Kernel::new(&found.function).name);
-            let kind = if found.recursion { "recursion" } else { "loop" };
+            let kind = match (found.recursion, found.call_tree) {
+                (true, _) => "recursion",
+                (_, true) => "call tree",
+                _ => "loop",
+            };
             let _ = writeln!(self.text, "{place}: {}{kind} in {function}: {}", "  ".repeat(found.depth), found.verdict.text());
         }
     }
@@ -317,15 +323,6 @@ impl Printer<'_> {
             self.status = self.status.max(Status::Refused);
         }
         let _ = writeln!(self.text, "{}", json!({ "path": name, "holds": holds, "allowed": allowed, "report": report }));
-    }
-}
-
-fn code_of(verdict: &Verdict) -> Option<Code> {
-    match verdict {
-        Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
-        Verdict::NotPolled { .. } => Some(Code::NotStoppable),
-        Verdict::TrapOnly => Some(Code::TrapsOnly),
-        Verdict::WaitsInHardware => Some(Code::WaitsInHardware),
     }
 }
 

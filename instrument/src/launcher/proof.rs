@@ -3,6 +3,7 @@
 use super::arguments::{CommandLine, Product};
 use super::session::Session;
 use super::{Error, absolute};
+use crate::diagnostic::Code;
 use crate::verify::verify_ptx;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -56,7 +57,9 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
                 Some(place) => format!("{}:{}:{}: ", place.file, place.line, place.column),
                 None => String::new(),
             };
-            let _ = write!(text, "error[CI050]: a loop in `{}` is {}", found.function, found.verdict.text());
+            let code = found.verdict.code().map_or("", Code::id);
+            let what = if found.call_tree { "a tree of calls" } else { "a loop" };
+            let _ = write!(text, "error[{code}]: {what} in `{}` is {}", found.function, found.verdict.text());
             if found.place.is_none() {
                 text.push_str(" (-lineinfo shows its line)");
             }

@@ -3,7 +3,7 @@
 use super::instruction::{Instruction, Operand, type_of};
 use super::linear;
 use super::range::Range;
-use super::since::{FAR, Since, Term, saturate};
+use super::since::{FAR, Since, Term};
 use super::value::{Kind, NOBODY, Pair, Source, Value};
 
 pub(super) fn sum(a: Value, b: Value, width: u8) -> Value {
@@ -55,16 +55,9 @@ pub(super) fn taken(since: Since, b: &Value, width: u8, source: &impl Source) ->
         let fits = lo >= 0 && hi <= Range::full(width).hi.min(i128::from(FAR));
         fits.then_some((form, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
     });
-    let (lo, hi) = (i128::from(since.lo), i128::from(since.hi));
     match term {
-        Some((form, term)) => Since {
-            lo: saturate(lo - i128::from(form.hi)),
-            hi: saturate(hi - i128::from(form.lo)),
-            term: Some(term),
-            signed: false,
-            ..since
-        },
-        None => Since { lo: saturate(lo - less.hi), hi: saturate(hi - less.lo), signed: false, ..since },
+        Some((form, term)) => Since { term: Some(term), signed: false, ..since.moved(-i128::from(form.hi), -i128::from(form.lo)) },
+        None => Since { signed: false, ..since.moved(-less.hi, -less.lo) },
     }
 }
 
@@ -101,8 +94,8 @@ fn times(a: &Value, factor: i128, width: u8) -> Value {
         && from.hi.checked_mul(factor).is_some_and(|most| most <= Range::full(width).hi)
     {
         let since = since.plain();
-        let (lo, hi) = (i128::from(since.lo) + from.lo * (factor - 1), i128::from(since.hi) + from.hi * (factor - 1));
-        value.since = since.unsigned.then_some(Since { lo: saturate(lo), hi: saturate(hi), signed: false, ..since });
+        let moved = since.moved(from.lo * (factor - 1), from.hi * (factor - 1));
+        value.since = since.unsigned.then_some(Since { signed: false, ..moved });
     }
     value
 }
@@ -257,8 +250,7 @@ pub(super) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8
 fn lessened(a: &Value, lost: (i128, i128), least: i128, signed: bool, width: u8) -> Option<Since> {
     let since = a.since?;
     let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == least, since.signed && signed);
-    let (lo, hi) = (saturate(i128::from(since.lo) - lost.1), saturate(i128::from(since.hi) - lost.0));
-    (unsigned || as_signed).then_some(Since { lo, hi, unsigned, signed: as_signed, ..since })
+    (unsigned || as_signed).then_some(Since { unsigned, signed: as_signed, ..since.moved(-lost.1, -lost.0) })
 }
 
 /// What a division by a number that is positive leaves over, or what it gives if the other number is not negative.

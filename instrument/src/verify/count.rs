@@ -11,7 +11,7 @@ pub const MOST_ROUNDS: u64 = 1 << 16;
 /// Most rounds of loops within loops without a poll, their counts multiplied.
 pub const MOST_TOGETHER: u64 = 1 << 26;
 
-/// At most so many rounds.
+/// At most so many rounds come back: the loop has one iteration more each time that it is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) rounds: u64,

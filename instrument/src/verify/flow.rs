@@ -26,6 +26,9 @@ const MOST_CHANGES: u32 = 1000;
 /// Most ways to a block that are kept apart.
 const MOST_WAYS: usize = 8;
 
+/// Values that are copied and joined in the time that one step takes.
+const VALUES: usize = 8;
+
 /// Most steps of a block that is looked at for each way to it.
 const MOST_STEPS: usize = 12;
 
@@ -56,6 +59,8 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) fixed: &'p [bool],
     /// Set where something was asked that the action decides.
     pub(super) asks_action: &'p Cell<bool>,
+    /// Most work before nothing is taken to be known anywhere.
+    pub(super) allowed: usize,
 }
 
 /// Which of both its operands a step that takes the larger or the smaller one results in.
@@ -85,11 +90,11 @@ pub(super) struct Found {
     pub(super) again: Option<State>,
     /// Values on each way to a block, where they are kept apart: by block and edge.
     incoming: BTreeMap<(u32, usize), State>,
-    /// Steps and blocks that were looked at.
+    /// Steps, blocks, edges and values that were looked at.
     pub(super) work: usize,
     /// Whether a statement was reached that returns to the caller.
     pub(super) returns: bool,
-    /// Whether a load stood for the flag under the assumption.
+    /// Whether the assumption about the flag decided something: a load stood for it, or a callee did not return because of it.
     pub(super) asks: bool,
 }
 
@@ -201,6 +206,9 @@ impl Pass<'_, '_> {
                 if !std::mem::take(&mut dirty[at]) {
                     continue;
                 }
+                if found.work > self.allowed {
+                    return self.anything(found);
+                }
                 let Some(state) = found.states[at].clone() else { continue };
                 for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
                     found.open.push(edge);
@@ -291,6 +299,16 @@ impl Pass<'_, '_> {
         found
     }
 
+    /// What is found where nothing is known: every edge may be taken with every value.
+    fn anything(&self, found: Found) -> Found {
+        let graph = self.body.graph;
+        let edges = self.order.iter().flat_map(|block| graph.first_edge(*block)..graph.first_edge(*block) + graph.edges(*block).len());
+        let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
+        open.sort_unstable();
+        let states = vec![Some(State::default()); self.order.len()];
+        Found { states, open, again: Some(State::default()), incoming: BTreeMap::new(), returns: true, ..found }
+    }
+
     /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes
     /// back to, where it begins, and where many ways meet.
     fn gathers(&self, block: u32, at: usize, starts: &[(u32, State)]) -> bool {
@@ -347,7 +365,8 @@ impl Pass<'_, '_> {
 
     /// Ways out of a block with the values there.
     pub(super) fn leave(&self, block: u32, mut state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
-        found.work += 1;
+        let edges = self.body.graph.edges(block).len();
+        found.work += 1 + edges + (1 + edges) * state.len() / VALUES;
         for index in self.slice.steps(block) {
             found.work += 1;
             if !self.step(index as u32, &mut state, found) {
@@ -374,6 +393,7 @@ impl Pass<'_, '_> {
             self.asks_action.set(true);
         }
         if statement.flow == Flow::Call && !self.comes_back(block, last, &state) {
+            found.asks = true;
             // A guarded call may not happen.
             if !statement.guarded || known.is_some_and(|known| known == polarity()) {
                 return Vec::new();

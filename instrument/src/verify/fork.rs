@@ -181,10 +181,10 @@ fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -
     // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
     let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
         (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
-            let step = |since: Since| u128::from(since.lo.unsigned_abs().max(since.hi.unsigned_abs()));
-            let way = u128::from(pays.rounds + 1) * step(fast) + 2 * u128::from(runs.rounds + 1) * step(slow);
-            let is_short = way < 1 << work.slice.slots[runs.slot as usize].1.min(64);
-            is_short.then_some(pays.rounds + runs.rounds + 2)
+            let way = |since: Since, rounds: u64| u128::from(since.farthest()?).checked_mul(u128::from(rounds) + 1);
+            let all = way(fast, pays.rounds).zip(way(slow, runs.rounds)).and_then(|(fast, slow)| fast.checked_add(slow.checked_mul(2)?));
+            let is_short = all.is_some_and(|all| all < 1 << work.slice.slots[runs.slot as usize].1.min(64));
+            is_short.then_some(pays.rounds.saturating_add(runs.rounds).saturating_add(2))
         }
         _ => None,
     };

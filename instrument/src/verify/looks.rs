@@ -3,16 +3,16 @@
 use super::argument::Returns;
 use super::base::follow;
 use super::body::Body;
-use super::count::{Count, MOST_TOGETHER};
+use super::count::Count;
 use super::graph::Components;
 use super::instruction::Register;
 use super::round::{Left, Proof, Round, Work, allotted, rounds_by};
-use super::share::totals_of;
+use super::share::weights_of;
 use super::slice::{Depth, Slice};
 use super::text::Flow;
 
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
-/// them, so this is far from [`MOST_TOGETHER`].
+/// them, so this is far from [`super::count::MOST_TOGETHER`].
 const MOST_AT_FIRST: u64 = 1 << 22;
 /// Most blocks of a set in which sums of registers are followed.
 const MOST_WITH_SUMS: usize = 2000;
@@ -107,7 +107,7 @@ fn rounds_of<'a>(
 /// The look that proves more, or comes to fewer rounds.
 fn better(one: Vec<Round>, two: Vec<Round>) -> Vec<Round> {
     let is_open = |round: &&Round| matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
-    let rank = |found: &[Round]| (found.iter().filter(is_open).count(), totals_of(found, |_| 1).into_iter().max());
+    let rank = |found: &[Round]| (found.iter().filter(is_open).count(), weights_of(found).into_iter().map(|weight| weight.rounds).max());
     if rank(&two) < rank(&one) { two } else { one }
 }
 
@@ -133,7 +133,7 @@ fn closer(set: &[u32]) -> Depth<'static> {
 
 /// Whether each loop is proved, and those within each other do not multiply to too many rounds.
 fn is_proved(found: &[Round]) -> bool {
-    open(found) == 0 && totals_of(found, |_| 1).into_iter().all(|total| total <= MOST_TOGETHER)
+    open(found) == 0 && weights_of(found).into_iter().all(|weight| !weight.is_too_much())
 }
 
 /// How many loops are not proved.
@@ -169,7 +169,7 @@ impl Earlier {
         let proof = match known.proof {
             Proof::Counted(count) => Proof::Counted(counted(count)),
             Proof::PolledWithin(count) => Proof::PolledWithin(counted(count)),
-            Proof::Polled | Proof::Clock => known.proof,
+            Proof::Polled | Proof::Clock { .. } => known.proof,
             Proof::TrapOnly | Proof::None(_) => return None,
         };
         let not_zero = known.not_zero.map(slot);
@@ -198,5 +198,5 @@ fn is_enough(body: &Body<'_>, found: &[Round]) -> bool {
 
 /// Whether rounds of loops within each other multiply to nearly too many.
 fn has_many(found: &[Round]) -> bool {
-    totals_of(found, |_| 1).into_iter().any(|total| total > MOST_AT_FIRST)
+    weights_of(found).into_iter().any(|weight| weight.rounds > MOST_AT_FIRST)
 }

@@ -4,7 +4,7 @@
 //! In reading order: `text` (functions, statements, labels) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
 //! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
 //! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
-//! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `verdict` (the whole module) → `place`, [`report`].
+//! `halve`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `weigh`, `verdict` (the whole module) → `place`, [`report`].
 
 mod argument;
 mod arithmetic;
@@ -41,6 +41,7 @@ mod tally;
 mod text;
 mod value;
 mod verdict;
+mod weigh;
 
 pub use count::{MOST_ROUNDS, MOST_TOGETHER};
 pub use report::Report;

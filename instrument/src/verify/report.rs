@@ -1,5 +1,6 @@
 //! What the proof says.
 
+use crate::diagnostic::Code;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -60,6 +61,8 @@ pub struct Loop {
     pub depth: usize,
     /// Whether it is a cycle of calls.
     pub recursion: bool,
+    /// Whether it is a tree of calls: nothing in it repeats for ever, but a function makes more calls than the proof lets pass.
+    pub call_tree: bool,
     /// Sites of the calls that are marked in it, and in what it calls.
     #[serde(skip)]
     pub(super) marked: Vec<u64>,
@@ -86,6 +89,13 @@ pub enum Verdict {
         /// Why not.
         why: String,
     },
+    /// Each loop ends, but they and calls multiply: together they take longer without a poll than the proof lets pass.
+    TooMany {
+        /// Iterations and calls, at most.
+        rounds: u64,
+        /// Seconds by the clock, at most, rounded up.
+        seconds: u64,
+    },
     /// Threads that must stop trap under `trap`; under `leave` they say so and go on.
     TrapOnly,
 }
@@ -94,9 +104,9 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// At most so many rounds each time it is entered, those of loops inside included.
+    /// At most so many iterations each time it is entered, those of loops inside and of callees included.
     Rounds(u64),
-    /// A clock, after a second or 10^9 cycles at most.
+    /// A clock, after a second or 10^9 cycles at most, loops around it included.
     Clock,
 }
 
@@ -107,17 +117,35 @@ impl Verdict {
         matches!(self, Self::Polled { .. } | Self::Bounded { .. })
     }
 
+    /// The code of the finding, if it is one.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Polled { .. } | Self::Bounded { .. } => None,
+            Self::NotPolled { .. } => Some(Code::NotStoppable),
+            Self::TooMany { .. } => Some(Code::TooManyRounds),
+            Self::TrapOnly => Some(Code::TrapsOnly),
+            Self::WaitsInHardware => Some(Code::WaitsInHardware),
+        }
+    }
+
     /// In a few words.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Polled { rounds: 0 } => "polled".to_owned(),
             Self::Polled { rounds } => format!("polled (within {rounds} rounds)"),
-            Self::Bounded { by: Bound::Rounds(0) } => "bounded (never repeats)".to_owned(),
+            Self::Bounded { by: Bound::Rounds(0 | 1) } => "bounded (never repeats)".to_owned(),
             Self::Bounded { by: Bound::Rounds(rounds) } => format!("bounded (at most {rounds} rounds)"),
             Self::Bounded { by: Bound::Clock } => "bounded (by the clock)".to_owned(),
             Self::WaitsInHardware => "waits in hardware".to_owned(),
             Self::NotPolled { why } => format!("not polled: {why}"),
+            Self::TooMany { rounds, seconds } if *seconds > 1 => {
+                format!("too long: with the loops around it, inside it and what it calls, {seconds} seconds and {rounds} rounds may pass without a poll")
+            }
+            Self::TooMany { rounds, .. } => {
+                format!("too many rounds: with the loops inside it and what it calls, {rounds} may pass without a poll")
+            }
             Self::TrapOnly => "traps only: under `leave` its threads go on".to_owned(),
         }
     }

@@ -26,7 +26,7 @@ use super::share::{Shared, share};
 use super::since::Since;
 use super::slice::{Slice, Step};
 use super::state::State;
-use super::value::{Assumption, FIRST_NAME, Kind, Name, Value};
+use super::value::{Assumption, FIRST_NAME, Kind, MOST_TICKS, Name, Value};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -40,6 +40,7 @@ const FORK_TIMES: usize = 8;
 const FORK_LOOKS: usize = 500;
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
+
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
@@ -49,8 +50,8 @@ pub(super) enum Proof {
     PolledWithin(Count),
     /// At most so many rounds, whatever the flag says.
     Counted(Count),
-    /// A clock ends it.
-    Clock,
+    /// A clock ends it: once it has gone on for so many ticks at most so many rounds come back.
+    Clock { ticks: u64, rounds: u64 },
     /// Threads go on when the flag says stop, but under `trap` they trap.
     TrapOnly,
     /// Nothing.
@@ -64,8 +65,10 @@ pub(super) enum Why {
     NoPoll,
     /// Some round asks for the flag and goes on.
     GoesOn,
-    /// Too large or too deep for this proof.
+    /// The proof was given up: too large.
     TooLarge,
+    /// Too deep in other loops to be looked at, with all loops inside.
+    TooDeep,
 }
 
 /// A loop of the function.
@@ -157,10 +160,7 @@ pub(super) fn rounds_by<'a>(
         share(&mut work, &mut found, &known);
     }
     base.note(body);
-    let reads_clock = |step: &Step<'_>| matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")]);
-    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first()
-        && !slice.steps.iter().any(reads_clock)
-    {
+    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first() {
         let mut inside: Vec<u32> = found[1..].iter().flat_map(|inner| inner.blocks.iter().copied()).collect();
         inside.sort_unstable();
         body.note_counted(set, inside, count.rounds);
@@ -199,13 +199,13 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         };
         let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
         let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
+        let unknown = |why: Why| (Proof::None(why), Left { blocks: blocks.clone(), ..Left::default() });
         let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
+            _ if depth > DEEPEST => unknown(Why::TooDeep),
             Ok(before) => before,
             // No round that begins here can be reached.
             Err(None) => (Proof::Counted(NEVER), Left::default()),
-            Err(Some(_)) if work.budget == 0 || depth > DEEPEST => {
-                (Proof::None(Why::TooLarge), Left { blocks: blocks.clone(), ..Left::default() })
-            }
+            Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
             Err(Some(base)) => match prove(work, &blocks, head, &base) {
                 (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
                     by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
@@ -214,11 +214,11 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             },
         };
         let index = found.len();
-        let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
-        let sets = if depth > DEEPEST || work.budget == 0 {
-            // What lies inside is part of this loop's verdict.
+        // What lies inside a loop that is too deep is part of that one's verdict. Of every other loop each one inside is looked at, or said not to be.
+        let sets = if depth > DEEPEST {
             Vec::new()
         } else {
+            let inside: Vec<u32> = blocks.iter().copied().filter(|block| *block != head).collect();
             work.components.find(graph.blocks.len(), &inside, |block, nth| {
                 graph.edges(block).get(nth as usize).map(|edge| (edge.to != head && is_member(edge.to)).then_some(edge.to))
             })
@@ -290,6 +290,7 @@ impl<'a> Work<'_, 'a> {
             toll: way.toll,
             fixed: &fixed,
             asks_action: &asks_action,
+            allowed: self.budget,
         };
         let found = pass.run(starts);
         let looked = found.work;
@@ -319,30 +320,21 @@ pub(super) struct Left {
 
 /// What is proved of a loop by what registers hold where its rounds begin.
 pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
-    let asked = Assumption { asked: true, late: true, trap: false };
-    let only_late = Assumption { late: true, ..Assumption::default() };
+    let asked = Assumption { asked: true, ..Assumption::default() };
     let before = work.budget;
     work.asks_action = false;
     let left = remaining(work, blocks, head, base, asked, &[]);
     let (asks_action, spent) = (work.asks_action, before - work.budget);
-    if left.blocks.is_empty() {
-        if left.asks {
-            return (Proof::Polled, left);
-        }
-        // Something else ends it: what it counts, a clock, or a callee that asks.
-        let plain = remaining(work, blocks, head, base, Assumption::default(), &[]);
-        if plain.blocks.is_empty() {
-            return (Proof::Counted(NEVER), plain);
-        }
-        if let Some(count) = plain.count {
-            return (Proof::Counted(count), plain);
-        }
-        let late = remaining(work, blocks, head, base, only_late, &[]);
-        return if late.blocks.is_empty() { (Proof::Clock, late) } else { (Proof::Polled, left) };
+    // Where no poll is passed the flag does not matter.
+    match (left.blocks.is_empty(), left.count) {
+        (true, _) if left.asks => return (Proof::Polled, left),
+        (true, _) => return (Proof::Counted(NEVER), left),
+        (false, Some(count)) if left.asks => return (Proof::PolledWithin(count), left),
+        (false, Some(count)) => return (Proof::Counted(count), left),
+        (false, None) => {}
     }
-    if let Some(count) = left.count {
-        // Where no poll is passed the flag does not matter.
-        return (if left.asks { Proof::PolledWithin(count) } else { Proof::Counted(count) }, left);
+    if let Some(timed) = by_clock(work, &left.blocks, head, base) {
+        return timed;
     }
     if !work.slice.is_close {
         // A closer look follows.
@@ -377,6 +369,34 @@ pub(super) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
         return (Proof::None(Why::TooLarge), left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
+}
+
+/// What is proved of a loop that reads a clock, by how far that has gone on: in as few ticks as possible, up to a power of two.
+fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> Option<(Proof, Left)> {
+    let mut steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
+    if !steps.any(reads_clock) {
+        return None;
+    }
+    let mut after = |ticks: u64| {
+        let late = Assumption { asked: true, late: ticks, trap: false };
+        let left = remaining(work, blocks, head, base, late, &[]);
+        let rounds = if left.blocks.is_empty() { Some(0) } else { left.count.map(|count| count.rounds) };
+        rounds.map(|rounds| (Proof::Clock { ticks, rounds }, left))
+    };
+    let mut found = after(MOST_TICKS)?;
+    let (mut least, mut most) = (0, MOST_TICKS.ilog2());
+    while least < most {
+        let middle = u32::midpoint(least, most);
+        match after(1 << middle) {
+            Some(sooner) => (found, most) = (sooner, middle),
+            None => least = middle + 1,
+        }
+    }
+    Some(found)
+}
+
+fn reads_clock(step: &Step<'_>) -> bool {
+    matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")])
 }
 
 /// The same without these edges.

@@ -3,20 +3,20 @@
 //! Each loop's own count is found by itself; loops within each other would multiply. Where a register pays for the rounds of several of them, as
 //! one allowance does for all loops of an activation, they are no more together than it can pay for.
 
-use super::count::{Count, MOST_ROUNDS, count_together};
+use super::count::{Count, MOST_ROUNDS, MOST_TOGETHER as MOST_ROUNDS_IN_ALL, count_together};
 use super::flow::Toll;
 use super::round::{
     Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
 };
 use super::slice::{Slice, each_needed};
 use super::state::State;
-use super::value::Assumption;
+use super::value::{Assumption, MOST_TICKS};
 use std::collections::BTreeSet;
 
 /// What loops that are counted together are tried to be paid for from, at most.
 const MOST_ALLOWED: u64 = 1 << 14;
 /// What rounds that go on are looked at under.
-const ASKED: Assumption = Assumption { asked: true, late: true, trap: false };
+const ASKED: Assumption = Assumption { asked: true, late: 0, trap: false };
 /// Rounds that are not worth to be counted together.
 const MANY: u64 = 1 << 16;
 /// Most loops of one set of which some are counted together.
@@ -53,82 +53,160 @@ impl Shared {
     }
 }
 
-/// For each loop the rounds without a poll of whichever loop inside has most while it is passed once; `callees` says what the calls that a
-/// round makes add to it.
-pub(super) fn totals_of(all: &[Round], callees: impl Fn(&Round) -> u64) -> Vec<u64> {
-    let mut totals: Vec<u64> = all.iter().map(|round| own(round).saturating_mul(callees(round))).collect();
-    for (number, round) in all.iter().enumerate() {
-        // Rounds that none of which polls may be fewer than those that end whatever the flag says.
-        let mut rounds = own(round).min(round.shared.as_ref().map_or(u64::MAX, |shared| shared.own.max(1)));
-        // Loops around it, and how many of its rounds one of theirs may hold.
-        let mut chain: Vec<(u32, u64)> = Vec::new();
-        // It, and the loops around it up to the one that is looked at, with how many of its rounds one of theirs may hold.
-        let mut inside = vec![(number, 1)];
-        let mut around = round.parent.map(|parent| (parent, round.head));
-        while let Some((at, head)) = around {
-            let outer = &all[at];
-            let within = rounds;
-            // What is not in all of the rounds that go on is in the last of them.
-            if outer.left.binary_search(&head).is_ok() {
-                let shared = outer.shared.as_ref();
-                let outer_rounds = shared.map_or(own(outer), |shared| shared.own).max(1);
-                let joint = chain.iter().filter(|(head, _)| shared.is_some_and(|shared| shared.joint.contains(head)));
-                let by_joint =
-                    joint.filter_map(|(head, each)| Some(each.saturating_mul(shared?.rounds_of(*head)?.max(outer_rounds)))).min();
-                let shared = shared.and_then(|shared| shared.rounds_of(round.head)).into_iter().chain(by_joint).min().unwrap_or(u64::MAX);
-                rounds = shared.min(rounds.saturating_mul(outer_rounds)).min(begun(all, outer, &inside));
-            }
-            chain.push((outer.head, within));
-            totals[at] = totals[at].max(rounds.saturating_mul(callees(round)));
-            inside.push((at, within));
-            around = outer.parent.map(|parent| (parent, outer.head));
-        }
-    }
-    totals
+/// How long control may stay in something without a poll: the iterations of the loop that has most, or the calls, and the ticks of a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Weight {
+    pub(super) rounds: u64,
+    pub(super) ticks: u64,
 }
 
-/// Rounds of the loop alone, without those inside.
-fn own(round: &Round) -> u64 {
+impl Weight {
+    pub(super) const NOTHING: Self = Self { rounds: 0, ticks: 0 };
+    pub(super) const ONE: Self = Self { rounds: 1, ticks: 0 };
+
+    pub(super) fn times(self, factor: u64) -> Self {
+        Self { rounds: self.rounds.saturating_mul(factor), ticks: self.ticks.saturating_mul(factor) }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self { rounds: self.rounds.saturating_add(other.rounds), ticks: self.ticks.saturating_add(other.ticks) }
+    }
+
+    pub(super) fn max(self, other: Self) -> Self {
+        Self { rounds: self.rounds.max(other.rounds), ticks: self.ticks.max(other.ticks) }
+    }
+
+    /// Whether that is more than the proof lets pass.
+    pub(super) fn is_too_much(self) -> bool {
+        self.rounds > MOST_ROUNDS_IN_ALL || self.ticks > MOST_TICKS
+    }
+}
+
+/// How often each loop of some is entered, and iterated, while one loop around them, or the function, is entered once.
+#[derive(Debug)]
+pub(super) struct Passes {
+    /// The number of the first loop.
+    first: usize,
+    entered: Vec<u64>,
+    passed: Vec<u64>,
+}
+
+impl Passes {
+    /// Of a loop and all loops inside; `known` has the same for those that come behind it.
+    ///
+    /// A loop is entered at most once in an iteration of the one around it, and iterated once more than its rounds come back. What is not among the
+    /// blocks that come back is passed in the last iteration only.
+    fn of(all: &[Round], outer: usize, known: &[Option<Self>]) -> Self {
+        let end = (outer + 1..all.len()).find(|next| all[*next].depth <= all[outer].depth).unwrap_or(all.len());
+        let mut passes = Self { first: outer, entered: Vec::with_capacity(end - outer), passed: Vec::with_capacity(end - outer) };
+        let (left, paid) = (&all[outer].left, all[outer].shared.as_ref());
+        let own = iterations(&all[outer]);
+        passes.entered.push(1);
+        passes.passed.push(paid.map_or(own, |paid| own.min(paid.own.saturating_add(1))));
+        // The loop directly inside that is looked at, and loops in it that are counted together with others, from the outside in.
+        let (mut child, mut around): (usize, Vec<usize>) = (outer, Vec::new());
+        for at in outer + 1..end {
+            let round = &all[at];
+            let within = |other: usize| known[other].as_ref().map_or(u64::MAX, |known| known.passed(at));
+            if round.parent == Some(outer) {
+                child = at;
+            }
+            let entered = passes.entered_in(all, round);
+            let mut passed = iterations(round).saturating_mul(entered);
+            if left.binary_search(&round.head).is_err() {
+                passed = passed.min(within(child));
+            } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
+                passed = passed.min(rounds.saturating_add(entered));
+                if paid.joint.contains(&round.head) {
+                    passed = passed.min(rounds.max(paid.own).saturating_add(1));
+                }
+            }
+            around.retain(|other| all[*other].depth < round.depth);
+            for other in &around {
+                passed = passed.min(within(*other).saturating_mul(passes.entered(*other)));
+            }
+            if round.shared.is_some() {
+                around.push(at);
+                passed = passed.min(within(at).saturating_mul(entered));
+            }
+            passes.entered.push(entered);
+            passes.passed.push(passed);
+        }
+        passes
+    }
+
+    /// How often a loop is entered that lies in one which comes before it.
+    fn entered_in(&self, all: &[Round], round: &Round) -> u64 {
+        let Some(parent) = round.parent else { return 1 };
+        if all[parent].left.binary_search(&round.head).is_ok() { self.passed(parent) } else { self.entered(parent) }
+    }
+
+    fn entered(&self, number: usize) -> u64 {
+        self.entered[number - self.first]
+    }
+
+    pub(super) fn passed(&self, number: usize) -> u64 {
+        self.passed[number - self.first]
+    }
+
+    /// How often a block is passed that lies in this loop, and in no other inside.
+    pub(super) fn of_block(&self, all: &[Round], mut number: usize, block: u32) -> u64 {
+        loop {
+            if all[number].left.binary_search(&block).is_ok() {
+                return self.passed(number);
+            }
+            match all[number].parent.filter(|_| number > self.first) {
+                Some(parent) => number = parent,
+                None => return 1,
+            }
+        }
+    }
+
+    /// The weight of all these loops together.
+    pub(super) fn weight(&self, all: &[Round]) -> Weight {
+        let rounds = self.passed.iter().copied().max().unwrap_or(1);
+        let clocks = all[self.first..].iter().zip(&self.entered).filter_map(|(round, entered)| match round.proof {
+            Proof::Clock { ticks, .. } => Some(ticks.saturating_mul(*entered)),
+            _ => None,
+        });
+        Weight { rounds, ticks: clocks.max().unwrap_or(0) }
+    }
+}
+
+/// For each loop how often it and each loop inside is passed without a poll.
+pub(super) fn passes_of(all: &[Round]) -> Vec<Passes> {
+    let mut known: Vec<Option<Passes>> = Vec::new();
+    known.resize_with(all.len(), || None);
+    for number in (0..all.len()).rev() {
+        known[number] = Some(Passes::of(all, number, &known));
+    }
+    known.into_iter().flatten().collect()
+}
+
+/// For each loop how long control may stay in it, and the loops inside, without a poll.
+pub(super) fn weights_of(all: &[Round]) -> Vec<Weight> {
+    passes_of(all).iter().map(|passes| passes.weight(all)).collect()
+}
+
+/// Iterations of the loop alone each time that it is entered, without those of loops inside.
+fn iterations(round: &Round) -> u64 {
     match round.proof {
-        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.max(1),
+        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.saturating_add(1),
+        Proof::Clock { rounds, .. } => rounds.saturating_add(1),
         _ => 1,
     }
 }
 
-/// Rounds of a loop and of those around it, up to one of them, multiplied.
+/// Iterations of a loop and of those around it, up to one of them, multiplied.
 fn product(all: &[Round], inner: usize, outer: usize) -> u64 {
-    let mut rounds = own(&all[inner]);
+    let mut rounds = iterations(&all[inner]);
     let mut at = inner;
     while at != outer {
         let Some(parent) = all[at].parent else { break };
         at = parent;
-        rounds = rounds.saturating_mul(own(&all[at]));
+        rounds = rounds.saturating_mul(iterations(&all[at]));
     }
     rounds
-}
-
-/// How many rounds of the first of these loops begin while `outer` is passed once. Each lies in the one behind it, and the last in `outer`; with
-/// how many rounds of the first begin in one of its own.
-///
-/// A loop is entered at most once in a round of the one around it. What its rounds come to by what they are paid with, wherever it is entered,
-/// is one bound; how often it is entered times its own rounds another. A round that is begun need not come back.
-fn begun(all: &[Round], outer: &Round, inside: &[(usize, u64)]) -> u64 {
-    let mut around = outer;
-    let (mut entered, mut begun) = (1, outer.shared.as_ref().map_or(own(outer), |shared| shared.own).max(1));
-    let mut least = u64::MAX;
-    for &(number, within) in inside.iter().rev() {
-        let inner = &all[number];
-        if around.left.binary_search(&inner.head).is_ok() {
-            entered = begun;
-        }
-        let paid = outer.shared.as_ref().and_then(|shared| shared.rounds_of(inner.head));
-        let paid = paid.filter(|_| outer.left.binary_search(&inner.head).is_ok());
-        let by_paid = paid.map_or(u64::MAX, |paid| paid.saturating_add(own(inner)).saturating_add(entered));
-        begun = by_paid.min(own(inner).saturating_mul(entered));
-        least = least.min(begun.saturating_mul(within));
-        around = inner;
-    }
-    least
 }
 
 /// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
@@ -155,7 +233,7 @@ pub(super) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
         }
         if found[index].together {
             // The last round does not come back, but what is inside it ends by itself.
-            let rounds = |inner: &Round| count.rounds.saturating_add(own(inner));
+            let rounds = |inner: &Round| count.rounds.saturating_add(iterations(inner));
             let all = inside.iter().map(|number| (found[*number].head, rounds(&found[*number]))).collect();
             found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
             continue;
@@ -203,7 +281,7 @@ impl Outer<'_> {
     fn lacks(&self, shared: Option<&Shared>) -> bool {
         self.inside.iter().any(|number| {
             let inner = &self.found[*number];
-            let is_many = own(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
+            let is_many = iterations(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
             is_many && shared.is_none_or(|shared| shared.rounds_of(inner.head).is_none())
         })
     }
@@ -348,6 +426,5 @@ pub(super) fn pays(
 /// The count of a loop from where it is entered on, rather than from where it first comes round.
 fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
     let base = (known.base_of)(round.head)?;
-    let late = Assumption { late: true, ..Assumption::default() };
-    remaining(work, &round.blocks, round.head, &(base, false), late, &[]).count.filter(|count| count.slot != u32::MAX)
+    remaining(work, &round.blocks, round.head, &(base, false), Assumption::default(), &[]).count.filter(|count| count.slot != u32::MAX)
 }

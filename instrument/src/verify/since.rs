@@ -43,7 +43,7 @@ pub(super) struct Price {
     pub(super) factor: u32,
 }
 
-/// As good as infinite; far from where sums overflow.
+/// A lower bound of `-FAR` and an upper one of `FAR` stand for infinity: nothing that is added later makes them finite.
 pub(super) const FAR: i64 = 1 << 62;
 
 impl Since {
@@ -83,8 +83,19 @@ impl Since {
     pub(super) fn plain(self) -> Self {
         let Some(term) = self.term else { return self };
         let (a, b) = (i128::from(term.times) * i128::from(term.lo), i128::from(term.times) * i128::from(term.hi));
-        let (lo, hi) = (saturate(i128::from(self.lo) + a.min(b)), saturate(i128::from(self.hi) + a.max(b)));
-        Self { lo, hi, term: None, ..self }
+        Self { term: None, ..self }.moved(a.min(b), a.max(b))
+    }
+
+    /// The same and something from `least` to `most`. A bound that is infinite stays infinite.
+    pub(super) fn moved(self, least: i128, most: i128) -> Self {
+        let lo = if self.lo <= -FAR { -FAR } else { saturate(i128::from(self.lo) + least) };
+        let hi = if self.hi >= FAR { FAR } else { saturate(i128::from(self.hi) + most) };
+        Self { lo, hi, ..self }
+    }
+
+    /// How far the value may be from the register's, as the larger of both bounds; none if it may be arbitrarily far.
+    pub(super) fn farthest(self) -> Option<u64> {
+        (self.lo > -FAR && self.hi < FAR).then(|| self.lo.unsigned_abs().max(self.hi.unsigned_abs()))
     }
 
     /// Adds a price of at most `most`, which may be known as a sum of the same named value.
@@ -101,14 +112,13 @@ impl Since {
             Some((term, form)) => {
                 let sign = if price.rises { -1 } else { 1 };
                 let sign = sign * i64::from(price.factor);
-                let times = term.times + sign * form.alone().map_or(0, |(_, times)| i64::from(times));
+                let times = term.times.saturating_add(sign.saturating_mul(form.alone().map_or(0, |(_, times)| i64::from(times))));
                 let term = (times != 0).then_some(Term { times, ..term });
                 let (a, b) = (i128::from(form.lo) - price.end, i128::from(form.hi) - price.end);
                 let (a, b) = (a * i128::from(sign), b * i128::from(sign));
-                let (lo, hi) = (saturate(i128::from(self.lo) + a.min(b)), saturate(i128::from(self.hi) + a.max(b)));
-                Self { lo, hi, term, ..self }
+                Self { term, ..self }.moved(a.min(b), a.max(b))
             }
-            None => Self { hi: saturate(i128::from(self.hi) + price.most * i128::from(price.factor)), ..self },
+            None => self.moved(0, price.most * i128::from(price.factor)),
         }
     }
 
@@ -119,8 +129,7 @@ impl Since {
 
     /// Adds the price of a round inside.
     pub(super) fn charge(self, price: u64) -> Self {
-        let more = |bound: i64| saturate(i128::from(bound) + i128::from(price));
-        Self { lo: more(self.lo), hi: more(self.hi), ..self }
+        self.moved(price.into(), price.into())
     }
 
     /// After adding something of this range to a value of that range.
@@ -132,16 +141,15 @@ impl Since {
             value.lo + added.lo >= whole.lo && value.hi + added.hi <= whole.hi
         };
         let moved = Self {
-            lo: saturate(i128::from(self.lo) + added.lo),
-            hi: saturate(i128::from(self.hi) + added.hi),
             unsigned: self.unsigned && fits(false),
             signed: self.signed && fits(true),
-            ..self
+            ..self.moved(added.lo, added.hi)
         };
         (moved.unsigned || moved.signed).then_some(moved)
     }
 }
 
-pub(super) fn saturate(value: i128) -> i64 {
+/// The nearest number that a bound can be.
+fn saturate(value: i128) -> i64 {
     value.clamp(i128::from(-FAR), i128::from(FAR)) as i64
 }

@@ -17,6 +17,11 @@ impl State {
         Self(values.map(|(slot, value)| (slot, Rc::new(value))).collect())
     }
 
+    /// How many slots something is known of.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn get(&self, slot: u32) -> Option<&Value> {
         self.0.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &*self.0[at].1)
     }

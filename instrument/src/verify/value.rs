@@ -31,7 +31,7 @@ const FLAG_AT: i64 = 16;
 const LAUNCH_AT: i64 = 8;
 
 /// Longest that a loop which only a clock ends may take, in nanoseconds or clock cycles.
-pub(super) const MOST_TICKS: i128 = 1_000_000_000;
+pub(super) const MOST_TICKS: u64 = 1_000_000_000;
 
 /// What is known of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,8 @@ impl Moved {
 pub(super) struct Assumption {
     /// The flag holds the launch's number, from some moment on.
     pub(super) asked: bool,
-    /// Clocks have gone on for longer than [`MOST_TICKS`] since anything before the loop.
-    pub(super) late: bool,
+    /// Clocks have gone on for longer than so many ticks since anything before the loop; 0 if nothing is assumed of clocks.
+    pub(super) late: u64,
     /// The action is `trap`.
     pub(super) trap: bool,
 }
@@ -359,8 +359,8 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         "sub" if plain => {
             let (first, second) = (a()?, b()?);
-            if source.assumption().late && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
-                return Some(Value::of(Range::between(MOST_TICKS + 1, i128::from(u64::MAX), 64)));
+            if source.assumption().late > 0 && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
+                return Some(Value::of(Range::between(i128::from(source.assumption().late) + 1, i128::from(u64::MAX), 64)));
             }
             if let Some(value) = saturated(&first, &second, of, source) {
                 return Some(value);
@@ -442,7 +442,7 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
         CONTROL => Value::unknown(width).kind(Kind::Control(0)),
         "%globaltimer" | "%clock64" if width == 64 => {
             let clock = Value::unknown(64);
-            if assumption.late { clock.kind(Kind::Clock) } else { clock }
+            if assumption.late > 0 { clock.kind(Kind::Clock) } else { clock }
         }
         "%tid.x" | "%tid.y" | "%tid.z" => between(0, 1023),
         "%ntid.x" | "%ntid.y" | "%ntid.z" => between(1, 1024),

@@ -3,7 +3,6 @@
 use super::argument::{self, NotZero};
 use super::body::Body;
 use super::calls::{Callee, Callees};
-use super::count::MOST_TOGETHER;
 use super::flow::Pass;
 use super::graph::{Components, Graph, names};
 use super::instruction::text_of;
@@ -11,12 +10,13 @@ use super::looks::rounds;
 use super::marked::Marks;
 use super::place::Places;
 use super::report::{Bound, Fault, Loop, Report, UnknownCall, Verdict};
-use super::round::{Proof, Round, Why, connected};
-use super::share::totals_of;
+use super::round::{Proof, Round, Why, allotted, connected};
+use super::share::Weight;
 use super::slice::{Depth, Slice};
 use super::state::State;
 use super::text::{Flow, Module};
-use super::value::{Assumption, CONTROL};
+use super::value::{Assumption, CONTROL, MOST_TICKS};
+use super::weigh::{Live, TooMuch, Weighed};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +28,15 @@ const MOST_GIVEN: usize = 4;
 const MOST_KERNELS: usize = 8;
 /// Most lines of sources that are listed for a loop.
 const MOST_LINES: usize = 64;
+
+/// For each function its calls of functions of the module: statement and callee.
+type Calls = [Vec<(u32, u32)>];
+
+/// Functions that call each other.
+struct Cycle {
+    set: Vec<u32>,
+    verdict: Verdict,
+}
 
 /// What is known of a whole module while its functions are looked at.
 struct Whole<'a> {
@@ -80,66 +89,135 @@ impl<'a> Whole<'a> {
             report.faults.push(Fault { line: 1, message: format!("`{CONTROL}` is something else than a variable in global memory") });
         }
         let mut components = Components::default();
-        let mut totals = vec![1_u64; self.module.functions.len()];
-        let mut found: Vec<(usize, Vec<Round>)> = Vec::new();
-        for (index, graph) in self.graphs.iter().enumerate() {
-            let function = &self.module.functions[index];
-            for &statement in &graph.lost {
-                let at = function.statements[statement as usize].start as usize;
-                report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
-            }
-            // Without an edge back in the text there is no cycle.
-            let blocks = 0..graph.blocks.len() as u32;
-            if blocks.clone().all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
-                continue;
-            }
-            let order = graph.reverse_postorder();
-            let sets = connected(graph, &order, &mut components);
-            if sets.is_empty() {
-                continue;
-            }
-            let mut body = Body::new(self.text, function, graph);
-            body.note_loops(&sets, &order);
-            let returns =
-                |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
-            let mut all: Vec<Round> = Vec::new();
-            let mut position = Vec::new();
-            for new in rounds(&mut body, &order, &sets, (&mut components, &mut position), &returns) {
-                let offset = all.len();
-                all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
-            }
-            found.push((index, all));
-        }
-        let mut waiting: BTreeMap<usize, Vec<Round>> = found.into_iter().collect();
-        let mut loops: BTreeMap<usize, Vec<Loop>> = BTreeMap::new();
-        let order = callees_first(&calls);
-        report.marked = self.marks.all(&calls, &order);
-        for index in order {
-            let inner = calls[index].iter().map(|(_, to)| totals[*to as usize]).max().unwrap_or(1);
-            totals[index] = inner;
-            let Some(all) = waiting.remove(&index) else { continue };
-            let verdicts = self.verdicts(index, &all, &calls[index], &totals);
-            let labels = &self.module.functions[index].labels;
-            let labels: BTreeMap<u32, &str> =
-                labels.iter().filter(|label| label.table.is_none()).map(|label| (label.statement, label.name)).collect();
-            for (round, (verdict, total)) in all.iter().zip(verdicts) {
-                if matches!(verdict, Verdict::Bounded { by: Bound::Rounds(_) }) {
-                    totals[index] = totals[index].max(total);
-                }
-                let marked =
-                    self.marks.within(index, |statement| round.blocks.binary_search(&self.block_of(index, statement)).is_ok(), &calls);
-                let found = self.describe(index, round, verdict, &labels, (&lines, &places));
-                loops.entry(index).or_default().push(Loop { marked, ..found });
-            }
-        }
+        let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
+        let cycles = self.cycles(&calls, &mut components);
+        report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
-        for (index, found) in loops {
-            report.loops.extend(found.into_iter().map(|found| Loop { kernels: kernels[index].clone(), ..found }));
+        for (index, too_much) in self.weigh(&calls, &all, &cycles).into_iter().enumerate() {
+            self.loops(index, (&all[index], &too_much), (&calls, &kernels), (&lines, &places), &mut report);
         }
-        self.recursion(&calls, &kernels, &mut components, &mut report, (&lines, &places));
+        for cycle in &cycles {
+            report.loops.extend(self.cycle(cycle, (&calls, &kernels), (&lines, &places)));
+        }
         self.unknown(&mut report, &lines, &places);
         report.loops.sort_by_key(|found| (found.line, found.depth));
         report
+    }
+
+    /// The loops of a function, with what is proved of each by itself.
+    fn rounds(&self, index: usize, components: &mut Components, lines: &Lines, report: &mut Report) -> Vec<Round> {
+        let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
+        for &statement in &graph.lost {
+            let at = function.statements[statement as usize].start as usize;
+            report.faults.push(Fault { line: lines.number(at), message: "a branch to a label that is not there".to_owned() });
+        }
+        // Without an edge back in the text there is no cycle.
+        if (0..graph.blocks.len() as u32).all(|block| graph.edges(block).iter().all(|edge| edge.to > block)) {
+            return Vec::new();
+        }
+        let order = graph.reverse_postorder();
+        let sets = connected(graph, &order, components);
+        if sets.is_empty() {
+            return Vec::new();
+        }
+        let mut body = Body::new(self.text, function, graph);
+        body.note_loops(&sets, &order);
+        let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
+        let mut all: Vec<Round> = Vec::new();
+        let mut position = Vec::new();
+        for new in rounds(&mut body, &order, &sets, (components, &mut position), &returns) {
+            let offset = all.len();
+            all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
+        }
+        all
+    }
+
+    /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
+    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle]) -> Vec<TooMuch> {
+        let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
+        let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
+        let mut lives = vec![Live::ANYTHING; calls.len()];
+        for &index in cycles.iter().flat_map(|cycle| &cycle.set) {
+            lives[index as usize] = self.live(index as usize);
+        }
+        let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
+        let found = self.weights(calls, &weighed, &lives);
+        if !found.iter().any(is_heavy) || calls.iter().all(Vec::is_empty) {
+            return found;
+        }
+        let lives: Vec<Live> = (0..calls.len()).map(|index| self.live(index)).collect();
+        self.weights(calls, &weighed, &lives)
+    }
+
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> Vec<TooMuch> {
+        // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
+        let live = |index: usize, statement: u32| {
+            let blocks = lives[index].blocks.as_ref();
+            blocks.is_none_or(|blocks| blocks.contains(&self.block_of(index, statement)))
+        };
+        let made: Vec<Vec<(u32, u32)>> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, all)| all.iter().filter(|(statement, _)| live(index, *statement)).copied().collect())
+            .collect();
+        let mut weights = vec![Weight::ONE; calls.len()];
+        for index in callees_first(&made) {
+            let weight = weighed[index].weight(&weights, lives, &lives[index]);
+            // What is too heavy is reported here, and not in all that call it.
+            weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
+        }
+        weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect()
+    }
+
+    /// What a function may do once the flag is set.
+    fn live(&self, index: usize) -> Live {
+        let returns = self.returns(index, false, 0);
+        let reached = |found: super::flow::Found, order: &[u32]| {
+            let states = order.iter().zip(found.states);
+            states.filter(|(_, state)| state.is_some()).map(|(block, _)| *block).collect()
+        };
+        Live { blocks: Some(self.follow(index, false, 0, reached)), returns }
+    }
+
+    /// Describes the loops of a function, and a tree of calls that is too heavy.
+    fn loops(
+        &self,
+        index: usize,
+        (all, too_much): (&[Round], &TooMuch),
+        (calls, kernels): (&Calls, &[Vec<String>]),
+        (lines, places): (&Lines, &Places<'_>),
+        report: &mut Report,
+    ) {
+        let function = &self.module.functions[index];
+        let labels: BTreeMap<u32, &str> = if all.is_empty() {
+            BTreeMap::new()
+        } else {
+            function.labels.iter().filter(|label| label.table.is_none()).map(|label| (label.statement, label.name)).collect()
+        };
+        for (round, weight) in all.iter().zip(&too_much.loops) {
+            let verdict = self.verdict(index, round, *weight);
+            let marked = self.marks.within(index, |statement| round.blocks.binary_search(&self.block_of(index, statement)).is_ok(), calls);
+            let found = self.describe(index, round, verdict, &labels, (lines, places));
+            report.loops.push(Loop { marked, kernels: kernels[index].clone(), ..found });
+        }
+        if let Some((weight, statement)) = too_much.calls {
+            let statement = &function.statements[statement as usize];
+            let loc = (statement.place as usize).checked_sub(1).and_then(|at| function.places.get(at));
+            let place = loc.and_then(|loc| places.find(loc));
+            report.loops.push(Loop {
+                function: function.name.to_owned(),
+                kernels: kernels[index].clone(),
+                verdict: too_many(weight),
+                line: lines.number(statement.start as usize),
+                lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
+                place,
+                blocks: vec![function.name.to_owned()],
+                depth: 0,
+                recursion: false,
+                call_tree: true,
+                marked: self.marks.within(index, |_| true, calls),
+            });
+        }
     }
 
     /// For each function the calls of functions of the module: statement and callee.
@@ -212,53 +290,36 @@ impl<'a> Whole<'a> {
             order: &order,
             position: &place,
             closed: &|_| false,
-            assumption: Assumption { asked: true, late: false, trap },
+            assumption: Assumption { asked: true, late: 0, trap },
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
             head: None,
             choice: None,
             toll: &|_, _| None,
             fixed: &fixed,
             asks_action: &Cell::new(false),
+            allowed: allotted(&order, &slice),
         };
         let starts: &[(u32, State)] = if order.is_empty() { &[] } else { &[(0, start)] };
         let found = pass.run(starts);
         then(found, &order)
     }
 
-    /// What the proofs of a function's loops come to, loops inside and callees included: verdict and number of rounds.
-    fn verdicts(&self, index: usize, all: &[Round], calls: &[(u32, u32)], totals: &[u64]) -> Vec<(Verdict, u64)> {
-        // Rounds of callees, by the block that calls.
-        let mut called: BTreeMap<u32, u64> = BTreeMap::new();
-        for (statement, to) in calls {
-            let most = called.entry(self.block_of(index, *statement)).or_insert(1);
-            *most = (*most).max(totals[*to as usize]);
+    /// What is proved of a loop, with all that it holds and calls.
+    fn verdict(&self, index: usize, round: &Round, weight: Weight) -> Verdict {
+        let not_polled = |why: &str| Verdict::NotPolled { why: why.to_owned() };
+        match round.proof {
+            Proof::TrapOnly => Verdict::TrapOnly,
+            Proof::None(_) if self.waits(index, round) => Verdict::WaitsInHardware,
+            Proof::None(Why::NoPoll) => not_polled("a round may pass without a poll, and nothing bounds them"),
+            Proof::None(Why::GoesOn) => not_polled("it polls, but a round may pass without that, or go on after it"),
+            Proof::None(Why::TooLarge) => not_polled("it was not looked at to the end: too large"),
+            Proof::None(Why::TooDeep) => not_polled("it was not looked at: too many loops are around it"),
+            _ if weight.is_too_much() => too_many(weight),
+            Proof::Polled => Verdict::Polled { rounds: 0 },
+            Proof::PolledWithin(_) => Verdict::Polled { rounds: weight.rounds },
+            Proof::Clock { .. } => Verdict::Bounded { by: Bound::Clock },
+            Proof::Counted(_) => Verdict::Bounded { by: Bound::Rounds(weight.rounds) },
         }
-        let callees = |round: &Round| round.left.iter().filter_map(|block| called.get(block)).max().copied().unwrap_or(1);
-        let totals = totals_of(all, callees);
-        let mut found: Vec<(Verdict, u64)> = Vec::with_capacity(all.len());
-        for (round, total) in all.iter().zip(totals) {
-            let verdict = match round.proof {
-                Proof::Polled => (Verdict::Polled { rounds: 0 }, 1),
-                Proof::Clock => (Verdict::Bounded { by: Bound::Clock }, 1),
-                Proof::Counted(count) if count.rounds == 0 => (Verdict::Bounded { by: Bound::Rounds(0) }, total),
-                Proof::Counted(_) if total <= MOST_TOGETHER => (Verdict::Bounded { by: Bound::Rounds(total) }, total),
-                Proof::PolledWithin(_) if total <= MOST_TOGETHER => (Verdict::Polled { rounds: total }, total),
-                Proof::Counted(_) | Proof::PolledWithin(_) => {
-                    (Verdict::NotPolled { why: format!("with the loops inside it may take {total} rounds without a poll") }, total)
-                }
-                Proof::TrapOnly => (Verdict::TrapOnly, 1),
-                Proof::None(_) if self.waits(index, round) => (Verdict::WaitsInHardware, 1),
-                Proof::None(Why::NoPoll) => {
-                    (Verdict::NotPolled { why: "a round may pass without a poll, and nothing bounds them".to_owned() }, 1)
-                }
-                Proof::None(Why::GoesOn) => {
-                    (Verdict::NotPolled { why: "it polls, but a round may pass without that, or go on after it".to_owned() }, 1)
-                }
-                Proof::None(Why::TooLarge) => (Verdict::NotPolled { why: "too large or too deeply nested to prove".to_owned() }, 1),
-            };
-            found.push(verdict);
-        }
-        found
     }
 
     /// Whether what is left of a loop waits for a barrier that hardware moves on.
@@ -320,12 +381,13 @@ impl<'a> Whole<'a> {
             blocks: shown.iter().take(MOST_LINES).map(label).collect(),
             depth: round.depth,
             recursion: false,
+            call_tree: false,
             marked: Vec::new(),
         }
     }
 
     /// Kernels that reach each function, the first few.
-    fn kernels_by_function(&self, calls: &[Vec<(u32, u32)>]) -> Vec<Vec<String>> {
+    fn kernels_by_function(&self, calls: &Calls) -> Vec<Vec<String>> {
         let mut reached: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
         for kernel in (0..calls.len()).filter(|index| self.module.functions[*index].is_kernel) {
             let mut work = vec![kernel];
@@ -342,16 +404,10 @@ impl<'a> Whole<'a> {
     }
 
     /// Cycles of calls: what is left of them once calls are taken out that no thread makes after the flag said stop.
-    fn recursion(
-        &self,
-        calls: &[Vec<(u32, u32)>],
-        kernels: &[Vec<String>],
-        components: &mut Components,
-        report: &mut Report,
-        (lines, places): (&Lines, &Places<'_>),
-    ) {
+    fn cycles(&self, calls: &Calls, components: &mut Components) -> Vec<Cycle> {
         let nodes: Vec<u32> = (0..calls.len() as u32).collect();
         let sets = components.find(calls.len(), &nodes, |from, nth| calls[from as usize].get(nth as usize).map(|(_, to)| Some(*to)));
+        let mut found = Vec::with_capacity(sets.len());
         for mut set in sets {
             set.sort_unstable();
             let mut is_cut = |trap: bool| {
@@ -380,26 +436,39 @@ impl<'a> Whole<'a> {
             } else {
                 Verdict::NotPolled { why: "functions call each other without a poll on the way".to_owned() }
             };
-            let Some(&first) = set.first() else { continue };
-            let function = &self.module.functions[first as usize];
-            let call = calls[first as usize].iter().find(|(_, to)| set.binary_search(to).is_ok());
-            let place = call
-                .and_then(|(statement, _)| (function.statements[*statement as usize].place as usize).checked_sub(1))
-                .and_then(|at| function.places.get(at))
-                .and_then(|loc| places.find(loc));
-            report.loops.push(Loop {
-                function: function.name.to_owned(),
-                kernels: kernels[first as usize].clone(),
-                verdict,
-                line: lines.number(function.at),
-                lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
-                place,
-                blocks: set.iter().map(|index| self.module.functions[*index as usize].name.to_owned()).collect(),
-                depth: 0,
-                recursion: true,
-                marked: set.iter().flat_map(|index| self.marks.within(*index as usize, |_| true, calls)).collect(),
-            });
+            found.push(Cycle { set, verdict });
         }
+        found
+    }
+
+    /// Describes a cycle of calls.
+    fn cycle(
+        &self,
+        cycle: &Cycle,
+        (calls, kernels): (&Calls, &[Vec<String>]),
+        (lines, places): (&Lines, &Places<'_>),
+    ) -> Option<Loop> {
+        let set = &cycle.set;
+        let first = *set.first()?;
+        let function = &self.module.functions[first as usize];
+        let call = calls[first as usize].iter().find(|(_, to)| set.binary_search(to).is_ok());
+        let place = call
+            .and_then(|(statement, _)| (function.statements[*statement as usize].place as usize).checked_sub(1))
+            .and_then(|at| function.places.get(at))
+            .and_then(|loc| places.find(loc));
+        Some(Loop {
+            function: function.name.to_owned(),
+            kernels: kernels[first as usize].clone(),
+            verdict: cycle.verdict.clone(),
+            line: lines.number(function.at),
+            lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
+            place,
+            blocks: set.iter().map(|index| self.module.functions[*index as usize].name.to_owned()).collect(),
+            depth: 0,
+            recursion: true,
+            call_tree: false,
+            marked: set.iter().flat_map(|index| self.marks.within(*index as usize, |_| true, calls)).collect(),
+        })
     }
 
     fn unknown(&self, report: &mut Report, lines: &Lines, places: &Places<'_>) {
@@ -422,8 +491,13 @@ impl<'a> Whole<'a> {
     }
 }
 
+/// The verdict on what may take too long without a poll.
+fn too_many(weight: Weight) -> Verdict {
+    Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
+}
+
 /// The functions, each behind those that it calls as far as that is possible.
-fn callees_first(calls: &[Vec<(u32, u32)>]) -> Vec<usize> {
+fn callees_first(calls: &Calls) -> Vec<usize> {
     let mut seen = vec![false; calls.len()];
     let mut order = Vec::with_capacity(calls.len());
     for root in 0..calls.len() {

@@ -1,0 +1,130 @@
+//! Who calls whom.
+
+use crate::Span;
+use crate::declaration::Parameter;
+use crate::function::{Call, CallTarget, Function, TableKind};
+use crate::module::Module;
+use crate::symbols::ByName;
+use crate::token::{Kind, Lexer};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a `call` leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callee<'c, 'a> {
+    /// A function of the module, by index.
+    Known(u32),
+    /// Through a pointer: any of these, sorted.
+    Pointer(&'c [u32]),
+    /// A function without a body in the module.
+    Outside(&'a str),
+    /// What can't be told: a pointer that no function of the module fits, or a list that names functions out of sight.
+    Lost,
+}
+
+/// The calls of a module.
+#[derive(Debug)]
+pub struct Calls<'a> {
+    by_name: ByName<'a, u32>,
+    /// Functions whose address is taken, sorted.
+    addressed: Vec<u32>,
+    /// Of those, by the sizes in bits of what they return and take.
+    by_type: BTreeMap<Type, Vec<u32>>,
+    /// Functions of each `.calltargets`, by where it stands; none if some are out of sight.
+    listed: BTreeMap<u32, Option<Vec<u32>>>,
+}
+
+type Type = (Vec<u64>, Vec<u64>);
+
+impl<'a> Calls<'a> {
+    /// Finds the functions of a module that calls may lead to.
+    #[must_use]
+    pub fn new(text: &'a str, module: &Module<'a>) -> Self {
+        let mut by_name: ByName<'a, u32> = module.functions.iter().map(|function| function.name).zip(0..).collect();
+        for (alias, function) in &module.aliases {
+            if let Some(index) = by_name.get(function).copied() {
+                by_name.entry(alias).or_insert(index);
+            }
+        }
+        let mut calls = Self { by_name, addressed: Vec::new(), by_type: BTreeMap::new(), listed: BTreeMap::new() };
+        for table in module.functions.iter().flat_map(|function| &function.tables) {
+            if let TableKind::Callees(names) = &table.kind {
+                let all: Option<BTreeSet<u32>> = names.iter().map(|name| calls.by_name.get(name).copied()).collect();
+                calls.listed.insert(table.span.start, all.map(|all| all.into_iter().collect()));
+            }
+        }
+        let is_pointer = |call: &Call<'_>| call.target == CallTarget::Pointer;
+        if module.functions.iter().any(|function| function.calls.iter().any(is_pointer)) {
+            let taken = calls.taken(text, module);
+            for index in &taken {
+                let function = &module.functions[*index as usize];
+                calls.by_type.entry(type_of(&function.results, &function.parameters)).or_default().push(*index);
+            }
+            calls.addressed = taken.into_iter().collect();
+        }
+        calls
+    }
+
+    /// Functions that are named anywhere but as what a `call` calls.
+    fn taken(&self, text: &'a str, module: &Module<'a>) -> BTreeSet<u32> {
+        let mut taken = BTreeSet::new();
+        let variables = module.functions.iter().flat_map(|function| &function.variables);
+        for variable in module.variables.iter().chain(variables) {
+            taken.extend(variable.initial_names(text).filter_map(|name| self.by_name.get(name)));
+        }
+        for function in &module.functions {
+            let mut calls = function.calls.iter().peekable();
+            for (number, statement) in (0..).zip(&function.statements) {
+                let call = calls.next_if(|call| call.statement == number);
+                let mut callee = call.and_then(|call| if let CallTarget::Name(name) = call.target { Some(name) } else { None });
+                let mut lexer = Lexer::within(text, Span { start: statement.opcode, end: statement.end });
+                lexer.take(Kind::Word);
+                while let Some(token) = lexer.next() {
+                    if token.kind != Kind::Word {
+                        continue;
+                    }
+                    let name = lexer.slice(token.span);
+                    if callee.take_if(|callee| *callee == name).is_none() {
+                        taken.extend(self.by_name.get(name));
+                    }
+                }
+            }
+        }
+        taken
+    }
+
+    /// The function of that name, or that an alias of that name stands for.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Functions whose address is taken, sorted; none if nothing is called through a pointer.
+    #[must_use]
+    pub fn addressed(&self) -> &[u32] {
+        &self.addressed
+    }
+
+    /// What a call leads to.
+    #[must_use]
+    pub fn callee(&self, function: &Function<'a>, call: &Call<'a>) -> Callee<'_, 'a> {
+        match call.target {
+            CallTarget::Name(name) => self.by_name.get(name).map_or(Callee::Outside(name), |index| Callee::Known(*index)),
+            CallTarget::Lost => Callee::Lost,
+            CallTarget::Pointer => {
+                let table = call.table.and_then(|table| function.tables.get(table as usize));
+                let fits = match table.map(|table| (table.span.start, &table.kind)) {
+                    Some((at, TableKind::Callees(_))) => self.listed.get(&at).and_then(Option::as_ref),
+                    Some((_, TableKind::Prototype { results, parameters })) => self.by_type.get(&type_of(results, parameters)),
+                    Some((_, TableKind::Branches(_))) | None => Some(&self.addressed),
+                };
+                fits.filter(|fits| !fits.is_empty()).map_or(Callee::Lost, |fits| Callee::Pointer(fits))
+            }
+        }
+    }
+}
+
+/// Functions are told apart by the sizes of what they return and take. A size that is not known fits none that is.
+fn type_of(results: &[Parameter<'_>], parameters: &[Parameter<'_>]) -> Type {
+    let sizes = |all: &[Parameter<'_>]| all.iter().map(Parameter::bits).collect();
+    (sizes(results), sizes(parameters))
+}
