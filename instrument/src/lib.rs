@@ -42,6 +42,7 @@ mod overload;
 mod place;
 mod plan;
 mod poll;
+mod polls;
 pub mod position;
 pub mod prelude;
 #[cfg(feature = "project")]
@@ -63,4 +64,5 @@ mod value;
 pub mod verify;
 mod waiver;
 
+pub use polls::rewrite_ptx;
 pub use rewrite::{Rewrite, rewrite};

@@ -63,6 +63,7 @@ mod tests {
             id: "00f1".to_owned(),
             kind,
             function: "spin".to_owned(),
+            file: None,
             line,
             column: 3,
             form,
