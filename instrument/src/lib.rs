@@ -64,5 +64,5 @@ mod value;
 pub mod verify;
 mod waiver;
 
-pub use polls::rewrite_ptx;
+pub use polls::{is_ptx, rewrite_ptx};
 pub use rewrite::{Rewrite, rewrite};

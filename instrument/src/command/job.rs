@@ -10,7 +10,7 @@ use cuinstr::project::config::{Config, slashes};
 use cuinstr::project::input::Input;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
-use cuinstr::{Rewrite, rewrite};
+use cuinstr::{Rewrite, is_ptx, rewrite, rewrite_ptx};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -74,6 +74,8 @@ impl Job<'_> {
         {
             return self.copied(bytes, config);
         }
+        let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
+        let rewrite = if is_ptx { rewrite_ptx } else { rewrite };
         let Rewrite { output, inserted, sites, diagnostics, summary } = rewrite(&bytes, &self.options(site_path));
 
         let Some(output) = output else {

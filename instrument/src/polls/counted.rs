@@ -2,6 +2,7 @@
 
 use super::find::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
+use std::collections::HashMap;
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
 const MOST_STEP: i64 = 1 << 16;
@@ -91,6 +92,37 @@ pub(super) struct Context<'c, 'a> {
     pub(super) graph: &'c Graph,
     pub(super) loops: &'c Loops,
     pub(super) writers: &'c Writers,
+    pub(super) declared: &'c Declared<'a>,
+}
+
+/// Declarations of registers by the names that they begin with.
+#[derive(Debug)]
+pub(super) struct Declared<'a> {
+    by_name: HashMap<&'a str, Vec<u32>>,
+}
+
+impl<'a> Declared<'a> {
+    pub(super) fn new(function: &Function<'a>) -> Self {
+        let mut by_name: HashMap<&str, Vec<u32>> = HashMap::new();
+        for (declaration, number) in function.registers.iter().zip(0..) {
+            by_name.entry(declaration.name).or_default().push(number);
+        }
+        Self { by_name }
+    }
+
+    /// Whether a name stands for one scalar register wherever the function uses it, and a statement sees that.
+    fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
+        let prefix = name.trim_end_matches(|next: char| next.is_ascii_digit());
+        let exact = self.by_name.get(name).into_iter().flatten();
+        let ranges = self.by_name.get(prefix).into_iter().flatten().filter(|_| prefix != name);
+        let mut all = exact.chain(ranges).map(|number| &function.registers[*number as usize]);
+        let mut scope = function.statements[statement as usize].scope;
+        let Some(only) = all.next().filter(|_| all.next().is_none()) else { return false };
+        while scope != only.scope && function.scopes[scope as usize].outer != scope {
+            scope = function.scopes[scope as usize].outer;
+        }
+        only.lanes == 1 && only.statement <= statement && scope == only.scope
+    }
 }
 
 impl<'a> Context<'_, 'a> {
@@ -131,12 +163,6 @@ impl<'a> Context<'_, 'a> {
         found
     }
 
-    /// Whether a register is declared in front of an offset, so that text there may name it.
-    fn is_declared(&self, register: Register, before: u32) -> bool {
-        let all = &self.function.registers;
-        let at = all.partition_point(|declaration| declaration.first <= register);
-        at.checked_sub(1).is_some_and(|at| all[at].at < before && all[at].lanes == 1)
-    }
 
     /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
     pub(super) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
@@ -147,15 +173,15 @@ impl<'a> Context<'_, 'a> {
         let first = self.graph.blocks[block as usize].first;
         let test = self.writers.of(predicate).rev().find(|statement| (first..branch).contains(statement))?;
         let (order, is_signed, width) = self.comparison(test, goes_on_if_taken == when)?;
-        let scope = self.function.statements[self.graph.blocks[one.header as usize].first as usize].scope;
-        let header_at = self.function.statements[self.graph.blocks[one.header as usize].first as usize].start;
+        let header = self.graph.blocks[one.header as usize].first;
+        let scope = self.function.statements[header as usize].scope;
         if self.function.statements[test as usize].scope != scope || self.function.statements[test as usize].guarded {
             return None;
         }
         let [_, left, right] = *self.code.operands(test) else { return None };
         let invariant = |operand: Operand| match operand {
             Operand::Integer(value) => i32::try_from(value).is_ok(),
-            Operand::Register(register) => self.is_declared(register, header_at) && self.writers_in(number, register).next().is_none(),
+            Operand::Register(register) => self.writers_in(number, register).next().is_none(),
             _ => false,
         };
         for (tested, bound, nth, order) in [(left, right, 2, order), (right, left, 1, order.mirrored())] {
@@ -164,16 +190,17 @@ impl<'a> Context<'_, 'a> {
                 continue;
             }
             let Some((variable, written, step)) = self.induction(number, tested, latch, width) else { continue };
-            if !order.fits(step) || step.abs() > MOST_STEP || !self.is_declared(variable, header_at) {
+            if !order.fits(step) || step.abs() > MOST_STEP {
                 continue;
             }
             let at = self.function.statements[written as usize];
             let variable = self.spelled(written, if self.is_written_by(written, variable) { 0 } else { 1 })?;
             let bound = match bound {
                 Operand::Integer(_) => self.number(test, nth)?,
-                _ => self.spelled(test, nth)?,
+                _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
             };
-            return (at.scope == scope).then_some(Counted { test, variable, bound, step, order, is_signed, width });
+            let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
+            return is_named.then_some(Counted { test, variable, bound, step, order, is_signed, width });
         }
         None
     }
@@ -298,7 +325,8 @@ mod tests {
         let function = &module.functions[0];
         let (code, graph) = (Code::new(&text, function), Graph::new(function));
         let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
-        let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers };
+        let declared = Declared::new(function);
+        let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
         let (block, taken) = context.test_of(0)?;
         let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
         Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))

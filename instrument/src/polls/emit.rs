@@ -18,12 +18,11 @@ pub(super) const RESERVED: &str = "__cuinstr_";
 
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
-const LOOK: &str = include_str!("look.ptx");
 const POLL: &str = include_str!("poll.ptx");
 
 /// Variables and functions that polls need, for the front of a module.
 pub(super) fn device() -> String {
-    DEVICE.replace("@STOP@", STOP).replace("@LOOK@", LOOK)
+    DEVICE.replace("@STOP@", STOP)
 }
 
 /// How a thread that must stop comes to its end.
@@ -37,17 +36,14 @@ pub(super) enum Cold {
 
 /// A poll. Control goes on behind it. Registers and labels in braces are its own, whatever the user's are called.
 fn poll(out: &mut String, site: u64, cold: Cold) {
+    let _ = write!(out, "{{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n{POLL}");
     let _ = match cold {
-        Cold::Call => write!(
-            out,
-            "{{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n\t.param .b64 site;\n{POLL}\t@!late bra stays;\n\t\
-             st.param.b64 [site], {site};\n\tcall __cuinstr_look, (site);\nstays:\n\t}}\n"
-        ),
-        Cold::Inline => write!(
-            out,
-            "{{\n\t.reg .pred holds;\n\t.reg .b32 flag, launch, why;\n\t.reg .b64 site, where, now, begin, limit;\n\tmov.b64 site, {site};\n{LOOK}\t{{\n{STOP}\t}}\nstays:\n\t}}\n"
-        ),
+        Cold::Call => {
+            write!(out, "\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n\tst.param.b64 [a], {site};\n\tst.param.b32 [b], launch;\n\tcall __cuinstr_stop, (a, b);\n\t}}\n\texit;\n")
+        }
+        Cold::Inline => write!(out, "\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, {site};\n\tmov.b32 why, launch;\n{STOP}\t}}\n"),
     };
+    out.push_str("stays:\n\t}\n");
 }
 
 /// A poll at each passage, where control comes by too seldom to count.
@@ -111,9 +107,9 @@ pub(super) fn strip(number: u32, loop_: &Counted<'_>, interval: u32) -> String {
     out
 }
 
-/// In front of a loop's test: on to the next iteration of the strip, else the user's comparison once more.
+/// In front of a loop's test: on to the next iteration of the strip, else the user's comparison once more, if any.
 pub(super) fn counted_test(number: u32, comparison: &str) -> String {
-    format!("\n\t{}\n\t{comparison};\n\t", step(number))
+    format!("\n\t{}\n\t{comparison}", step(number))
 }
 
 fn step(number: u32) -> String {

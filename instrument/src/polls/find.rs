@@ -130,11 +130,6 @@ impl Loops {
         }
         block == first
     }
-
-    /// Whether control can come to a block.
-    pub(super) fn is_reachable(&self, block: u32) -> bool {
-        self.place[block as usize] != NONE
-    }
 }
 
 /// The block that stands for a block, with path compression.

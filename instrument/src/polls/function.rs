@@ -1,6 +1,6 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
-use super::counted::{Context, Counted};
+use super::counted::{Context, Counted, Declared};
 use super::emit::{self, Cold};
 use super::find::{Loops, Writers};
 use super::insert;
@@ -63,7 +63,8 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     }
     let code = Code::new(module.text, function);
     let writers = Writers::new(function, &code);
-    let context = Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers };
+    let declared = Declared::new(function);
+    let context = Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
     let intervals = intervals(&context, module.polls);
     let mut placer = Placer { module, context, way, edits, next, polled: &mut polled };
     for number in 0..loops.all.len() as u32 {
@@ -222,11 +223,10 @@ impl<'a> Placer<'_, 'a> {
         }
         let branch = self.last(block);
         let test = self.context.function.statements[counted.test as usize];
-        let mut comparison = Span { start: test.opcode, end: test.end }.of(self.module.text);
-        if (counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test)) {
-            comparison = "";
-        }
-        insert(self.edits, self.start_of(branch), emit::counted_test(name, comparison));
+        let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
+        let comparison = Span { start: test.opcode, end: test.end }.of(self.module.text);
+        let comparison = if is_same { format!("{comparison};\n\t") } else { String::new() };
+        insert(self.edits, self.start_of(branch), emit::counted_test(name, &comparison));
         self.cold(number, site, name, block, taken, predicate, taken == when);
     }
 

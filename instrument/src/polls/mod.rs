@@ -56,6 +56,16 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
     Pass { text, module, options, hash, edits: Vec::new(), next: 0, sites: Vec::new(), diagnostics: Vec::new(), summary: Summary::default() }.run()
 }
 
+/// Whether a text is PTX rather than CUDA source: its first word is `.version`.
+#[must_use]
+pub fn is_ptx(source: &[u8]) -> bool {
+    // Comments in front are those of a compiler's name, so a piece of the text will do.
+    let front = &source[..source.len().min(1 << 16)];
+    let front = std::str::from_utf8(front).unwrap_or_else(|error| std::str::from_utf8(&front[..error.valid_up_to()]).unwrap_or(""));
+    let mut words = cuinstr_ptx::tokens(front).filter(|token| !matches!(token.kind, cuinstr_ptx::Kind::Blank | cuinstr_ptx::Kind::Comment));
+    words.next().is_some_and(|token| token.span.of(front) == ".version")
+}
+
 fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if u32::try_from(source.len()).is_err() {
         return Err(Box::new(Diagnostic::new(Code::TooLarge, "the file is larger than 4 GiB").help("split the file")));
