@@ -49,15 +49,17 @@ pub(super) struct Way {
 /// What is put into a function.
 pub(super) struct Polled {
     pub(super) sites: Vec<Site>,
+    /// Statements that lead nowhere that can be found.
+    pub(super) lost: Vec<u32>,
     /// Text for the front of the body.
     front: String,
 }
 
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
 pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way, edits: &mut Vec<Edit>, next: &mut u32) -> Polled {
-    let graph = Graph::new(function);
+    let mut graph = Graph::new(function);
     let loops = Loops::new(&graph);
-    let mut polled = Polled { sites: Vec::new(), front: String::new() };
+    let mut polled = Polled { sites: Vec::new(), lost: std::mem::take(&mut graph.lost), front: String::new() };
     if loops.all.is_empty() {
         return polled;
     }
@@ -67,7 +69,8 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     let context = Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
     let intervals = intervals(&context, module.polls);
     let mut placer = Placer { module, context, way, edits, next, polled: &mut polled };
-    for number in 0..loops.all.len() as u32 {
+    // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
+    for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, intervals[number as usize]);
     }
     polled
@@ -254,6 +257,12 @@ impl<'a> Placer<'_, 'a> {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize].first;
         let (header_block, latches) = (one.header, one.latches.clone());
+        // What stands in front of an indexed branch runs whichever way that takes: where each round comes by, it is enough.
+        let is_passed = |table: &u32| latches.iter().all(|latch| self.context.loops.dominates(*table, *latch));
+        let mut tables = latches.iter().filter(|latch| self.context.function.statements[self.last(**latch) as usize].flow == Flow::Table);
+        if let Some(table) = tables.find(|latch| is_passed(latch)) {
+            return self.count_here(self.last(*table), site, interval);
+        }
         let name = self.counter();
         if let Some(at) = self.behind_label(header) {
             insert(self.edits, at, emit::chunk(name, interval));

@@ -16,7 +16,7 @@ use crate::rewrite::{Rewrite, refused, site_map};
 use crate::site::{Form, Kind, Site, Summary};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
-use cuinstr_ptx::{Flow, Function, Graph, Module};
+use cuinstr_ptx::{Flow, Function, Graph, Kind as Token, Module, Span};
 use emit::Cold;
 use function::{Way, poll_cycles, site_id};
 
@@ -62,7 +62,7 @@ pub fn is_ptx(source: &[u8]) -> bool {
     // Comments in front are those of a compiler's name, so a piece of the text will do.
     let front = &source[..source.len().min(1 << 16)];
     let front = std::str::from_utf8(front).unwrap_or_else(|error| std::str::from_utf8(&front[..error.valid_up_to()]).unwrap_or(""));
-    let mut words = cuinstr_ptx::tokens(front).filter(|token| !matches!(token.kind, cuinstr_ptx::Kind::Blank | cuinstr_ptx::Kind::Comment));
+    let mut words = cuinstr_ptx::tokens(front).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
     words.next().is_some_and(|token| token.span.of(front) == ".version")
 }
 
@@ -143,6 +143,11 @@ impl Pass<'_> {
         let way = self.way(function);
         let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash };
         let polled = poll_cycles(&module, function, way, &mut self.edits, &mut self.next);
+        for statement in &polled.lost {
+            let at = function.statements[*statement as usize].start as usize;
+            let diagnostic = Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
+            self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
+        }
         for site in &polled.sites {
             self.summary.loops += 1;
             self.summary.polled += 1;
@@ -215,7 +220,7 @@ impl Pass<'_> {
         let mut way = Way { cold: Cold::Call, traps: false };
         let mut first = None;
         for statement in &function.statements {
-            let opcode = cuinstr_ptx::Span { start: statement.opcode, end: statement.end }.of(self.text);
+            let opcode = Span { start: statement.opcode, end: statement.end }.of(self.text);
             if opcode.starts_with("setmaxnreg") {
                 way.cold = Cold::Inline;
             }
@@ -251,7 +256,7 @@ impl Pass<'_> {
             return refused(self.options, sites.sites, self.diagnostics, self.hash);
         }
         if self.summary.polls > 0 {
-            let front = format!("{}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
+            let front = format!("\n{}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
             let at = self.front();
             insert(&mut self.edits, at, front);
         }
@@ -259,12 +264,13 @@ impl Pass<'_> {
         Rewrite { output: Some(output), inserted, sites, diagnostics: self.diagnostics, summary: self.summary }
     }
 
-    /// Offset in front of the first variable or function.
+    /// Offset behind `.target` and the `.address_size` that follows it: in front of all that a module declares.
     fn front(&self) -> u32 {
-        let module = &self.module;
-        let functions = module.functions.iter().map(|function| function.head.start);
-        let all = functions.chain(module.prototypes.iter().map(|prototype| prototype.span.start));
-        all.chain(module.variables.iter().map(|variable| variable.span.start)).min().unwrap_or(self.text.len() as u32)
+        let Some(target) = self.module.target else { return self.text.len() as u32 };
+        let behind = Span { start: target.end, end: self.text.len() as u32 }.of(self.text);
+        let mut words = cuinstr_ptx::tokens(behind).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
+        let is_size = words.next().is_some_and(|token| token.span.of(behind) == ".address_size");
+        target.end + if is_size { words.next().map_or(0, |number| number.span.end) } else { 0 }
     }
 }
 
