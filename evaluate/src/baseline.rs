@@ -4,12 +4,12 @@ mod child;
 
 pub(crate) use child::serve;
 
-use crate::bench::{Answers, Bench, judge};
+use crate::bench::{Answers, Bench, Left, judge};
 use crate::child::{Helper, Role};
 use crate::compile::{Built, Compiler, Image, Order};
 use crate::evaluation::{BRIEF, Event, Observer, Settings};
 use crate::limits::Limits;
-use crate::spec::{Argument, Case, Spec};
+use crate::spec::{Argument, Case, Memory, Spec};
 use crate::verdict::{Finding, Judgement, Verdict};
 use crate::{Candidate, Result};
 use cuinstr_image::Arch;
@@ -208,7 +208,9 @@ impl Stand<'_> {
         let mut verdicts = Vec::with_capacity(pairs.len());
         let since = Instant::now();
         for (index, rewritten, _) in pairs {
-            let Some(finding) = self.bench.judge(&self.candidates[*index], rewritten, limits, &self.answers)? else { return Ok(None) };
+            let Some(finding) = self.bench.judge(&self.candidates[*index], rewritten, (limits, &self.answers), false)? else {
+                return Ok(None);
+            };
             verdicts.push(finding.verdict);
             if observer(&Event::Compared(verdicts.len(), pairs.len())).is_break() {
                 return Ok(None);
@@ -253,20 +255,23 @@ impl Stand<'_> {
             return Ok(Verdict::Fault);
         }
         for (index, case) in self.spec.cases.iter().enumerate() {
-            match helper.hear::<Said>(Instant::now() + ORDINARY) {
+            let is_wanted = |memory: &Memory| memory.compared.is_some();
+            let wanted =
+                case.memory().filter(|(_, memory)| is_wanted(memory)).map(|(_, memory)| memory.contents.len()).sum::<usize>() as u64;
+            match helper.hear::<Said>(Instant::now() + ORDINARY, 0) {
                 Ok((Said::Launched, _)) => {}
                 Ok((Said::Failed(_) | Said::Done, _)) | Err(_) => return Ok(Verdict::Fault),
             }
-            let left = match helper.hear::<Said>(Instant::now() + limits[index].timeout()) {
+            let left = match helper.hear::<Said>(Instant::now() + limits[index].timeout(), wanted) {
                 Ok((Said::Done, left)) => left,
                 Err(error) if error.kind() == std::io::ErrorKind::TimedOut => return Ok(Verdict::Timeout),
                 Ok(_) | Err(_) => return Ok(Verdict::Fault),
             };
             let mut rest = &left[..];
             let mut parts = Vec::new();
-            for (_, memory, _) in case.compared() {
-                let (part, others) = rest.split_at(memory.contents.len().min(rest.len()));
-                parts.push(part.to_vec());
+            for (_, memory) in case.memory() {
+                let (part, others) = rest.split_at(if is_wanted(memory) { memory.contents.len().min(rest.len()) } else { 0 });
+                parts.push(Left { contents: part.to_vec(), margin: None });
                 rest = others;
             }
             if let Some(finding) = judge(case, self.answers.get(index).map(Vec::as_slice), &parts) {

@@ -1,27 +1,25 @@
 //! A worker process with a specification's memory in it, on which one candidate after the other is run.
 //!
-//! Before each launch all memory of its case is written anew, with a margin of ones behind each part, so that no candidate sees what another left.
-//! A margin that has changed afterwards makes the result wrong whatever else it is.
+//! Before each launch all memory of its case is written anew, with a margin behind each part, so that no candidate sees what another left.
+//! A margin that has changed afterwards makes the result wrong whatever else it is, also that of memory which is only read.
 
-use crate::child::Program;
+use crate::child::{Program, SILENT, VARIABLE};
 use crate::compile::Image;
-use crate::data::compare;
+use crate::data::{compare, marks};
 use crate::evaluation::By;
 use crate::limits::Limits;
 use crate::spec::{Argument as Given, Case, Spec};
-use crate::verdict::{Finding, Place, Verdict};
+use crate::verdict::{CaseVerdict, Finding, Place, Verdict};
 use crate::{Candidate, Error, Result};
 use cuinstr_image::Arch;
 use cuinstr_runtime::cudarc::driver::LaunchConfig;
 use cuinstr_runtime::worker::{Argument, Fault, RemoteBuffer, RemoteCanceller, RemoteKernel, RemoteLaunch, Restore, Worker};
 use cuinstr_runtime::{Cause, Error as RunError, Outcome, Tier};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes behind each part of memory that no kernel is to change.
 const MARGIN: usize = 4096;
-/// What the margin holds.
-const MARGIN_BYTE: u8 = 0xff;
 /// Memory comes in parts of this size, so that what lies around it does not depend on what was allocated before.
 const PART: usize = 2 << 20;
 /// How often the reference is timed.
@@ -29,8 +27,20 @@ const TIMES: usize = 5;
 /// How often a candidate is run again whose process went without its doing.
 const TRIES: usize = 3;
 
-/// What the reference left in each part of memory that is compared, case by case.
-pub(crate) type Answers = Vec<Vec<Vec<u8>>>;
+/// What a margin holds.
+static MARKS: LazyLock<Vec<u8>> = LazyLock::new(|| marks(MARGIN));
+
+/// What a launch left in one part of memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Left {
+    /// Of memory that is compared.
+    pub(crate) contents: Vec<u8>,
+    /// What lies behind it; `None` where there is no margin.
+    pub(crate) margin: Option<Vec<u8>>,
+}
+
+/// What the reference left in each part of memory, case by case.
+pub(crate) type Answers = Vec<Vec<Left>>;
 
 /// A worker with a specification's memory.
 pub(crate) struct Bench {
@@ -71,10 +81,10 @@ impl Stopper {
     }
 }
 
-/// One launch's end: its outcome, and what it left in the memory that is compared, margins included.
+/// One launch's end: its outcome, and what it left in each part of memory.
 struct Ended {
     outcome: Outcome,
-    left: Vec<Vec<u8>>,
+    left: Vec<Left>,
 }
 
 impl Bench {
@@ -88,6 +98,7 @@ impl Bench {
         for argument in &program.arguments {
             builder.argument(argument);
         }
+        builder.variable(VARIABLE, SILENT);
         for (name, value) in &program.variables {
             builder.variable(name, value);
         }
@@ -142,7 +153,7 @@ impl Bench {
         for (index, case) in spec.cases.iter().enumerate() {
             let mut slowest = Duration::ZERO;
             let mut fuel = None;
-            let mut answer: Option<Vec<Vec<u8>>> = None;
+            let mut answer: Option<Vec<Left>> = None;
             for time in 0..=TIMES {
                 // The first is not timed: it loads code, and counts.
                 let configure = |launch: &mut RemoteLaunch| {
@@ -177,11 +188,17 @@ impl Bench {
         Ok((answers, limits))
     }
 
-    /// Runs a candidate in all cases, until one decides. `None` if it was stopped from outside.
-    pub(crate) fn judge(&mut self, candidate: &Candidate, image: &Image, limits: &[Limits], answers: &Answers) -> Result<Option<Finding>> {
+    /// Runs a candidate in all cases, or until one decides. `None` if it was stopped from outside.
+    pub(crate) fn judge(
+        &mut self,
+        candidate: &Candidate,
+        image: &Image,
+        (limits, answers): (&[Limits], &Answers),
+        all: bool,
+    ) -> Result<Option<Finding>> {
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.try_all(candidate, image, limits, answers) {
+            match self.try_all(candidate, image, (limits, answers), all) {
                 Ok(_) if self.running.is_stopped() => return Ok(None),
                 Ok(finding) => return Ok(Some(finding)),
                 Err(_) if self.running.is_stopped() => return Ok(None),
@@ -195,8 +212,8 @@ impl Bench {
         &mut self,
         candidate: &Candidate,
         image: &Image,
-        limits: &[Limits],
-        answers: &Answers,
+        (limits, answers): (&[Limits], &Answers),
+        all: bool,
     ) -> std::result::Result<Finding, RunError> {
         let spec = Arc::clone(&self.spec);
         let kernel = match self.worker.load(&image.code).and_then(|module| module.kernel(&image.kernel)) {
@@ -210,36 +227,54 @@ impl Bench {
             ) => return Ok(Finding::new(Verdict::CompileError, error.to_string())),
             Err(error) => return Err(error),
         };
+        let mut decided: Option<Finding> = None;
+        let mut cases = Vec::new();
         for (index, case) in spec.cases.iter().enumerate() {
-            let (limit, answer) = (&limits[index], &answers[index]);
-            let configure = |launch: &mut RemoteLaunch| {
-                launch.timeout(limit.timeout()).grace(spec.limits.grace());
-                if let Some(fuel) = limit.fuel {
-                    launch.fuel(fuel);
-                }
-            };
-            let Ended { outcome, left } = match self.run(&kernel, index, case, configure) {
-                Ok(ended) => ended,
-                Err(error @ RunError::Arguments { .. }) => {
-                    return Ok(Finding::new(Verdict::CompileError, error.to_string()).of_case(&case.name));
-                }
-                // Too many registers, too much shared memory: the driver says so when it is launched.
-                Err(error @ (RunError::Driver(_) | RunError::OutOfMemory(_))) => {
-                    return Ok(Finding::new(Verdict::Fault, format!("it can't be launched: {error}")).of_case(&case.name));
-                }
-                Err(error) => return Err(error),
-            };
-            let found = match outcome {
-                Outcome::Completed { .. } => judge(case, Some(answer), &left),
-                Outcome::Faulted { fault } => Some(Finding::new(Verdict::Fault, fault.to_string())),
-                Outcome::Stopped { why: Cause::Cancelled, tier: Tier::Leave, report, .. } => Some(unasked(&report)),
-                Outcome::Stopped { why, tier, report, .. } => Some(timeout(candidate, why, tier, &report)),
-            };
-            if let Some(found) = found {
-                return Ok(found.of_case(&case.name));
+            let found = self.try_case(candidate, &kernel, index, (&limits[index], &answers[index]))?;
+            if all {
+                cases.push(CaseVerdict::new(&case.name, found.as_ref()));
+            }
+            decided = decided.or(found.map(|found| found.of_case(&case.name)));
+            // What does not fit its parameters fits them in no case.
+            if decided.as_ref().is_some_and(|finding| !all || finding.verdict == Verdict::CompileError) {
+                break;
             }
         }
-        Ok(Finding::new(Verdict::Pass, None))
+        let decided = decided.unwrap_or_else(|| Finding::new(Verdict::Pass, None));
+        Ok(Finding { cases, ..decided })
+    }
+
+    /// One case. `None` if the candidate answers as the reference does.
+    fn try_case(
+        &mut self,
+        candidate: &Candidate,
+        kernel: &RemoteKernel,
+        index: usize,
+        (limit, answer): (&Limits, &[Left]),
+    ) -> std::result::Result<Option<Finding>, RunError> {
+        let spec = Arc::clone(&self.spec);
+        let case = &spec.cases[index];
+        let configure = |launch: &mut RemoteLaunch| {
+            launch.timeout(limit.timeout()).grace(spec.limits.grace());
+            if let Some(fuel) = limit.fuel {
+                launch.fuel(fuel);
+            }
+        };
+        let Ended { outcome, left } = match self.run(kernel, index, case, configure) {
+            Ok(ended) => ended,
+            Err(error @ RunError::Arguments { .. }) => return Ok(Some(Finding::new(Verdict::CompileError, error.to_string()))),
+            // Too many registers, too much shared memory: the driver says so when it is launched.
+            Err(error @ (RunError::Driver(_) | RunError::OutOfMemory(_))) => {
+                return Ok(Some(Finding::new(Verdict::Fault, format!("it can't be launched: {error}"))));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(match outcome {
+            Outcome::Completed { .. } => judge(case, Some(answer), &left),
+            Outcome::Faulted { fault } => Some(Finding::new(Verdict::Fault, fault.to_string())),
+            Outcome::Stopped { why: Cause::Cancelled, tier: Tier::Leave, report, .. } => Some(unasked(&report)),
+            Outcome::Stopped { why, tier, report, .. } => Some(timeout(candidate, why, tier, &report)),
+        })
     }
 
     /// One launch on fresh memory.
@@ -260,7 +295,7 @@ impl Bench {
                 (Given::Memory(memory), Some(buffer)) => {
                     let mut bytes = Vec::with_capacity(memory.contents.len() + MARGIN);
                     bytes.extend_from_slice(&memory.contents);
-                    bytes.resize(memory.contents.len() + MARGIN, MARGIN_BYTE);
+                    bytes.extend_from_slice(&MARKS);
                     buffer.write_bytes(0, &bytes)?;
                     launch.arg(&*buffer);
                 }
@@ -291,10 +326,13 @@ impl Bench {
         let outcome = outcome?;
         let mut left = Vec::new();
         if outcome.is_completed() {
-            for (index, memory, _) in case.compared() {
-                if let Some(buffer) = &buffers[index] {
-                    left.push(buffer.read_bytes(0, memory.contents.len() + MARGIN)?);
-                }
+            for (index, memory) in case.memory() {
+                let Some(buffer) = &buffers[index] else { continue };
+                let length = memory.contents.len();
+                let from = if memory.compared.is_some() { 0 } else { length };
+                let mut contents = buffer.read_bytes(from, length - from + MARGIN)?;
+                let margin = contents.split_off(length - from);
+                left.push(Left { contents, margin: Some(margin) });
             }
             if self.worker.pid()? != pid {
                 return Err(gone());
@@ -305,16 +343,15 @@ impl Bench {
 }
 
 /// What is wrong with what a kernel left; `None` if nothing is.
-pub(crate) fn judge(case: &Case, answer: Option<&[Vec<u8>]>, left: &[Vec<u8>]) -> Option<Finding> {
-    for (number, ((index, memory, tolerance), left)) in case.compared().zip(left).enumerate() {
-        let (left, margin) = left.split_at(memory.contents.len().min(left.len()));
-        if let Some(at) = margin.iter().position(|byte| *byte != MARGIN_BYTE) {
+pub(crate) fn judge(case: &Case, answer: Option<&[Left]>, left: &[Left]) -> Option<Finding> {
+    for (number, ((index, memory), left)) in case.memory().zip(left).enumerate() {
+        let behind = left.margin.iter().flatten().zip(&*MARKS).position(|(left, mark)| left != mark);
+        if let Some(at) = behind {
             let message = format!("argument {index}: it wrote {at} bytes behind the end of the memory");
             return Some(Finding::new(Verdict::WrongResult, message));
         }
-        let Some(answer) = answer.and_then(|answer| answer.get(number)) else { continue };
-        let expected = &answer[..memory.contents.len().min(answer.len())];
-        if let Some(difference) = compare(memory.element, *tolerance, expected, left) {
+        let (Some(answer), Some(tolerance)) = (answer.and_then(|answer| answer.get(number)), &memory.compared) else { continue };
+        if let Some(difference) = compare(memory.element, *tolerance, &answer.contents, &left.contents) {
             let elements = memory.contents.len() / memory.element.bytes();
             let message = format!(
                 "argument {index}: {} of {elements} elements differ, the first is [{}]: {} instead of {}",
@@ -385,21 +422,24 @@ mod tests {
         Spec::read(&path).unwrap().cases.remove(0)
     }
 
-    fn left(numbers: [i32; 2], behind: &[u8]) -> Vec<Vec<u8>> {
-        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(i32::to_le_bytes).collect();
-        bytes.extend(behind);
-        bytes.resize(8 + MARGIN, MARGIN_BYTE);
-        vec![bytes]
+    /// What is left of the second argument, and behind the first and the second.
+    fn left(numbers: [i32; 2], behind: [&[u8]; 2]) -> Vec<Left> {
+        let margin = |behind: &[u8]| Some([behind, &MARKS[behind.len()..]].concat());
+        let contents = numbers.into_iter().flat_map(i32::to_le_bytes).collect();
+        vec![Left { contents: Vec::new(), margin: margin(behind[0]) }, Left { contents, margin: margin(behind[1]) }]
     }
 
     #[test]
-    fn a_result_is_wrong_in_its_memory_or_behind_it() {
+    fn a_result_is_wrong_in_its_memory_or_behind_any() {
         let case = case();
-        let answer = left([5, 6], &[]);
-        let said = |left: Vec<Vec<u8>>| judge(&case, Some(&answer), &left).and_then(|finding| finding.message);
-        assert_eq!(said(left([5, 6], &[])), None);
-        assert_eq!(said(left([5, 7], &[])).unwrap(), "argument 1: 1 of 2 elements differ, the first is [1]: 7 instead of 6");
-        assert_eq!(said(left([5, 6], &[0xff, 0])).unwrap(), "argument 1: it wrote 1 bytes behind the end of the memory");
-        assert!(judge(&case, None, &left([1, 2], &[3])).is_some());
+        let answer = left([5, 6], [&[], &[]]);
+        let said = |left: Vec<Left>| judge(&case, Some(&answer), &left).and_then(|finding| finding.message);
+        assert_eq!(said(left([5, 6], [&[], &[]])), None);
+        assert_eq!(said(left([5, 7], [&[], &[]])).unwrap(), "argument 1: 1 of 2 elements differ, the first is [1]: 7 instead of 6");
+        assert_eq!(said(left([5, 6], [&[], &[MARKS[0], 0]])).unwrap(), "argument 1: it wrote 1 bytes behind the end of the memory");
+        // A stray -1, and one behind memory that is only read.
+        assert_eq!(said(left([5, 6], [&[], &[0xff; 4]])).unwrap(), "argument 1: it wrote 0 bytes behind the end of the memory");
+        assert_eq!(said(left([5, 6], [&[0xff], &[]])).unwrap(), "argument 0: it wrote 0 bytes behind the end of the memory");
+        assert!(judge(&case, None, &left([1, 2], [&[], &[3]])).is_some());
     }
 }

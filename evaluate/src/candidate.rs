@@ -1,8 +1,11 @@
 //! What is to be judged: files, folders of them, lists of them, or mutants of the reference.
 
+use crate::headers::Headers;
 use crate::{Error, Result, Spec};
+use cuinstr_abi::sites::hash;
 use cuinstr_mutate::{Operator, sample};
 use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -67,7 +70,7 @@ impl Candidate {
     /// Candidates of files: a file, a folder with all its `.cu` files, or `@LIST`, a file with a path on each line, relative to it.
     ///
     /// # Errors
-    /// If one can't be read, there are none, or two have one name.
+    /// If one can't be read, or there are none.
     pub fn files(paths: &[PathBuf]) -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for path in paths {
@@ -93,20 +96,22 @@ impl Candidate {
             return Err(Error::NoCandidates("name .cu files, folders that hold some, or @LIST, or ask for mutants".into()));
         }
         let mut candidates: Vec<Self> = Vec::with_capacity(found.len());
-        let mut names = std::collections::HashSet::new();
+        let mut paths = std::collections::HashSet::new();
         for path in found {
-            let source = std::fs::read(&path).map_err(Error::file(&path))?.into();
-            let name = path.display().to_string();
-            if names.insert(name.clone()) {
+            // One that is named twice is one.
+            if paths.insert(path.clone()) {
+                let source = std::fs::read(&path).map_err(Error::file(&path))?.into();
+                let name = path.to_str().map_or_else(|| path.as_os_str().as_bytes().escape_ascii().to_string(), str::to_owned);
                 candidates.push(Self { path: name.clone(), name, source, origin: None });
             }
         }
         Ok(candidates)
     }
 
-    /// What tells its text from others.
-    pub(crate) fn hash(&self) -> String {
-        format!("{:016x}", cuinstr_abi::sites::hash(cuinstr_abi::sites::hash(0, self.path.as_bytes()), &self.source))
+    /// What tells its text, and that of its headers, from others.
+    pub(crate) fn hash(&self, headers: &mut Headers) -> String {
+        let headers = headers.hash(Path::new(&self.path), &self.source);
+        format!("{:016x}", hash(hash(hash(0, self.path.as_bytes()), &self.source), &headers.to_le_bytes()))
     }
 
     /// A line of its text, from 1.
@@ -135,6 +140,11 @@ mod tests {
         let names: Vec<_> = found.iter().map(|found| found.name.rsplit('/').next().unwrap().to_owned()).collect();
         assert_eq!(names, ["d.cu", "a.cu", "b.cu", "e.cu"]);
         assert_eq!(found[1].line(1).as_deref(), Some("a.cu"));
+        // Two paths are two candidates, whatever they look like.
+        let odd = [b"\xff.cu", b"\xfe.cu"].map(|name| folder.path().join(std::ffi::OsStr::from_bytes(name)));
+        odd.iter().for_each(|path| std::fs::write(path, "").unwrap());
+        let names: Vec<_> = Candidate::files(&odd).unwrap().into_iter().map(|found| found.name).collect();
+        assert!(names.len() == 2 && names[0].ends_with("\\xff.cu") && names[1].ends_with("\\xfe.cu"), "{names:?}");
         let said = |paths: &[PathBuf]| Candidate::files(paths).unwrap_err().to_string();
         assert!(said(&[at("none.cu")]).contains("none.cu: No such file"));
         std::fs::create_dir(at("empty")).unwrap();

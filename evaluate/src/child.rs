@@ -21,13 +21,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Tells a program which helper it is to be.
-const VARIABLE: &str = "CUINSTR_EVALUATE";
+pub(crate) const VARIABLE: &str = "CUINSTR_EVALUATE";
+/// Its value for workers: what candidates print, and what their assertions say, is none of the evaluation's output.
+pub(crate) const SILENT: &str = "silent";
 /// Where the loader looks for libraries, which it reads when a program starts.
 const LOADER_PATH: &str = "LD_LIBRARY_PATH";
 /// Longest message, in bytes.
 const MOST_MESSAGE: u32 = 64 << 20;
-/// Longest payload, in bytes.
-const MOST_PAYLOAD: u64 = 1 << 36;
+/// Longest payload that a helper takes from its parent, in bytes.
+pub(crate) const MOST_PAYLOAD: u64 = 1 << 36;
+/// Bytes of a payload that there is room for before they have come.
+const STEP: u64 = 1 << 20;
 /// How often a helper looks whether its parent lives.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -63,10 +67,18 @@ impl Role {
 /// Does a helper's or a worker's work if this process was started as one, and does not return then; does nothing otherwise. A program that is its
 /// own helper calls this first thing in `main`.
 pub fn serve_if_asked() {
-    if let Some(role) = std::env::var_os(VARIABLE) {
-        serve(&role);
+    match std::env::var_os(VARIABLE) {
+        Some(role) if role == SILENT => be_silent(),
+        Some(role) => serve(&role),
+        None => {}
     }
     cuinstr_runtime::worker::serve_if_asked();
+}
+
+fn be_silent() {
+    let null = std::fs::File::options().write(true).open("/dev/null");
+    // Where there is no such device, it talks.
+    let _ = null.and_then(|null| Ok((rustix::stdio::dup2_stdout(&null)?, rustix::stdio::dup2_stderr(&null)?)));
 }
 
 fn serve(role: &std::ffi::OsStr) -> ! {
@@ -172,9 +184,9 @@ impl Helper {
         send(&mut self.stream, message, payload)
     }
 
-    /// Waits for what it says, not beyond that moment.
-    pub(crate) fn hear<T: DeserializeOwned>(&mut self, until: Instant) -> io::Result<(T, Vec<u8>)> {
-        receive(&mut self.stream, Some(until))
+    /// Waits for what it says, with at most so many bytes of payload, not beyond that moment.
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self, until: Instant, most: u64) -> io::Result<(T, Vec<u8>)> {
+        receive(&mut self.stream, Some(until), most)
     }
 }
 
@@ -196,19 +208,23 @@ pub(crate) fn send(stream: &mut UnixStream, message: &impl Serialize, payload: &
     stream.write_all(payload)
 }
 
-pub(crate) fn receive<T: DeserializeOwned>(stream: &mut UnixStream, until: Option<Instant>) -> io::Result<(T, Vec<u8>)> {
+pub(crate) fn receive<T: DeserializeOwned>(stream: &mut UnixStream, until: Option<Instant>, most: u64) -> io::Result<(T, Vec<u8>)> {
     let mut head = [0; 12];
     read(stream, &mut head, until)?;
     let [a, b, c, d, rest @ ..] = head;
     let (length, payload) = (u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(rest));
-    if length > MOST_MESSAGE || payload > MOST_PAYLOAD {
+    if length > MOST_MESSAGE || payload > most {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent something else than a helper does"));
     }
     let mut text = vec![0; length as usize];
     read(stream, &mut text, until)?;
     let message = serde_json::from_slice(&text)?;
-    let mut bytes = vec![0; payload as usize];
-    read(stream, &mut bytes, until)?;
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < payload {
+        let from = bytes.len();
+        bytes.resize(from + (payload - from as u64).min(STEP) as usize, 0);
+        read(stream, &mut bytes[from..], until)?;
+    }
     Ok((message, bytes))
 }
 
@@ -227,4 +243,61 @@ fn read(stream: &mut UnixStream, mut bytes: &mut [u8], until: Option<Instant>) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_no_reason_to_make_room() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let until = || Some(Instant::now() + Duration::from_secs(10));
+        let head = |payload: u64| [&4_u32.to_le_bytes()[..], &payload.to_le_bytes()[..], b"true"].concat();
+        theirs.write_all(&head(1 << 35)).unwrap();
+        let refused = receive::<bool>(&mut ours, until(), 1 << 30).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
+        // What is announced and does not come takes no memory either.
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(&head(1 << 35)).unwrap();
+        drop(theirs);
+        let before = peak();
+        let cut = receive::<bool>(&mut ours, until(), MOST_PAYLOAD).unwrap_err();
+        assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof);
+        // Other tests begin threads meanwhile.
+        assert!(peak() - before < 8 << 20, "{} KB of address space for a length", peak() - before);
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let payload: Vec<u8> = (0..3 << 20).map(|at: u32| at.to_le_bytes()[2]).collect();
+        let sent = payload.clone();
+        let sender = thread::spawn(move || send(&mut theirs, &true, &sent).unwrap());
+        assert_eq!(receive::<bool>(&mut ours, until(), 3 << 20).unwrap(), (true, payload));
+        sender.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_worker_prints_goes_nowhere() {
+        const NAME: &str = "child::tests::what_a_worker_prints_goes_nowhere";
+        if std::env::var_os("CUINSTR_TEST_PRINTS").is_some() {
+            serve_if_asked();
+            // As a kernel's `printf` and its assertions do, without the test harness.
+            writeln!(io::stdout(), "printed").unwrap();
+            writeln!(io::stderr(), "asserted").unwrap();
+            return;
+        }
+        let said = |role: Option<&str>| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", NAME, "--nocapture"]).env("CUINSTR_TEST_PRINTS", "1").env_remove(VARIABLE);
+            let output = command.envs(role.map(|role| (VARIABLE, role))).output().unwrap();
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+        };
+        assert!(["printed", "asserted"].iter().all(|word| said(None).contains(word)));
+        assert!(!["printed", "asserted"].iter().any(|word| said(Some(SILENT)).contains(word)));
+    }
+
+    /// Most address space that this process had, in kilobytes.
+    fn peak() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmPeak:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
 }

@@ -1,6 +1,6 @@
 //! Candidates to images: rewritten and compiled in helper processes, several at a time, since a compiler may crash or take for ever, too.
 
-use crate::child::{Helper, Killer, Program, Role, receive, send};
+use crate::child::{Helper, Killer, MOST_PAYLOAD, Program, Role, receive, send};
 use crate::spec::{Spec, With};
 use crate::verdict::{Finding, Place, Verdict};
 use crate::{Candidate, Error, Result};
@@ -18,12 +18,17 @@ use std::time::{Duration, Instant};
 /// A candidate as the compiler left it: an image with the kernel's symbol, or a verdict.
 pub(crate) type Built = std::result::Result<Arc<Image>, Box<Finding>>;
 
+/// Largest image, in bytes.
+const MOST_IMAGE: u64 = 1 << 30;
+
 /// Compiled code.
 #[derive(Debug)]
 pub(crate) struct Image {
     pub(crate) code: Vec<u8>,
     /// Name to find the kernel by.
     pub(crate) kernel: String,
+    /// Name and version of what compiled it.
+    pub(crate) compiler: String,
 }
 
 /// How all candidates of a specification are compiled.
@@ -47,7 +52,7 @@ pub(crate) struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     /// With the image.
-    Compiled { kernel: String },
+    Compiled { kernel: String, compiler: String },
     /// The candidate is to blame.
     Failed { is_refused: bool, message: String, line: Option<u32>, column: u32 },
     /// The machine is.
@@ -109,7 +114,7 @@ impl Compiler {
     pub(crate) fn compile(&mut self, candidate: &Candidate) -> Result<Built> {
         let order = Order { path: candidate.path.clone(), ..self.order.clone() };
         let until = Instant::now() + self.within;
-        let answer = self.helper.tell(&order, &candidate.source).and_then(|()| self.helper.hear::<Answer>(until));
+        let answer = self.helper.tell(&order, &candidate.source).and_then(|()| self.helper.hear::<Answer>(until, MOST_IMAGE));
         let (answer, code) = match answer {
             Ok(answer) => answer,
             Err(error) => {
@@ -128,7 +133,7 @@ impl Compiler {
             }
         };
         Ok(match answer {
-            Answer::Compiled { kernel } => Ok(Arc::new(Image { code, kernel })),
+            Answer::Compiled { kernel, compiler } => Ok(Arc::new(Image { code, kernel, compiler })),
             Answer::Broken { what } => return Err(Error::Compiler(what)),
             Answer::Failed { is_refused, message, line, column } => {
                 let verdict = if is_refused { Verdict::Refused } else { Verdict::CompileError };
@@ -149,10 +154,11 @@ impl Compiler {
 /// The helper's side.
 pub(crate) fn serve(stream: &mut UnixStream) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
+    let mut compiler = None;
     loop {
-        let (order, source): (Order, _) = receive(stream, None)?;
+        let (order, source): (Order, _) = receive(stream, None, MOST_PAYLOAD)?;
         let (answer, code) = match one(&order, &source, folder.path()) {
-            Ok((code, kernel)) => (Answer::Compiled { kernel }, code),
+            Ok((code, kernel)) => (Answer::Compiled { kernel, compiler: compiler.get_or_insert_with(|| named(&order)).clone() }, code),
             Err(answer) => (answer, Vec::new()),
         };
         send(stream, &answer, &code)?;
@@ -187,6 +193,21 @@ fn one(order: &Order, source: &[u8], folder: &Path) -> std::result::Result<(Vec<
     let mut compiled = compiled.map_err(|error| failed(error, source, &order.path))?;
     let kernel = compiled.symbols.remove(&order.kernel).unwrap_or_else(|| order.kernel.clone());
     Ok((compiled.code, kernel))
+}
+
+/// The compiler that an order is for: its name and version.
+fn named(order: &Order) -> String {
+    if !order.by_nvcc {
+        return jit::version().map_or_else(|_| "NVRTC".into(), |(major, minor)| format!("NVRTC {major}.{minor}"));
+    }
+    let said = Command::new(nvcc_program()).arg("--version").stdin(Stdio::null()).output();
+    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
+    let version = said.split_whitespace().rfind(|word| word.starts_with('V') && word[1..].starts_with(|c: char| c.is_ascii_digit()));
+    version.map_or_else(|| "nvcc".into(), |version| format!("nvcc {version}"))
+}
+
+fn nvcc_program() -> PathBuf {
+    std::env::var_os("CUDA_HOME").map_or_else(|| "nvcc".into(), |home| Path::new(&home).join("bin/nvcc"))
 }
 
 fn failed(error: ProgramError, source: &[u8], path: &str) -> Answer {
@@ -231,7 +252,7 @@ fn nvcc(order: &Order, text: &[u8], arch: Arch, folder: &Path) -> std::result::R
     let (input, output) = (folder.join(name), folder.join("image.cubin"));
     std::fs::write(&input, text).map_err(|error| broken(format!("{}: {error}", input.display())))?;
     let _ = std::fs::remove_file(&output);
-    let program = std::env::var_os("CUDA_HOME").map_or_else(|| "nvcc".into(), |home| Path::new(&home).join("bin/nvcc"));
+    let program = nvcc_program();
     let mut command = Command::new(&program);
     command.arg("-cubin").arg(format!("-arch=sm_{arch}")).args(&order.options).arg("-o").arg(&output).arg(&input);
     for include in &order.include {

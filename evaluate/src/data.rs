@@ -158,8 +158,8 @@ pub(crate) enum Filling {
     },
     Values(Vec<Number>),
     Bytes(Vec<u8>),
-    /// Bytes of ones: no number as a fraction, minus one as a number. What a kernel leaves out shows.
-    Ones,
+    /// Marks, so that what a kernel leaves out shows. As fractions they are no numbers, so that no tolerance covers them.
+    Marks,
 }
 
 /// Most bytes of one argument's memory.
@@ -200,21 +200,41 @@ impl Filling {
             Self::Random { low, high, seed } => random(element, count, low, high, seed),
             Self::Values(values) => bytes(element, &values),
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Ones => Ok(vec![0xff; count * size]),
+            Self::Marks => {
+                let mut bytes = marks(count * size);
+                let no_number: &[u8] = match element {
+                    Type::F32 => &[0, 0, 0xc0, 0x7f],
+                    Type::F64 => &[0, 0, 0, 0, 0, 0, 0xf8, 0x7f],
+                    _ => &[],
+                };
+                bytes.iter_mut().zip(no_number.iter().cycle()).for_each(|(byte, bits)| *byte |= bits);
+                Ok(bytes)
+            }
         }
     }
 }
 
-fn random(element: Type, count: usize, low: Number, high: Number, seed: u64) -> Result<Vec<u8>, String> {
+/// Bytes that differ from place to place, none of them 0 or 0xff: neither a stray zero nor a stray -1 leaves them as they are.
+pub(crate) fn marks(length: usize) -> Vec<u8> {
+    let mut words = split_mix(0x6375_696e_7374_7221);
+    let bytes = std::iter::repeat_with(move || words().to_le_bytes()).flatten().filter(|byte| !matches!(byte, 0 | 0xff));
+    bytes.take(length).collect()
+}
+
+/// Numbers from a seed, the same everywhere. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+fn split_mix(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
-    // SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-    let mut next = move || {
+    move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
-    };
+    }
+}
+
+fn random(element: Type, count: usize, low: Number, high: Number, seed: u64) -> Result<Vec<u8>, String> {
+    let mut next = split_mix(seed);
     let value: Box<dyn FnMut() -> Number> = if element.is_fraction() {
         let (low, high) = (low.fraction(), high.fraction());
         if !(low.is_finite() && high.is_finite() && low < high) {
@@ -320,6 +340,23 @@ mod tests {
         assert_ne!(all[..8], all[8..]);
         let fractions = Filling::Random { low: int(2), high: Number::Fraction(2.5), seed: 9 }.contents(Type::F32, Some(100)).unwrap();
         assert!(fractions.chunks(4).all(|bytes| (2.0..=2.5).contains(&f32::from_le_bytes(bytes.try_into().unwrap()))));
+    }
+
+    #[test]
+    fn what_a_kernel_leaves_out_shows() {
+        for element in [Type::U8, Type::I32, Type::U64] {
+            let bytes = Filling::Marks.contents(element, Some(64)).unwrap();
+            assert!(
+                bytes.iter().all(|byte| !matches!(byte, 0 | 0xff))
+                    && bytes.windows(8).all(|window| window != &bytes[..8] || window.as_ptr() == bytes.as_ptr())
+            );
+        }
+        let near = Tolerance::new(Type::F64, Some(1e300), Some(1e10)).unwrap();
+        let zeros = [0; 64];
+        let found = compare(Type::F64, near, &zeros, &Filling::Marks.contents(Type::F64, Some(8)).unwrap()).unwrap();
+        assert_eq!((found.count, found.found.as_str()), (8, "NaN"));
+        let fractions = Filling::Marks.contents(Type::F32, Some(8)).unwrap();
+        assert!(fractions.chunks(4).all(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()).is_nan()));
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub enum Error {
     /// There is nothing to judge.
     #[error("there are no candidates: {0}")]
     NoCandidates(String),
+    /// Two candidates have one name, by which verdicts are told apart.
+    #[error("two candidates are named {0:?}: verdicts are told apart by names, so give each its own")]
+    SameName(String),
     /// The reference itself is no measure.
     #[error("the reference {0}")]
     Reference(String),

@@ -3,8 +3,9 @@
 use crate::baseline::{self, Baseline};
 use crate::bench::{Answers, Bench, Stopper};
 use crate::child::{Killer, Program};
-use crate::compile::{Built, Compiler, Image, Order};
-use crate::journal::{Head, Journal, VERSION};
+use crate::compile::{Compiler, Image, Order};
+use crate::headers::Headers;
+use crate::journal::{Conditions, Head, Journal, VERSION};
 use crate::limits::Limits;
 use crate::queue::{Item, Queue};
 use crate::spec::Spec;
@@ -12,6 +13,7 @@ use crate::summary::Summary;
 use crate::verdict::{Finding, Judgement, Verdict};
 use crate::{Candidate, Error, Result};
 use cuinstr_image::Arch;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,8 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     /// How often each candidate is judged.
     pub repeat: u32,
+    /// Whether candidates are judged in all cases, or until one case decides.
+    pub all_cases: bool,
     /// Numbers of the GPUs; all that the driver knows if there are none.
     pub devices: Vec<usize>,
     /// Worker processes in reserve for each GPU, for when a candidate costs one.
@@ -54,6 +58,7 @@ impl Default for Settings {
             by: By::Fuel,
             journal: None,
             repeat: 1,
+            all_cases: false,
             devices: Vec::new(),
             spares: 2,
             jobs: 0,
@@ -110,17 +115,20 @@ pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, obse
     }
     let begun = Instant::now();
     let spec = Arc::new(spec.clone());
-    let fingerprint = match settings.compile_only {
-        Some(arch) => format!("{}-compile-{arch}", spec.fingerprint()),
-        None => format!("{}-{}", spec.fingerprint(), if settings.by == By::Fuel { "fuel" } else { "time" }),
-    };
+    let mut names = HashSet::new();
+    if let Some(twice) = candidates.iter().find(|candidate| !names.insert(&candidate.name)) {
+        return Err(Error::SameName(twice.name.clone()));
+    }
+    let mut conditions = conditions(&spec, settings);
     let mut journal = match &settings.journal {
-        Some(path) => Journal::open(path, &fingerprint)?,
+        Some(path) => Journal::open(path)?,
         None => Journal::none(),
     };
+    journal.check(&conditions)?;
+    let known_limits = if settings.compile_only.is_some() { None } else { journal.limits(&spec.cases)? };
     let halt = Halt::default();
     let stage = thread::scope(|scope| {
-        let setting = scope.spawn(|| Stage::set(&spec, settings, journal.head(), &halt));
+        let setting = scope.spawn(|| Stage::set(&spec, settings, known_limits, &halt));
         while !setting.is_finished() {
             if observer(&Event::Waiting).is_break() {
                 halt.stop();
@@ -132,21 +140,23 @@ pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, obse
         // What else went wrong then follows from it.
         if halt.is_stopped() { Err(Error::Stopped) } else { stage }
     })?;
+    conditions.extend(stage.conditions());
     journal.begin(Head {
         journal: VERSION,
         cuinstr: env!("CARGO_PKG_VERSION").into(),
-        fingerprint,
+        conditions,
         spec: spec.path.display().to_string(),
         device: stage.device.clone(),
         limits: stage.limits.clone(),
     })?;
 
-    let rounds = 1..=settings.repeat.max(1);
-    let hashes: Vec<String> = candidates.iter().map(Candidate::hash).collect();
+    let mut headers = Headers::of(&spec);
+    let hashes: Vec<String> = candidates.iter().map(|candidate| candidate.hash(&mut headers)).collect();
     let mut judgements: Vec<Judgement> = Vec::with_capacity(candidates.len());
     let mut items = Vec::new();
-    for round in rounds {
-        for (index, candidate) in candidates.iter().enumerate() {
+    // All rounds of a candidate follow each other: its image is kept until the last of them has begun.
+    for (index, candidate) in candidates.iter().enumerate() {
+        for round in 1..=settings.repeat.max(1) {
             match journal.known(&candidate.name, &hashes[index], round) {
                 Some(known) => judgements.push(known.clone()),
                 None => items.push(Item { candidate: index, round }),
@@ -219,14 +229,45 @@ struct Stage {
     limits: Vec<Limits>,
     arch: Arch,
     device: String,
+    compiler: String,
+}
+
+/// What verdicts depend on, as far as it is known before anything is compiled.
+fn conditions(spec: &Spec, settings: &Settings) -> Conditions {
+    let way = match (settings.compile_only, settings.by) {
+        (Some(_), _) => "compiling only",
+        (None, By::Fuel) => "fuel",
+        (None, By::Time) => "time",
+    };
+    let cases = if settings.all_cases { "all" } else { "up to the first that decides" };
+    let more = [("limited by", way), ("cases", cases), ("cuinstr", env!("CARGO_PKG_VERSION"))];
+    let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    spec.conditions().into_iter().chain(more).collect()
+}
+
+/// Version of the driver in the system's kernel.
+fn driver() -> String {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let is_version = |word: &&str| word.split('.').count() > 1 && word.split('.').all(|part| part.parse::<u32>().is_ok());
+    text.split_whitespace().find(is_version).unwrap_or("unknown").to_owned()
 }
 
 impl Stage {
+    /// What verdicts depend on besides.
+    fn conditions(&self) -> Conditions {
+        let mut conditions: Conditions =
+            [("compiler".to_owned(), self.compiler.clone()), ("architecture".to_owned(), format!("sm_{}", self.arch))].into();
+        if !self.benches.is_empty() {
+            conditions.extend([("device".to_owned(), self.device.clone()), ("driver".to_owned(), driver())]);
+        }
+        conditions
+    }
+
     /// Compiles the reference, starts the workers, and measures it.
-    fn set(spec: &Arc<Spec>, settings: &Settings, head: Option<&Head>, halt: &Halt) -> Result<Self> {
+    fn set(spec: &Arc<Spec>, settings: &Settings, mut limits: Option<Vec<Limits>>, halt: &Halt) -> Result<Self> {
         if let Some(arch) = settings.compile_only {
-            let _ = reference(spec, settings, arch, halt)?;
-            return Ok(Self { benches: Vec::new(), limits: Vec::new(), arch, device: String::new() });
+            let compiler = reference(spec, settings, arch, halt)?.compiler.clone();
+            return Ok(Self { benches: Vec::new(), limits: Vec::new(), arch, device: String::new(), compiler });
         }
         let devices = if settings.devices.is_empty() { (0..cuinstr_runtime::device_count()?).collect() } else { settings.devices.clone() };
         // They start at the same time.
@@ -241,7 +282,6 @@ impl Stage {
         let (arch, device) = (first.arch()?, first.device_name()?);
         let image = reference(spec, settings, arch, halt)?;
         let mut benches = Vec::with_capacity(started.len());
-        let mut limits: Option<Vec<Limits>> = head.filter(|head| !head.limits.is_empty()).map(|head| head.limits.clone());
         for mut bench in started.drain(..) {
             if bench.arch()? != arch {
                 let (number, name) = (bench.device(), bench.device_name()?);
@@ -254,7 +294,7 @@ impl Stage {
             limits.get_or_insert(measured);
             benches.push((bench, answers));
         }
-        Ok(Self { benches, limits: limits.unwrap_or_default(), arch, device })
+        Ok(Self { benches, limits: limits.unwrap_or_default(), arch, device, compiler: image.compiler.clone() })
     }
 }
 
@@ -340,6 +380,7 @@ fn run(
                 round: item.round,
                 verdict: finding.verdict,
                 case: finding.case,
+                cases: finding.cases,
                 by: finding.by.map(str::to_owned),
                 place: finding.place,
                 message: finding.message,
@@ -365,7 +406,10 @@ fn run(
             running.push(scope.spawn(move || {
                 while let Some((item, built)) = queue.take() {
                     let since = Instant::now();
-                    let ended = one(&mut bench, &candidates[item.candidate], built, limits, &answers);
+                    let ended = match built {
+                        Ok(image) => bench.judge(&candidates[item.candidate], &image, (limits, &answers), settings.all_cases),
+                        Err(finding) => Ok(Some(*finding)),
+                    };
                     let Some(ended) = ended.transpose() else { break };
                     let judged = ended.map(|finding| judgement(item, finding, since.elapsed(), Some(bench.device())));
                     let failed = judged.is_err();
@@ -408,11 +452,4 @@ fn run(
             None => Ok((is_stopped, benches)),
         }
     })
-}
-
-fn one(bench: &mut Bench, candidate: &Candidate, built: Built, limits: &[Limits], answers: &Answers) -> Result<Option<Finding>> {
-    match built {
-        Ok(image) => bench.judge(candidate, &image, limits, answers),
-        Err(finding) => Ok(Some(*finding)),
-    }
 }

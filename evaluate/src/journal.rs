@@ -5,17 +5,21 @@
 //! cut off is dropped, and judged again.
 
 use crate::limits::Limits;
+use crate::spec::Case;
 use crate::verdict::Judgement;
 use crate::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the journal's format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// What verdicts depend on, by name: reference, data, limits, compiler, device.
+pub type Conditions = BTreeMap<String, String>;
 
 /// How a head's line begins.
 const HEAD_BEGINS: &[u8] = b"{\"journal\":";
@@ -28,8 +32,8 @@ pub struct Head {
     pub journal: u32,
     /// Release of cuinstr.
     pub cuinstr: String,
-    /// What the verdicts depend on: specification, reference, data, how candidates are limited.
-    pub fingerprint: String,
+    /// What the verdicts depend on. Where one differs, a journal is refused.
+    pub conditions: Conditions,
     /// Path of the specification.
     pub spec: String,
     /// Name of the GPU; empty if nothing was run.
@@ -45,6 +49,8 @@ pub(crate) struct Journal {
     file: Option<File>,
     head: Option<Head>,
     known: HashMap<(String, u32), Judgement>,
+    /// Made by this process, and empty so far.
+    is_empty: bool,
 }
 
 /// Reads a journal: its head, if there is one yet, and its judgements in their order.
@@ -79,11 +85,12 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Head>, Vec<Judgement>, usiz
 impl Journal {
     /// None at all: nothing is kept.
     pub(crate) fn none() -> Self {
-        Self { path: PathBuf::new(), file: None, head: None, known: HashMap::new() }
+        Self { path: PathBuf::new(), file: None, head: None, known: HashMap::new(), is_empty: false }
     }
 
     /// Opens it, or makes it, for this process alone. What was cut off is dropped.
-    pub(crate) fn open(path: &Path, fingerprint: &str) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let is_new = !path.exists();
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(Error::file(path))?;
         let refused = |what: &str| Error::Journal { path: path.to_owned(), what: what.into() };
         // Of a device there may be no end.
@@ -101,24 +108,44 @@ impl Journal {
         if head.is_none() && !is_ours {
             return Err(refused("it is no journal: name another file"));
         }
-        if head.as_ref().is_some_and(|head| head.fingerprint != fingerprint) {
-            return Err(refused(
-                "it is of another evaluation (specification, reference, data or way of limiting differ): name another file, or remove it",
-            ));
-        }
         if whole < text.len() {
             file.set_len(whole as u64).map_err(Error::file(path))?;
         }
         let known = judgements.into_iter().map(|judgement| ((judgement.candidate.clone(), judgement.round), judgement)).collect();
-        Ok(Self { path: path.to_owned(), file: Some(file), head, known })
+        let is_empty = is_new && text.is_empty();
+        Ok(Self { path: path.to_owned(), file: Some(file), head, known, is_empty })
     }
 
-    pub(crate) fn head(&self) -> Option<&Head> {
-        self.head.as_ref()
+    fn refused(&self, what: String) -> Error {
+        Error::Journal { path: self.path.clone(), what }
+    }
+
+    /// Whether its verdicts were given under these conditions, as far as they are known yet.
+    pub(crate) fn check(&self, conditions: &Conditions) -> Result<()> {
+        let Some(head) = &self.head else { return Ok(()) };
+        let differs = |(name, now): (&String, &String)| {
+            let then = head.conditions.get(name).map_or("none", String::as_str);
+            (then != now).then(|| format!("{name} (then {then}, now {now})"))
+        };
+        let different: Vec<String> = conditions.iter().filter_map(differs).collect();
+        if different.is_empty() {
+            return Ok(());
+        }
+        Err(self.refused(format!("its verdicts are of another {}: name another file, or remove it", different.join(", "))))
+    }
+
+    /// The limits under which its verdicts were given, one for each of these cases.
+    pub(crate) fn limits(&self, cases: &[Case]) -> Result<Option<Vec<Limits>>> {
+        let Some(head) = &self.head else { return Ok(None) };
+        if head.limits.iter().map(|limits| &limits.case).eq(cases.iter().map(|case| &case.name)) {
+            return Ok(Some(head.limits.clone()));
+        }
+        Err(self.refused("its first line does not have the limits of each case: it is damaged, name another file".into()))
     }
 
     /// Writes the head, unless it is there.
     pub(crate) fn begin(&mut self, head: Head) -> Result<()> {
+        self.check(&head.conditions)?;
         if self.head.is_none() {
             self.write(&head)?;
             self.head = Some(head);
@@ -139,7 +166,17 @@ impl Journal {
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut text = serde_json::to_vec(line).map_err(|error| Error::file(&self.path)(error.into()))?;
         text.push(b'\n');
+        self.is_empty = false;
         file.write_all(&text).map_err(Error::file(&self.path))
+    }
+}
+
+impl Drop for Journal {
+    /// Leaves no file behind where nothing could be judged.
+    fn drop(&mut self) {
+        if self.is_empty {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -155,6 +192,7 @@ mod tests {
             round,
             verdict: Verdict::Pass,
             case: None,
+            cases: Vec::new(),
             by: None,
             place: None,
             message: None,
@@ -164,11 +202,15 @@ mod tests {
         }
     }
 
-    fn head(fingerprint: &str) -> Head {
+    fn conditions(compiler: &str) -> Conditions {
+        [("compiler", compiler), ("reference", "7")].map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+
+    fn head(compiler: &str) -> Head {
         Head {
             journal: VERSION,
             cuinstr: "0".into(),
-            fingerprint: fingerprint.into(),
+            conditions: conditions(compiler),
             spec: "s".into(),
             device: String::new(),
             limits: vec![Limits { case: "1".into(), timeout_s: 0.01, fuel: Some(5), reference_s: 1e-5, reference_fuel: Some(0) }],
@@ -179,7 +221,7 @@ mod tests {
     fn a_line_that_was_cut_off_anywhere_is_dropped_and_the_rest_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("j.jsonl");
-        let mut journal = Journal::open(&path, "f").unwrap();
+        let mut journal = Journal::open(&path).unwrap();
         journal.begin(head("f")).unwrap();
         for name in ["a", "b"] {
             journal.add(&judgement(name, 1)).unwrap();
@@ -189,8 +231,8 @@ mod tests {
         let lines: Vec<usize> = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut journal = Journal::open(&path, "f").unwrap();
-            assert_eq!(journal.head(), (cut >= lines[0]).then(|| head("f")).as_ref(), "{cut}");
+            let mut journal = Journal::open(&path).unwrap();
+            assert_eq!(journal.head.as_ref(), (cut >= lines[0]).then(|| head("f")).as_ref(), "{cut}");
             assert_eq!(journal.known("a", "7", 1).is_some(), cut >= lines[1], "{cut}");
             assert_eq!(journal.known("b", "7", 1).is_some(), cut >= lines[2], "{cut}");
             // What follows is a line of its own.
@@ -205,21 +247,28 @@ mod tests {
     fn a_journal_of_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("j.jsonl");
-        let mut journal = Journal::open(&path, "f").unwrap();
+        let mut journal = Journal::open(&path).unwrap();
         journal.begin(head("f")).unwrap();
-        let said = |fingerprint: &str| Journal::open(&path, fingerprint).unwrap_err().to_string();
-        assert!(said("f").contains("another evaluator is writing it"));
+        let said = || Journal::open(&path).unwrap_err().to_string();
+        assert!(said().contains("another evaluator is writing it"));
         drop(journal);
-        assert!(said("g").contains("it is of another evaluation"));
+        let open = Journal::open(&path).unwrap();
+        let refused = open.check(&conditions("g")).unwrap_err().to_string();
+        assert!(refused.ends_with("its verdicts are of another compiler (then f, now g): name another file, or remove it"), "{refused}");
+        open.check(&conditions("f")).unwrap();
+        open.check(&[("reference".to_owned(), "7".to_owned())].into()).unwrap();
+        let unknown = open.check(&[("device".to_owned(), "x".to_owned())].into()).unwrap_err().to_string();
+        assert!(unknown.contains("another device (then none, now x)"), "{unknown}");
+        drop(open);
         std::fs::write(&path, "{\"a\": 1}\n").unwrap();
-        assert!(said("f").contains("line 1: missing field"), "{}", said("f"));
+        assert!(said().contains("line 1: missing field"), "{}", said());
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\": 1}\n");
-        std::fs::write(&path, serde_json::to_string(&head("f")).unwrap().replace("\"journal\":1", "\"journal\":9") + "\n").unwrap();
-        assert!(said("f").contains("version 9"));
+        std::fs::write(&path, serde_json::to_string(&head("f")).unwrap().replace("\"journal\":2", "\"journal\":9") + "\n").unwrap();
+        assert!(said().contains("version 9"));
         std::fs::write(&path, "no line at all").unwrap();
-        assert!(said("f").contains("it is no journal"), "{}", said("f"));
+        assert!(said().contains("it is no journal"), "{}", said());
         assert_eq!(std::fs::read(&path).unwrap(), b"no line at all");
-        let endless = Journal::open(Path::new("/dev/zero"), "f").unwrap_err().to_string();
+        let endless = Journal::open(Path::new("/dev/zero")).unwrap_err().to_string();
         assert!(endless.contains("it is no regular file"), "{endless}");
     }
 
@@ -227,12 +276,39 @@ mod tests {
     fn a_candidate_whose_text_has_changed_is_not_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("j.jsonl");
-        let mut journal = Journal::open(&path, "f").unwrap();
+        let mut journal = Journal::open(&path).unwrap();
         journal.begin(head("f")).unwrap();
         journal.add(&judgement("a", 1)).unwrap();
         drop(journal);
-        let journal = Journal::open(&path, "f").unwrap();
+        let journal = Journal::open(&path).unwrap();
         assert!(journal.known("a", "7", 1).is_some());
         assert!(journal.known("a", "8", 1).is_none() && journal.known("a", "7", 2).is_none());
+    }
+
+    #[test]
+    fn limits_are_those_of_each_case_or_the_head_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        let mut journal = Journal::open(&path).unwrap();
+        let case =
+            |name: &str| Case { name: name.into(), grid: [1; 3], block: [1; 3], shared: 0, cooperative: false, arguments: Vec::new() };
+        assert_eq!(journal.limits(&[case("1")]).unwrap(), None);
+        journal.begin(head("f")).unwrap();
+        assert_eq!(journal.limits(&[case("1")]).unwrap().unwrap(), head("f").limits);
+        for cases in [&[case("1"), case("2")][..], &[case("2")]] {
+            assert!(journal.limits(cases).unwrap_err().to_string().contains("does not have the limits of each case"));
+        }
+    }
+
+    #[test]
+    fn a_journal_without_a_line_is_not_left_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        drop(Journal::open(&path).unwrap());
+        assert!(!path.exists());
+        // Somebody else's file stays, empty as it is.
+        std::fs::write(&path, "").unwrap();
+        drop(Journal::open(&path).unwrap());
+        assert!(path.exists());
     }
 }

@@ -35,6 +35,7 @@ mod compile;
 mod data;
 mod error;
 mod evaluation;
+mod headers;
 pub mod journal;
 mod limits;
 mod queue;
@@ -49,8 +50,8 @@ pub use error::Error;
 pub use evaluation::{By, Event, Settings, evaluate};
 pub use limits::Limits;
 pub use spec::Spec;
-pub use summary::Summary;
-pub use verdict::{Judgement, Place, Verdict};
+pub use summary::{Score, Summary};
+pub use verdict::{CaseVerdict, Judgement, Place, Verdict};
 
 /// What this crate's functions answer.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,5 @@
-//! Who compiles what, and who runs what, in one order: candidates are run as they come, round by round, whichever compiler is done first.
+//! Who compiles what, and who runs what, in one order: candidates are run as they come, all rounds of one behind each other, whichever compiler is done
+//! first.
 
 use crate::compile::Built;
 use std::collections::HashMap;
@@ -118,10 +119,10 @@ mod tests {
 
     #[test]
     fn items_are_run_in_their_order_and_each_is_compiled_once() {
-        let items: Vec<Item> = (1..=3).flat_map(|round| (0..600).map(move |candidate| Item { candidate, round })).collect();
+        let items: Vec<Item> = (0..600).flat_map(|candidate| (1..=3).map(move |round| Item { candidate, round })).collect();
         let queue = Queue::new(items.clone());
         let compiled = Mutex::new(Vec::new());
-        let mut run = Vec::new();
+        let (mut run, mut most) = (Vec::new(), 0);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -134,13 +135,15 @@ mod tests {
             while let Some((item, built)) = queue.take() {
                 assert_eq!(built.unwrap_err().message, Some(item.candidate.to_string()));
                 run.push(item);
+                most = most.max(queue.state().built.len());
             }
         });
         assert_eq!(run, items);
         let mut compiled = compiled.into_inner().unwrap();
         compiled.sort_unstable();
         assert_eq!(compiled, (0..600).collect::<Vec<_>>());
-        assert!(queue.state().built.is_empty());
+        // However often each is run, few are kept.
+        assert!(queue.state().built.is_empty() && most <= AHEAD + 1, "{most}");
     }
 
     #[test]

@@ -25,7 +25,10 @@
 //! `docs/EVALUATE.md` says all of it.
 
 use crate::data::{self, Filling, Number, Tolerance, Type};
+use crate::headers::Headers;
+use crate::journal::Conditions;
 use crate::{Error, Result};
+use cuinstr_abi::sites::hash;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -166,28 +169,38 @@ impl Spec {
         folder(&self.path)
     }
 
-    /// What two evaluations must share for the verdicts of one to be those of the other.
-    pub(crate) fn fingerprint(&self) -> String {
-        let mut hash = cuinstr_abi::sites::hash(0, self.source.as_bytes());
-        let mut take = |bytes: &[u8]| {
-            hash = cuinstr_abi::sites::hash(hash, &bytes.len().to_le_bytes());
-            hash = cuinstr_abi::sites::hash(hash, bytes);
+    /// What two evaluations must share for the verdicts of one to be those of the other, by name.
+    pub(crate) fn conditions(&self) -> Conditions {
+        let number = |parts: &[&[u8]]| {
+            let hash = |sum: u64, part: &&[u8]| hash(hash(sum, &part.len().to_le_bytes()), part);
+            format!("{:016x}", parts.iter().fold(0, hash))
         };
-        take(format!("{} {} {:?} {:?}", self.kernel, self.instantiate, self.compile, self.limits).as_bytes());
+        let mut data: Vec<Vec<u8>> = Vec::new();
         for case in &self.cases {
             let Case { name, grid, block, shared, cooperative, arguments } = case;
-            take(format!("{name} {grid:?} {block:?} {shared} {cooperative}").as_bytes());
+            data.push(format!("{name} {grid:?} {block:?} {shared} {cooperative}").into_bytes());
             for argument in arguments {
                 match argument {
-                    Argument::Value(bytes) => take(bytes),
+                    Argument::Value(bytes) => data.push(bytes.clone()),
                     Argument::Memory(memory) => {
-                        take(format!("{:?} {:?}", memory.element, memory.compared).as_bytes());
-                        take(&memory.contents);
+                        data.push(format!("{:?} {:?}", memory.element, memory.compared).into_bytes());
+                        data.push(memory.contents.clone());
                     }
                 }
             }
         }
-        format!("{hash:016x}")
+        let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+        let headers = Headers::of(self).hash(&self.reference, self.source.as_bytes());
+        let Compile { with, options, include, polls_each } = &self.compile;
+        let conditions = [
+            ("reference", number(&[self.source.as_bytes()])),
+            ("headers of the reference", format!("{headers:016x}")),
+            ("kernel", format!("{}{}", self.kernel, if self.instantiate { " (instantiated)" } else { "" })),
+            ("compiler's options", format!("{with:?} {options:?} {include:?}{}", if *polls_each { " polls-each" } else { "" })),
+            ("[limits]", format!("{:?}", self.limits)),
+            ("test cases", number(&data)),
+        ];
+        conditions.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -321,7 +334,7 @@ impl Written {
             if case.block.iter().map(|extent| u64::from(*extent)).product::<u64>() > 1024 {
                 return Err(wrong(format!("a block of {:?} has more than 1024 threads", case.block)));
             }
-            if !case.compared().any(|_| true) {
+            if !case.memory().any(|(_, memory)| memory.compared.is_some()) {
                 return Err(wrong("nothing is compared: give an argument that is `out` or `inout`".into()));
             }
             cases.push(case);
@@ -332,10 +345,10 @@ impl Written {
 }
 
 impl Case {
-    /// Its memory that is compared, with the argument's number.
-    pub(crate) fn compared(&self) -> impl Iterator<Item = (usize, &Memory, &Tolerance)> {
+    /// Its memory, with the argument's number.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = (usize, &Memory)> {
         self.arguments.iter().enumerate().filter_map(|(index, argument)| match argument {
-            Argument::Memory(memory) => Some((index, memory, memory.compared.as_ref()?)),
+            Argument::Memory(memory) => Some((index, memory)),
             Argument::Value(_) => None,
         })
     }
@@ -421,7 +434,7 @@ impl WrittenArgument {
                 let file = folder(path).join(file);
                 Filling::Bytes(std::fs::read(&file).map_err(|error| Failure::File(Error::file(file)(error)))?)
             }
-            _ => Filling::Ones,
+            _ => Filling::Marks,
         };
         let contents = filling.contents(element, self.count)?;
         let compared = if is_in { None } else { Some(Tolerance::new(element, self.absolute, self.relative)?) };
@@ -456,7 +469,7 @@ mod tests {
         let Argument::Memory(memory) = &spec.cases[0].arguments[0] else { panic!("memory") };
         assert_eq!((&memory.contents[..], memory.compared.is_none()), (&1.0_f32.to_le_bytes()[..], true));
         let Argument::Memory(memory) = &spec.cases[0].arguments[1] else { panic!("memory") };
-        assert_eq!(memory.contents, [0xff; 8]);
+        assert!(memory.contents.chunks(4).all(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()).is_nan()));
         let Argument::Value(bytes) = &spec.cases[0].arguments[2] else { panic!("a value") };
         assert_eq!(bytes, &[0xff; 4]);
     }
@@ -491,14 +504,16 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_a_verdict_changes_the_fingerprint() {
+    fn what_changes_a_verdict_changes_a_condition() {
         let body = format!("{HEAD}[[case]]\narguments = [{{ inout = \"f32\", count = 2, random = [0, 1] }}, {{ i32 = 4 }}]\n");
-        let fingerprint = |body: &str| read(body).unwrap().fingerprint();
-        assert_eq!(fingerprint(&body), fingerprint(&body));
+        let conditions = |body: &str| read(body).unwrap().conditions();
+        assert_eq!(conditions(&body), conditions(&body));
         for (from, to) in
             [("[2, 3]", "[3, 2]"), ("i32 = 4", "i32 = 5"), ("random = [0, 1]", "random = [0, 1], seed = 1"), ("count = 2", "count = 3")]
         {
-            assert_ne!(fingerprint(&body), fingerprint(&body.replace(from, to)), "{from}");
+            let (before, after) = (conditions(&body), conditions(&body.replace(from, to)));
+            let changed: Vec<&String> = before.keys().filter(|name| before[*name] != after[*name]).collect();
+            assert_eq!(changed, ["test cases"], "{from}");
         }
     }
 }

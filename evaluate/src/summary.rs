@@ -1,6 +1,7 @@
 //! All verdicts of an evaluation, counted.
 
 use crate::baseline::Comparison;
+use crate::candidate::Origin;
 use crate::limits::Limits;
 use crate::verdict::{Judgement, Verdict};
 use serde::Serialize;
@@ -44,11 +45,69 @@ struct Json<'a> {
     losses: u64,
     verdicts: BTreeMap<&'static str, usize>,
     unsteady: Vec<(&'a str, Vec<Verdict>)>,
+    score: Option<Score>,
+    score_by_operator: BTreeMap<&'a str, Score>,
+    score_by_function: BTreeMap<&'a str, Score>,
     limits: &'a [Limits],
     comparison: Option<&'a Comparison>,
 }
 
+/// How many mutants the test cases noticed, of those that could be run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Score {
+    /// Those whose verdict was no pass.
+    pub noticed: usize,
+    /// All that compiled.
+    pub of: usize,
+}
+
+impl fmt::Display for Score {
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { noticed, of } = self;
+        write!(f, "{:.0} % ({noticed} of {of})", 100.0 * *noticed as f64 / (*of).max(1) as f64)
+    }
+}
+
 impl Summary {
+    /// Mutation scores by what `group` says of a mutant.
+    fn scores<'a>(&'a self, group: impl Fn(&'a Origin) -> &'a str) -> BTreeMap<&'a str, Score> {
+        let mut scores: BTreeMap<&str, Score> = BTreeMap::new();
+        for judgement in self.first_round() {
+            let Some(mutant) = &judgement.mutant else { continue };
+            if matches!(judgement.verdict, Verdict::CompileError | Verdict::Refused | Verdict::Compiles) {
+                continue;
+            }
+            let score = scores.entry(group(mutant)).or_default();
+            score.of += 1;
+            score.noticed += usize::from(judgement.verdict != Verdict::Pass);
+        }
+        scores
+    }
+
+    /// The mutation score of all mutants; `None` if none was run.
+    #[must_use]
+    pub fn score(&self) -> Option<Score> {
+        self.scores(|_| "").into_values().next()
+    }
+
+    /// The verdicts of each candidate in each case as comma-separated values, a line for each candidate, where all cases were asked for.
+    #[must_use]
+    pub fn matrix(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let line = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(",") + "\n";
+        let names = self.limits.iter().map(|limits| limits.case.as_str());
+        let mut matrix = line(&mut ["candidate", "verdict"].into_iter().chain(names.clone()).map(quoted));
+        for judgement in self.first_round() {
+            // What could not be run in a case has the verdict of all.
+            let of = |name: &str| judgement.cases.iter().find(|found| found.case == name).map_or(judgement.verdict, |found| found.verdict);
+            let verdicts = [judgement.verdict].into_iter().chain(names.clone().map(of));
+            matrix += &line(&mut [quoted(&judgement.candidate)].into_iter().chain(verdicts.map(|verdict| quoted(verdict.name()))));
+        }
+        matrix
+    }
+
     /// Whether every candidate was judged as often as asked.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -93,6 +152,9 @@ impl Summary {
             losses: self.losses,
             verdicts: Verdict::ALL.into_iter().map(|verdict| (verdict.name(), self.count(verdict))).collect(),
             unsteady: self.unsteady(),
+            score: self.score(),
+            score_by_operator: self.scores(|mutant| &mutant.operator),
+            score_by_function: self.scores(|mutant| &mutant.function),
             limits: &self.limits,
             comparison: self.comparison.as_ref(),
         };
@@ -146,6 +208,12 @@ impl fmt::Display for Summary {
             write!(f, "; {} known from the journal", self.known)?;
         }
         writeln!(f, "; {} worker processes lost", self.losses)?;
+        if let Some(score) = self.score() {
+            let list =
+                |scores: BTreeMap<&str, Score>| scores.iter().map(|(name, score)| format!("{name} {score}")).collect::<Vec<_>>().join(", ");
+            writeln!(f, "mutation score {score}; by operator: {}", list(self.scores(|mutant| &mutant.operator)))?;
+            writeln!(f, "by function: {}", list(self.scores(|mutant| &mutant.function)))?;
+        }
         if !self.is_complete() {
             writeln!(f, "stopped: {} are left; the same command goes on", self.wanted - self.judgements.len())?;
         }

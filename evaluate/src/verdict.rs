@@ -71,6 +71,9 @@ pub struct Judgement {
     /// The case that decided, unless all did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// What became of it in each case, where all were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<CaseVerdict>,
     /// Which limit a timeout reached: `deadline`, `fuel`, or `worker` if its process had to be killed since no poll stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -88,6 +91,27 @@ pub struct Judgement {
     /// What was changed, of a mutant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutant: Option<Origin>,
+}
+
+/// What became of a candidate in one case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CaseVerdict {
+    /// The case.
+    pub case: String,
+    /// What became of it there.
+    pub verdict: Verdict,
+    /// The reason in words, of what is no pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl CaseVerdict {
+    /// Of what was found there, if anything is wrong.
+    pub(crate) fn new(case: &str, found: Option<&Finding>) -> Self {
+        let verdict = found.map_or(Verdict::Pass, |found| found.verdict);
+        Self { case: case.to_owned(), verdict, message: found.and_then(|found| found.message.clone()) }
+    }
 }
 
 /// A place in a candidate's text.
@@ -113,6 +137,7 @@ pub struct Place {
 pub(crate) struct Finding {
     pub(crate) verdict: Verdict,
     pub(crate) case: Option<String>,
+    pub(crate) cases: Vec<CaseVerdict>,
     pub(crate) by: Option<&'static str>,
     pub(crate) place: Option<Place>,
     pub(crate) message: Option<String>,
@@ -120,7 +145,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn new(verdict: Verdict, message: impl Into<Option<String>>) -> Self {
-        Self { verdict, case: None, by: None, place: None, message: message.into().map(cut) }
+        Self { verdict, case: None, cases: Vec::new(), by: None, place: None, message: message.into().map(cut) }
     }
 
     pub(crate) fn of_case(mut self, name: &str) -> Self {

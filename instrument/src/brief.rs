@@ -105,7 +105,12 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<Brief> {
     let others = others.chain(body.lost.iter().copied()).chain(body.labels.iter().chain(&body.barriers).map(|simple| simple.token));
     let bytes = context.fragment.tokens[loop_.keyword].start as usize..context.fragment.tokens[end].end as usize;
     let has_directive = context.lexed.directives.iter().any(|directive| bytes.contains(&directive.span.start));
-    if has_directive || others.into_iter().any(holds) || body.prefixes.iter().any(|(from, _)| holds(*from)) {
+    // What is declared in front has commas.
+    if context.fragment.is_enclosed(loop_.keyword)
+        || has_directive
+        || others.into_iter().any(holds)
+        || body.prefixes.iter().any(|(from, _)| holds(*from))
+    {
         return None;
     }
     let inner: Vec<usize> = (index + 1..body.loops.len())

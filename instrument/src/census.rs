@@ -1,9 +1,8 @@
-//! What is left over: loop keywords nobody placed, loops the parser does not see, barriers nobody checks, device code without a mark.
+//! What is left over: loop keywords nobody placed, loops the parser does not see, barriers nobody checks.
 
 use crate::asm;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fragment::Fragment;
-use crate::function;
 use crate::plan::{Input, innermost_scope};
 use crate::site::Kind as SiteKind;
 use crate::statement::{Body, Loop, LoopKind};
@@ -263,52 +262,4 @@ fn is_group_sync(source: &[u8], fragment: &Fragment, at: usize) -> bool {
         && fragment
             .before(at)
             .is_some_and(|before| fragment.is(before, b'.') || matches!(fragment.kind(before), Some(Kind::Arrow | Kind::Scope)))
-}
-
-/// Functions that use a thread's coordinates and hold a loop, but bear no mark that we know.
-pub(crate) fn unmarked(input: &Input, fragment: &Fragment, diagnostics: &mut Vec<Diagnostic>) {
-    let marked = function::find(input.source, fragment, input.macros);
-    let mut reported = BTreeSet::new();
-    let mut at = 0;
-    let mut open: Vec<usize> = Vec::new();
-    while at < fragment.len() {
-        if let Some(function) = marked.get(&at) {
-            at = function.close + 1;
-            continue;
-        }
-        match fragment.tokens[at].kind {
-            Kind::Punct(b'{') => open.push(at),
-            Kind::Punct(b'}') => {
-                open.pop();
-            }
-            Kind::Ident if is_coordinate(fragment.text(input.source, at)) => {
-                if let Some(body) = open.iter().rev().find(|open| is_function_body(fragment, **open))
-                    && let Some(close) = fragment.mate(*body)
-                    && (*body..close).any(|inner| matches!(fragment.tokens[inner].kind, Kind::For | Kind::While | Kind::Do))
-                    && reported.insert(*body)
-                {
-                    let parameters = fragment.before(*body).and_then(|close| fragment.mate(close));
-                    let name = parameters.and_then(|open| fragment.before(open)).unwrap_or(*body);
-                    let text = String::from_utf8_lossy(fragment.text(input.source, name)).into_owned();
-                    let message = format!("`{text}` looks like device code, but no attribute or known macro marks it");
-                    let help = "name the macro in front of it in cuinstr.toml, under [device-macros]";
-                    diagnostics.push(
-                        Diagnostic::new(Code::UnmarkedDeviceCode, message).at(fragment.tokens[name].range()).in_function(text).help(help),
-                    );
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
-fn is_coordinate(text: &[u8]) -> bool {
-    matches!(text, b"threadIdx" | b"blockIdx" | b"__syncthreads" | b"__syncwarp" | b"__shfl_sync" | b"__shfl_down_sync" | b"__ballot_sync")
-}
-
-fn is_function_body(fragment: &Fragment, open: usize) -> bool {
-    let Some(close) = fragment.before(open).filter(|before| fragment.is(*before, b')')) else { return false };
-    let Some(name) = fragment.mate(close).and_then(|open| fragment.before(open)) else { return false };
-    matches!(fragment.tokens[name].kind, Kind::Ident | Kind::Punct(b')' | b']'))
 }

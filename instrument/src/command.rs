@@ -7,22 +7,24 @@
 //! | 0 | everything asked for was done; there may be warnings |
 //! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved; `audit`: a loop has no site |
 //! | 2 | the command line makes no sense; nothing was done |
-//! | 3 | something could not be read or written |
+//! | 3 | something could not be read or written, or a tool that the command needs is missing |
 //!
 //! If several apply, the largest. One input that fails keeps none of the others from being written.
 //!
 //! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `job` (one input)
-//! → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher; `verify`, with `exceptions` and `sarif`, stands for itself, and so does `audit`.
+//! → `moved` (names of includes) → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher. `verify`, with
+//! `exceptions` and `sarif`, stands for itself, and so do `audit` and `doctor`.
 
 mod audit;
 mod batch;
 mod cli;
-mod duration;
+mod doctor;
 mod exceptions;
 mod explain;
 mod job;
 mod launch;
 mod listing;
+mod moved;
 mod output;
 mod report;
 mod sarif;
@@ -61,23 +63,41 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<E
     if let Some(call) = launch::Call::read(&arguments) {
         return Ok(call.run());
     }
-    perform(arguments.into_iter()).map(Status::into).or_else(|error| {
+    perform(&arguments).map(Status::into).or_else(|error| {
         let usage = error.downcast::<clap::Error>()?;
-        // Help and version come this way too, with exit code 0.
-        let _ = usage.print();
-        Ok(if usage.exit_code() == 0 { Status::Done } else { Status::Usage }.into())
+        if usage.exit_code() != 0 {
+            // That nobody can read it changes nothing about the exit code.
+            let _ = usage.print();
+            return Ok(Status::Usage.into());
+        }
+        // Help and version come this way too.
+        let text = usage.render();
+        let colored = report::is_wanted(cli::ColorArg::Auto, &std::io::stdout());
+        Ok(print(&if colored { text.ansi().to_string() } else { text.to_string() })?.into())
     })
 }
 
-fn perform(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<Status> {
+fn perform(arguments: &[OsString]) -> anyhow::Result<Status> {
     let cli = cli::Cli::read(arguments)?;
     match cli.verb {
-        Some(cli::Verb::Explain { code }) => {
-            output::to_stdout(explain::text(code).as_bytes()).context("standard output can't be written")?;
-            Ok(Status::Done)
+        Some(cli::Verb::Explain { code }) => print(&explain::text(code)),
+        Some(cli::Verb::Doctor) => print(&doctor::text()),
+        Some(cli::Verb::Completions { shell }) => print(&cli::completions(shell)),
+        Some(cli::Verb::Man) => print(&cli::manual()?),
+        Some(cli::Verb::Verify(args)) => {
+            report::to_stderr(&report::unread_variables());
+            verify::run(&args)
         }
-        Some(cli::Verb::Verify(args)) => verify::run(&args),
-        Some(cli::Verb::Audit(args)) => audit::run(&args),
+        Some(cli::Verb::Audit(args)) => {
+            report::to_stderr(&report::unread_variables());
+            audit::run(&args)
+        }
         None => batch::run(&cli.rewrite),
     }
+}
+
+/// Prints a text as the whole answer of a command.
+fn print(text: &str) -> anyhow::Result<Status> {
+    output::to_stdout(text.as_bytes()).context("standard output can't be written")?;
+    Ok(Status::Done)
 }

@@ -1,5 +1,6 @@
 //! What the tool has to say about an input, as plain data.
 
+use crate::verify::report::Verdict;
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 
@@ -69,11 +70,15 @@ codes! {
         "This loop keyword in device code got no poll: its shape leaves no place where text can be inserted safely, for example a range-`for` without braces around a macro, or a header that `#if` splits.\n\nPut braces around the loop's body, or move the `#if` out of its header.";
     AsmLoop "CI013" Warning "inline assembly holds a loop",
         "The text of an `asm` statement branches to a label of its own. Assembly is never edited, so this loop has no poll: if it hangs, only a trap from outside or a killed process ends it.\n\nWrite the loop in C++ around a single instruction, or accept it with\n\n    // cuinstr: allow(CI013) reason";
-    UnmarkedDeviceCode "CI014" Warning "a function looks like device code but is not marked",
-        "The function uses `threadIdx`, `__syncthreads` or the like and holds a loop, but no attribute or macro known to cuinstr marks it. It was left as it is.\n\nName the macro that marks it in cuinstr.toml:\n\n    [device-macros]\n    KERNEL = \"kernel\"           # or \"device\", \"host-device\"";
+    UnmarkedDeviceCode "CI014" Note "a function looks like device code but is not marked",
+        "The function uses `threadIdx`, `__syncthreads` or the like, but no attribute or macro known to cuinstr marks it. Its loops are polled by a form that a host passes by. Where the function is a kernel, nothing stands at its entry and exits.\n\nName the macro that marks it in cuinstr.toml:\n\n    [device-macros]\n    KERNEL = \"kernel\"           # or \"device\", \"host-device\"";
     TileCode "CI015" Warning "tile code can't be polled",
         "Functions of CUDA Tile C++ (`__tile__`, `__tile_global__`) have no threads that could leave. They are left as they are.";
-    CalleeElsewhere "CI016" Warning "a function is in another file",
+    HeaderNotRewritten "CI016" Warning "an included header is not rewritten",
+        "The file includes a header that was not rewritten with it. Loops in device code of that header have no polls, and nothing is known of functions that its macros mark.\n\nCompile through the launcher, which rewrites the project's headers along (`cuinstr nvcc -c kernel.cu`), name the header on the same command line, or accept it with\n\n    // cuinstr: allow(CI016) reason\n\nHeaders of the C and C++ libraries and CUDA headers that hold no loops are not reported.";
+    KeywordRedefined "CI017" Warning "a keyword is redefined",
+        "A macro has the name of a word of the language, as in\n\n    #define for if (0) ; else for\n\nSo the text does not tell what is a loop. Loops by that word get the plainest poll. Where the macro takes a word that inserted text needs (`int`, `bool`), the file is refused.\n\nRename the macro.";
+    CalleeElsewhere "CI018" Warning "a function is in another file",
         "The PTX calls a function whose body it does not hold. Loops in it are polled only if the file that holds it is instrumented, too. The caller polls where it begins if the callee may lead back to it.\n\nInstrument the PTX of all units that are linked together.";
     LeaveUndefined "CI020" Note "threads do not leave here",
         "The function uses hardware for which CUDA does not define what happens when a thread leaves in the middle: bulk or tensor copies, `wgmma`, `tcgen05`, `setmaxnreg`, cluster peers' shared memory. Its polls trap as everywhere; under `leave` they publish that the launch must stop and go on, and the launch falls to the next tier.";
@@ -128,6 +133,18 @@ codes! {
 }
 
 impl Code {
+    /// What `cuinstr verify`, and the launcher's `--verify`, report of a loop with this verdict; nothing where it holds.
+    #[must_use]
+    pub fn of_verdict(verdict: &Verdict) -> Option<Self> {
+        match verdict {
+            Verdict::Polled { .. } | Verdict::Bounded { .. } => None,
+            Verdict::NotPolled { .. } => Some(Self::NotStoppable),
+            Verdict::TooMany { .. } => Some(Self::TooManyRounds),
+            Verdict::TrapOnly => Some(Self::TrapsOnly),
+            Verdict::WaitsInHardware => Some(Self::WaitsInHardware),
+        }
+    }
+
     /// The code of that id.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {

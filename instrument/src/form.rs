@@ -150,7 +150,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     if options.polls != Polls::Amortised {
         return Err("nobody asked for more");
     }
-    if context.fragment.of_macro.is_some() {
+    if home.body.bare {
         return Err("it stands in a macro");
     }
     if home.body.loops.len() > MOST_LOOPS {
@@ -243,6 +243,12 @@ fn is_chunkable(home: &Home, loop_: &Loop, condition: &Range<usize>) -> bool {
     let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(context.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
     // Where nothing stands behind such a loop, compilers know that its function does not end there. Ours they would warn of.
+    // And a function may say that it does not return: behind a loop that nothing ends, chunks would.
+    let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
+    let ends = |at: usize| matches!(fragment.kind(at), Some(Kind::Break | Kind::Return)) || fragment.text(context.source, at) == b"throw";
+    if is_endless && !(loop_.keyword..=end).any(ends) {
+        return false;
+    }
     !is_endless || returns_nothing(home) || loop_.end.is_some_and(|end| !fragment.is(fragment.skip_arms(end + 1), b'}'))
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Fragment {
     pub(crate) mates: Vec<u32>,
     /// The macro whose body this is.
     pub(crate) of_macro: Option<Range<usize>>,
+    /// For each token, whether it stands between parentheses.
+    enclosed: Vec<bool>,
 }
 
 impl Fragment {
@@ -32,7 +34,7 @@ impl Fragment {
         };
         match unbalanced {
             Some(token) => Err(tokens[token].start as usize),
-            None => Ok(Self { tokens, mates, of_macro: None }),
+            None => Ok(Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: None }),
         }
     }
 
@@ -40,7 +42,7 @@ impl Fragment {
     pub(crate) fn of_macro(source: &[u8], name: Range<usize>, body: Range<usize>) -> Self {
         let tokens = lex(source, body, true).tokens;
         let (mates, _) = match_brackets(&tokens, false);
-        Self { tokens, mates, of_macro: Some(name) }
+        Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: Some(name) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -60,6 +62,11 @@ impl Fragment {
         self.mates.get(index).filter(|mate| **mate != NONE).map(|mate| *mate as usize)
     }
 
+    /// Whether the token stands between parentheses, which may hold arguments of a macro: a comma divides these wherever it has no parentheses of its own.
+    pub(crate) fn is_enclosed(&self, index: usize) -> bool {
+        self.enclosed.get(index).copied().unwrap_or(false)
+    }
+
     pub(crate) fn text<'a>(&self, source: &'a [u8], index: usize) -> &'a [u8] {
         self.tokens.get(index).map_or(&[], |token| &source[token.range()])
     }
@@ -76,6 +83,19 @@ impl Fragment {
     pub(crate) fn before(&self, index: usize) -> Option<usize> {
         (0..index).rev().find(|at| !matches!(self.tokens[*at].kind, Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd))
     }
+}
+
+/// For each token, whether it stands between parentheses.
+fn enclosed(tokens: &[Token], mates: &[u32]) -> Vec<bool> {
+    let mut until = 0;
+    let inside = |(index, token): (usize, &Token)| {
+        let is_inside = index < until;
+        if token.is(b'(') && mates[index] != NONE {
+            until = until.max(mates[index] as usize);
+        }
+        is_inside
+    };
+    tokens.iter().enumerate().map(inside).collect()
 }
 
 /// Drops directives and dead arms; marks the borders of the others.

@@ -4,7 +4,7 @@
 //! requirements, initialiser lists, trailing types. Whatever else bears an attribute (variables, declarations, types) has no body.
 
 use crate::fragment::Fragment;
-use crate::macros::{Macros, Spaces};
+use crate::macros::{self, Macros, Spaces};
 use crate::token::Kind;
 use std::collections::BTreeMap;
 
@@ -22,12 +22,19 @@ pub(crate) struct Function {
     pub(crate) constexpr: bool,
     /// `__tile__` code: no threads.
     pub(crate) tile: bool,
+    /// Whether an attribute, or a macro that is known to stand for one, marks it.
+    pub(crate) marked: bool,
 }
 
+/// Most tokens in front of a lambda's or method's brace that are looked at.
+const MOST_HEAD: usize = 32;
+
 /// Attributes and operators that take a list in parentheses which is no list of parameters.
-const TAKES_LIST: &[&[u8]] = &[
+pub(crate) const TAKES_LIST: &[&[u8]] = &[
     b"__launch_bounds__",
     b"__attribute__",
+    b"__attribute",
+    b"__location__",
     b"__declspec",
     b"alignas",
     b"__align__",
@@ -46,39 +53,61 @@ const TAKES_LIST: &[&[u8]] = &[
     b"static_assert",
 ];
 
-/// Finds all device functions of a fragment, nested ones included, by the index of their opening brace.
-pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> BTreeMap<usize, Function> {
-    let mut functions = BTreeMap::new();
+/// What bears an attribute.
+#[derive(Debug, Default)]
+pub(crate) struct Marked {
+    /// Device functions, nested ones included, by the index of their opening brace.
+    pub(crate) functions: BTreeMap<usize, Function>,
+    /// Names of functions that are declared for the device, and not defined, as indices of tokens.
+    pub(crate) declared: Vec<usize>,
+}
+
+/// Finds all device functions that a fragment marks.
+pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marked {
+    let mut marked = Marked::default();
     let mut index = 0;
     while index < fragment.len() {
-        let token = fragment.tokens[index];
-        let is_attribute = match token.kind {
-            Kind::Tile => true,
-            Kind::Host | Kind::Device | Kind::Global | Kind::Ident => macros.spaces_of(token.kind, &source[token.range()]).any(),
-            _ => false,
-        };
-        if !is_attribute {
+        let is_tile = fragment.tokens[index].kind == Kind::Tile;
+        if !is_tile && !spaces_at(source, fragment, macros, index).any() {
             index += 1;
             continue;
         }
-        let (function, next) = Head { source, fragment, macros }.follow(index);
+        let (function, next) = Head { source, fragment, macros }.follow(index, &mut marked.declared);
         if let Some(function) = function {
-            functions.entry(function.open).or_insert(function);
+            marked.functions.entry(function.open).or_insert(function);
         }
         index = next.max(index + 1);
     }
-    functions
+    marked
 }
 
-struct Head<'a> {
-    source: &'a [u8],
-    fragment: &'a Fragment,
-    macros: &'a Macros<'a>,
+/// What the token says of the function that it stands in front of: `__device__`, a macro for it, `__attribute__((device))`.
+fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
+    let token = fragment.tokens[at];
+    let text = &source[token.range()];
+    match token.kind {
+        Kind::Host | Kind::Device | Kind::Global | Kind::Ident => macros.spaces_of(token.kind, text),
+        Kind::Keyword
+            if matches!(text, b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec") && fragment.is(at + 1, b'(') =>
+        {
+            let close = fragment.mate(at + 1).unwrap_or(at);
+            (at..close).fold(Spaces::default(), |spaces, inner| spaces.union(macros::spaces_of_word(fragment.text(source, inner))))
+        }
+        _ => Spaces::default(),
+    }
+}
+
+/// Reads the head of a function.
+pub(crate) struct Head<'a> {
+    pub(crate) source: &'a [u8],
+    pub(crate) fragment: &'a Fragment,
+    pub(crate) macros: &'a Macros<'a>,
 }
 
 impl Head<'_> {
-    /// Follows a head from its first attribute. Returns the function, if there is one, and where to look for the next attribute.
-    fn follow(&self, start: usize) -> (Option<Function>, usize) {
+    /// Follows a head from its first attribute. Returns the function, if there is one, and where to look for the next attribute. A function that
+    /// is only declared is noted.
+    fn follow(&self, start: usize, declared: &mut Vec<usize>) -> (Option<Function>, usize) {
         let fragment = self.fragment;
         let mut spaces = Spaces::default();
         let mut tile = false;
@@ -102,6 +131,7 @@ impl Head<'_> {
                     }
                 }
                 Kind::Tile => tile = true,
+                Kind::Keyword => spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at)),
                 Kind::Punct(b'(') => {
                     let Some(close) = fragment.mate(at) else { return (None, at) };
                     if parameters.is_none() && self.is_parameter_list(at, close) {
@@ -126,16 +156,30 @@ impl Head<'_> {
                         continue;
                     }
                     let is_body = parameters.is_some() || after_arguments_of_alias || self.is_lambda_head(start);
-                    return self.body(is_body, at, Function { name, head: start, open: at, close: at, spaces, constexpr: false, tile });
+                    return self.body(
+                        is_body,
+                        at,
+                        Function { name, head: start, open: at, close: at, spaces, constexpr: false, tile, marked: true },
+                    );
                 }
                 Kind::Punct(b':') if parameters.is_some() => {
                     let Some(open) = self.after_initialisers(at) else { return (None, at + 1) };
-                    return self.body(true, open, Function { name, head: start, open, close: open, spaces, constexpr: false, tile });
+                    return self.body(
+                        true,
+                        open,
+                        Function { name, head: start, open, close: open, spaces, constexpr: false, tile, marked: true },
+                    );
                 }
                 Kind::Assign if name_is_operator(fragment, at) => {}
                 // `= default`, `= 0`, an initial value: no body.
-                Kind::Punct(b';' | b'}' | b':' | b')') | Kind::Assign => return (None, at),
-                Kind::Punct(b',') if parameters.is_some() => return (None, at),
+                Kind::Punct(b';' | b'}' | b':' | b')') | Kind::Assign => {
+                    declared.extend(name.filter(|_| parameters.is_some() && spaces.on_device()));
+                    return (None, at);
+                }
+                Kind::Punct(b',') if parameters.is_some() => {
+                    declared.extend(name.filter(|_| spaces.on_device()));
+                    return (None, at);
+                }
                 Kind::For | Kind::While | Kind::Do | Kind::If | Kind::Switch | Kind::Return | Kind::Goto => return (None, at),
                 _ => {}
             }
@@ -170,7 +214,7 @@ impl Head<'_> {
     }
 
     /// Whether the list at `open` holds the parameters of the function whose head this is.
-    fn is_parameter_list(&self, open: usize, close: usize) -> bool {
+    pub(crate) fn is_parameter_list(&self, open: usize, close: usize) -> bool {
         let fragment = self.fragment;
         let Some(before) = fragment.before(open) else { return false };
         let text = fragment.text(self.source, before);
@@ -235,7 +279,7 @@ impl Head<'_> {
         (1..=2).any(|back| index.checked_sub(back).and_then(|at| self.fragment.kind(at)) == Some(Kind::Operator))
     }
 
-    fn name_before(&self, open: usize) -> Option<usize> {
+    pub(crate) fn name_before(&self, open: usize) -> Option<usize> {
         let mut at = open;
         loop {
             at = self.fragment.before(at)?;
@@ -290,7 +334,7 @@ impl Head<'_> {
     }
 
     /// The brace of the body behind a constructor's initialisers, whose colon stands at `colon`.
-    fn after_initialisers(&self, colon: usize) -> Option<usize> {
+    pub(crate) fn after_initialisers(&self, colon: usize) -> Option<usize> {
         let mut at = colon + 1;
         loop {
             // To the group that initialises one member or base.
@@ -322,45 +366,72 @@ fn name_is_operator(fragment: &Fragment, assign: usize) -> bool {
 
 /// Looks back from a brace over a lambda's qualifiers to its parameters or captures.
 pub(crate) fn is_lambda_body(fragment: &Fragment, at: usize) -> bool {
+    introducer(fragment, at).is_some()
+}
+
+/// Whether the compiler may evaluate the function in an expression whose body opens there: a method or lambda that says `constexpr`, or stands in a
+/// statement that does, or a lambda without captures, which may be one without saying so.
+pub(crate) fn may_be_evaluated(fragment: &Fragment, open: usize) -> bool {
+    let is_plain = introducer(fragment, open).is_some_and(|close| fragment.mate(close) == Some(close - 1));
+    let mut head =
+        (open.saturating_sub(MOST_HEAD)..open).rev().take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
+    is_plain || head.any(|at| fragment.kind(at) == Some(Kind::Constexpr))
+}
+
+/// The `]` that ends the captures of the lambda whose body opens there.
+fn introducer(fragment: &Fragment, at: usize) -> Option<usize> {
     let mut index = at;
-    for _ in 0..32 {
-        let Some(before) = fragment.before(index) else { return false };
-        index = before;
+    for _ in 0..MOST_HEAD {
+        index = fragment.before(index)?;
         match fragment.tokens[index].kind {
-            Kind::Punct(b']') => return is_lambda_introducer(fragment, index),
+            Kind::Punct(b']') => match attribute(fragment, index) {
+                Some(open) => index = open,
+                None => return is_lambda_introducer(fragment, index).then_some(index),
+            },
             Kind::Punct(b')') => {
-                let Some(open) = fragment.mate(index) else { return false };
-                let Some(before) = fragment.before(open) else { return false };
-                if fragment.is(before, b']') && is_lambda_introducer(fragment, before) {
-                    return true;
+                let open = fragment.mate(index).filter(|open| *open < index)?;
+                let mut before = fragment.before(open)?;
+                while let Some(open) = attribute(fragment, before) {
+                    before = fragment.before(open)?;
                 }
-                if fragment.is(before, b'>') && ends_lambda_template(fragment, before) {
-                    return true;
+                if fragment.is(before, b']') && is_lambda_introducer(fragment, before) {
+                    return Some(before);
+                }
+                if fragment.is(before, b'>')
+                    && let Some(close) = behind_lambda_template(fragment, before)
+                {
+                    return Some(close);
                 }
                 index = open;
             }
-            Kind::Punct(b';' | b'{' | b'}' | b',' | b'(' | b'=') | Kind::Assign | Kind::Return => return false,
+            Kind::Punct(b';' | b'{' | b'}' | b',' | b'(' | b'=') | Kind::Assign | Kind::Return => return None,
             _ => {}
         }
     }
-    false
+    None
+}
+
+/// Where an attribute begins that ends with the `]` at `close`: `[[nodiscard]]`.
+fn attribute(fragment: &Fragment, close: usize) -> Option<usize> {
+    let open = fragment.mate(close).filter(|open| *open < close && fragment.is(close, b']'))?;
+    (fragment.is(open + 1, b'[') && fragment.mate(open + 1) == Some(close - 1)).then_some(open)
 }
 
 /// `[…]<class T>(T x)`: the `>` at `index` ends a template list behind captures.
-fn ends_lambda_template(fragment: &Fragment, index: usize) -> bool {
+fn behind_lambda_template(fragment: &Fragment, index: usize) -> Option<usize> {
     let mut depth = 0_i32;
     for at in (index.saturating_sub(64)..=index).rev() {
         match fragment.tokens[at].kind {
             Kind::Punct(b'>') => depth += 1,
             Kind::Punct(b'<') => depth -= 1,
-            Kind::Punct(b';' | b'{' | b'}') => return false,
+            Kind::Punct(b';' | b'{' | b'}') => return None,
             _ => {}
         }
         if depth == 0 {
-            return at.checked_sub(1).is_some_and(|before| fragment.is(before, b']') && is_lambda_introducer(fragment, before));
+            return at.checked_sub(1).filter(|before| fragment.is(*before, b']') && is_lambda_introducer(fragment, *before));
         }
     }
-    false
+    None
 }
 
 /// Whether the `]` at `close` ends a lambda's captures rather than a subscript, an array's length or an attribute.

@@ -3,9 +3,9 @@
 
 use crate::fragment::Fragment;
 use crate::options::{Options, Space, ValueMacro};
-use crate::token::{Directive, Kind, Lexed, Line, is_name_byte, lex, splice};
+use crate::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use crate::value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where a function runs, as a set: several attributes add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,6 +62,8 @@ pub(crate) struct Macros<'a> {
     plain: BTreeSet<&'a [u8]>,
     /// Labels that a macro's body jumps to, or that of a macro which it uses.
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
+    /// Macros of this file that make words out of parts, or use one that does.
+    pasting: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
     /// Names that stand for one integer in the whole file, and where they begin to: defined once, under no condition, undefined nowhere.
@@ -96,6 +98,45 @@ const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNE
     CUDA_2D_KERNEL_BLOCK_LOOP GPU_KERNEL_LOOP GPU_1D_KERNEL_LOOP GPU_1D_KERNEL_LOOP_T KERNEL_LOOP KERNEL_LOOP_TYPE CUDA_1D_LOOP \
     GRID_STRIDE_LOOP GRID_STRIDE_RANGE CUDA_GRID_STRIDE_LOOP CUDA_KERNEL_LOOP_X CUDA_KERNEL_LOOP_Y GPU_GRID_STRIDE_RANGE FOR_RANGE_LOOP \
     MFEM_FOREACH_THREAD MFEM_FOREACH_THREAD_DIRECT FOREACH_THREAD CUDA_LOOP HIP_KERNEL_LOOP";
+
+/// Most labels that a macro is known to jump to; beyond, it may jump anywhere.
+const MOST_LABELS: usize = 16;
+
+/// Which bodies of macros name which macros.
+struct Uses<'a> {
+    names: Vec<&'a [u8]>,
+    users: HashMap<&'a [u8], Vec<usize>>,
+}
+
+impl<'a> Uses<'a> {
+    fn of(source: &'a [u8], bodies: &[(&'a [u8], &Fragment)]) -> Self {
+        let names: Vec<&[u8]> = bodies.iter().map(|(name, _)| *name).collect();
+        let mut users: HashMap<&[u8], Vec<usize>> = names.iter().map(|name| (*name, Vec::new())).collect();
+        for (index, (_, body)) in bodies.iter().enumerate() {
+            for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
+                if let Some(users) = users.get_mut(&source[token.range()])
+                    && users.last() != Some(&index)
+                {
+                    users.push(index);
+                }
+            }
+        }
+        Self { names, users }
+    }
+
+    /// Asks each body what is new of its macro, and again those that name a macro of which something is.
+    fn spread(&self, mut is_new: impl FnMut(usize) -> bool) {
+        let mut work: Vec<usize> = (0..self.names.len()).rev().collect();
+        while let Some(index) = work.pop() {
+            if is_new(index) {
+                work.extend(self.users.get(self.names[index]).into_iter().flatten());
+            }
+        }
+    }
+}
+
+/// Letters of the longest word that repeats.
+const LONGEST_LOOP: usize = 5;
 
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
@@ -165,6 +206,16 @@ pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
 /// Whether the name says that it may be a loop.
 pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
     ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
+}
+
+/// What a word says of a function inside `__attribute__((…))`.
+pub(crate) fn spaces_of_word(word: &[u8]) -> Spaces {
+    match word {
+        b"device" | b"__device__" => Spaces::DEVICE,
+        b"global" | b"__global__" => Spaces::GLOBAL,
+        b"host" | b"__host__" => Spaces::HOST,
+        _ => Spaces::default(),
+    }
 }
 
 impl<'a> Macros<'a> {
@@ -272,74 +323,70 @@ impl<'a> Macros<'a> {
             self.defined.entry(name).or_default().push(bodies.len());
             bodies.push((name, define.function_like, fragment));
         }
-        // A macro may stand for another, defined later; few rounds suffice, since chains are short and each round follows them all.
+        // What a macro is, those are that use it, wherever they are defined.
+        let uses = Uses::of(source, &bodies.iter().map(|(name, _, body)| (*name, body)).collect::<Vec<_>>());
         let mut from_file: BTreeMap<&'a [u8], Spaces> = BTreeMap::new();
-        loop {
-            let mut changed = false;
-            for (name, function_like, fragment) in &bodies {
-                if fragment.tokens.iter().any(|token| token.is(b'{')) {
-                    continue;
-                }
-                let mut spaces = Spaces::default();
-                for token in &fragment.tokens {
-                    spaces = spaces.union(self.spaces_of(token.kind, &source[token.range()]));
-                }
-                if !spaces.any() {
-                    continue;
-                }
-                let known = from_file.entry(name).or_default();
-                if known.union(spaces) != *known {
-                    *known = known.union(spaces);
-                    self.aliases.insert(name, *known);
-                    changed = true;
-                }
-                if *function_like {
-                    self.with_arguments.insert(name);
+        uses.spread(|index| {
+            let (name, function_like, body) = &bodies[index];
+            let spaces = self.spaces_in(source, body);
+            if body.tokens.iter().any(|token| token.is(b'{')) || !spaces.any() {
+                return false;
+            }
+            if *function_like {
+                self.with_arguments.insert(name);
+            }
+            let known = from_file.entry(name).or_default();
+            let all = known.union(spaces);
+            let is_new = all != *known;
+            *known = all;
+            if is_new {
+                self.aliases.insert(name, all);
+            }
+            is_new
+        });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            let repeats = |token: &Token| match token.kind {
+                Kind::For | Kind::While | Kind::Do => true,
+                Kind::Ident => self.looping.contains_key(&source[token.range()]),
+                _ => false,
+            };
+            if from_file.contains_key(name) || !body.tokens.iter().any(repeats) {
+                return false;
+            }
+            let known = self.looping.get(name).copied();
+            let looping = Looping { opens: known.is_some_and(|known| known.opens) || self.opens_a_loop(source, body) };
+            self.looping.insert(name, looping) != Some(looping)
+        });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            let mut labels = self.jumps.get(name).cloned().unwrap_or_default();
+            if labels.contains(&b""[..]) {
+                return false;
+            }
+            for (at, token) in body.tokens.iter().enumerate() {
+                match token.kind {
+                    Kind::Goto => labels.extend([body.text(source, at + 1)]),
+                    Kind::Ident => labels.extend(self.jumps.get(&source[token.range()]).into_iter().flatten()),
+                    _ => {}
                 }
             }
-            if !changed {
-                break;
+            if labels.len() > MOST_LABELS || labels.contains(&b""[..]) {
+                labels = BTreeSet::from([&b""[..]]);
             }
-        }
-        loop {
-            let mut changed = false;
-            for (name, _, fragment) in &bodies {
-                if self.looping.contains_key(name) || from_file.contains_key(name) {
-                    continue;
-                }
-                let own = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do));
-                let used =
-                    fragment.tokens.iter().any(|token| token.kind == Kind::Ident && self.looping.contains_key(&source[token.range()]));
-                if own || used {
-                    self.looping.insert(name, Looping { opens: self.opens_a_loop(source, fragment) });
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        loop {
-            let mut changed = false;
-            for (name, _, fragment) in &bodies {
-                for (at, token) in fragment.tokens.iter().enumerate() {
-                    let labels = match token.kind {
-                        Kind::Goto => BTreeSet::from([fragment.text(source, at + 1)]),
-                        Kind::Ident => self.jumps.get(&source[token.range()]).cloned().unwrap_or_default(),
-                        _ => continue,
-                    };
-                    if !labels.is_empty() {
-                        let known = self.jumps.entry(name).or_default();
-                        let count = known.len();
-                        known.extend(labels);
-                        changed |= known.len() > count;
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
+            !labels.is_empty() && self.jumps.insert(name, labels.clone()) != Some(labels)
+        });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            let text = body
+                .tokens
+                .first()
+                .zip(body.tokens.last())
+                .map_or(&b""[..], |(first, last)| &source[first.start as usize..last.end as usize]);
+            let own = text.windows(2).any(|pair| pair == b"##" || pair == b"%:");
+            let used = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
+            (own || used()) && self.pasting.insert(name)
+        });
         for (name, _, fragment) in bodies {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
@@ -349,6 +396,17 @@ impl<'a> Macros<'a> {
             }
             self.bodies.push(fragment);
         }
+    }
+
+    /// What the words of a body say of a function that they stand in front of.
+    fn spaces_in(&self, source: &[u8], body: &Fragment) -> Spaces {
+        let is_attribute = |token: &Token| token.kind == Kind::Keyword && &source[token.range()] == b"__attribute__";
+        let in_attribute = body.tokens.iter().any(is_attribute);
+        body.tokens.iter().fold(Spaces::default(), |spaces, token| {
+            let text = &source[token.range()];
+            let named = if in_attribute { spaces_of_word(text) } else { Spaces::default() };
+            spaces.union(self.spaces_of(token.kind, text)).union(named)
+        })
     }
 
     /// Whether a body ends with a loop's header: `for (…)`, `while (…)`, or a use of a macro that does.
@@ -409,6 +467,55 @@ impl<'a> Macros<'a> {
     /// Whether the name is known to open no loop, from elsewhere.
     pub(crate) fn is_plain(&self, name: &[u8]) -> bool {
         self.plain.contains(name) && !self.loop_openers.contains(name)
+    }
+
+    /// Whether a use of a macro may make a word that repeats out of parts, by `##`: of words in its arguments or in its definition. A macro of another
+    /// file is taken to do so if its name is in capitals.
+    pub(crate) fn may_paste_a_loop(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
+        let name = fragment.text(source, at);
+        let is_foreign =
+            || !self.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
+        if fragment.kind(at) != Some(Kind::Ident) || !(self.pasting.contains(name) || is_foreign()) {
+            return false;
+        }
+        let close = if fragment.is(at + 1, b'(') { fragment.mate(at + 1) } else { None };
+        let arguments = (at + 1..close.unwrap_or(at)).map(|argument| fragment.text(source, argument));
+        let mut work: Vec<&[u8]> = arguments.chain([name]).collect();
+        let mut parts: BTreeSet<&[u8]> = BTreeSet::new();
+        while let Some(name) = work.pop() {
+            if name.len() < LONGEST_LOOP && parts.insert(name) || self.is_defined(name) && parts.insert(name) {
+                work.extend(self.bodies_of(name).flat_map(|body| body.tokens.iter().map(|token| &source[token.range()])));
+            }
+        }
+        [&b"for"[..], b"while", b"do", b"goto"].iter().any(|word| {
+            // How far the word can be put together; the whole of it is no part.
+            let mut reached = vec![false; word.len() + 1];
+            reached[0] = true;
+            for end in 1..=word.len() {
+                reached[end] = (0..end).any(|start| reached[start] && end - start < word.len() && parts.contains(&word[start..end]));
+            }
+            reached[word.len()]
+        })
+    }
+
+    /// Whether the macro of that name stands for a pragma, by its definitions in this file; by its name if it has none.
+    pub(crate) fn is_pragma(&self, source: &[u8], name: &[u8]) -> bool {
+        let (mut seen, mut work, mut found) = (BTreeSet::from([name]), vec![name], false);
+        while let Some(name) = work.pop() {
+            for body in self.bodies_of(name) {
+                for token in &body.tokens {
+                    let text = &source[token.range()];
+                    match token.kind {
+                        Kind::Pragma => found = true,
+                        Kind::Ident if self.is_defined(text) && seen.insert(text) => work.push(text),
+                        Kind::Ident | Kind::Number | Kind::Str | Kind::Punct(b'#' | b'(' | b')' | b',') => {}
+                        _ => return false,
+                    }
+                }
+            }
+        }
+        let says = |word: &[u8]| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+        found || (!self.is_defined(name) && (says(b"unroll") || says(b"pragma")))
     }
 
     /// Bodies of the macro of that name in this file.

@@ -82,8 +82,14 @@ pub(crate) fn may_be_known(home: &Home, loop_: &Loop) -> bool {
 pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     let fragment = home.context.fragment;
     let mut first = loop_.keyword;
-    while let Some((from, _)) = home.body.prefixes.iter().find(|(_, to)| to + 1 == first) {
-        first = *from;
+    loop {
+        let prefix = home.body.prefixes.iter().find(|(_, to)| to + 1 == first).map(|(from, _)| *from);
+        let uses = || home.body.macro_uses.iter().filter(|use_| use_.arguments.is_some_and(|(_, close)| close + 1 == first));
+        let is_pragma = |name: &usize| home.context.macros.is_pragma(home.context.source, fragment.text(home.context.source, *name));
+        match prefix.or_else(|| uses().map(|use_| use_.name).find(is_pragma)) {
+            Some(from) => first = from,
+            None => break,
+        }
     }
     let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
     // The semicolon of a header or the brace of an initialiser ends no statement.

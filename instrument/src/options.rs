@@ -72,6 +72,19 @@ pub enum BarrierMarks {
     Global,
 }
 
+impl BarrierMarks {
+    /// What the word `auto`, `shared` or `global` stands for.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "shared" => Some(Self::Shared),
+            "global" => Some(Self::Global),
+            _ => None,
+        }
+    }
+}
+
 /// Limits compiled in for hosts that arm nothing. Each is absent by default: a host that knows nothing never gets truncated results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {
@@ -173,6 +186,12 @@ pub struct Options {
     pub plain_macros: Vec<String>,
     /// Macros of all files of the translation unit that stand for values; if there are none, nothing is known of other files than this one.
     pub value_macros: Vec<ValueMacro>,
+    /// Whether the files that this one includes are rewritten with it. If not, a header that may hold device code is a gap.
+    pub in_unit: bool,
+    /// Paths of further files that are rewritten, as they may be named in `#include`.
+    pub rewritten_too: Vec<String>,
+    /// Names that device code in other files of the translation unit uses: functions of these names are device code, whatever marks them.
+    pub device_names: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.

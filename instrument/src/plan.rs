@@ -6,6 +6,7 @@ use crate::apply::Edit;
 use crate::calls::{self, CallGraph};
 use crate::cost;
 use crate::declaration::Declarations;
+use crate::definition::{self, DeviceCode};
 use crate::descent::{self, Descent};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::form::{Decision, Shape};
@@ -25,6 +26,7 @@ use crate::tree::Grammar;
 use crate::{asm, brief, census, exit, form, hardware, jump, poll, release};
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Everything decided about one file.
 #[derive(Debug, Default)]
@@ -54,12 +56,12 @@ pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
         declarations.read(input.source, fragment);
     }
     let mut planner = Planner { input, declarations, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
-    planner.fragment(file);
+    planner.fragment(file, definition::device_code(input.source, file, input.macros, input.options));
     for fragment in &input.macros.fragments {
-        planner.fragment(fragment);
+        let functions = function::find(input.source, fragment, input.macros).functions;
+        planner.fragment(fragment, DeviceCode { functions, outside: std::iter::once(0..fragment.len()).collect(), unmarked: Vec::new() });
     }
     let mut plan = planner.plan;
-    census::unmarked(input, file, &mut plan.diagnostics);
     plan.sites.sort_by_key(|(offset, site)| (*offset, site.kind as u8));
     plan
 }
@@ -118,9 +120,9 @@ struct Owner {
 }
 
 impl Planner<'_> {
-    fn fragment(&mut self, fragment: &Fragment) {
+    fn fragment(&mut self, fragment: &Fragment, code: DeviceCode) {
         let source = self.input.source;
-        let functions = function::find(source, fragment, self.input.macros);
+        let DeviceCode { functions, outside, unmarked } = code;
         let list: Vec<&Function> = functions.values().collect();
         let calls = CallGraph::new(source, fragment, &list, self.input.macros);
         let suspects =
@@ -147,24 +149,38 @@ impl Planner<'_> {
             let message = format!("threads of `{name}` do not leave under `leave`: the launch falls to the next tier");
             self.plan.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at).in_function(name));
         }
-        self.plan.summary.functions += known.functions.len();
+        let counts = |function: &&&Function| {
+            function.marked || (function.open..function.close).any(|at| definition::is_loop(source, fragment, self.input.macros, at))
+        };
+        self.plan.summary.functions += known.functions.iter().filter(counts).count();
         self.plan.summary.kernels += known.functions.iter().filter(|function| function.spaces.global).count();
-        if fragment.of_macro.is_some() {
-            let body = statement::read(source, fragment, &functions, (0, fragment.len()), false);
-            self.body(&known, &functions, &body, (0, fragment.len()));
-        } else {
-            let mut behind = 0;
-            for function in &known.functions {
+        for open in unmarked {
+            let index = known.by_open[&open];
+            let name = self.name_of(&known, index);
+            let at = fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
+            let message = format!("`{name}` looks like device code, but no attribute or known macro marks it: it is polled in case it is");
+            let help = "name the macro in front of it in cuinstr.toml, under [device-macros]";
+            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(help));
+        }
+        // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
+        let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
+        for function in &known.functions {
+            if fragment.of_macro.is_none() {
                 self.loops_in_head(&known, function);
-                // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
-                let is_twin = known.by_close[&function.close].iter().any(|other| known.functions[*other].open > function.open);
-                if is_twin || function.open < behind {
-                    continue;
-                }
-                behind = function.close;
-                let body = statement::read(source, fragment, &functions, (function.open, function.close), true);
-                self.body(&known, &functions, &body, (function.open, function.close));
             }
+            // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
+            let is_last = known.by_close[&function.close].iter().all(|other| known.functions[*other].open <= function.open);
+            bodies.extend(is_last.then_some((function.open..function.close, true)));
+        }
+        bodies.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut behind = 0;
+        for (range, braces) in bodies {
+            if range.start < behind {
+                continue;
+            }
+            behind = range.end;
+            let body = statement::read(source, fragment, &functions, (range.start, range.end), braces);
+            self.body(&known, &functions, &body, (range.start, range.end));
         }
         if self.input.options.at_exit == AtExit::Gate {
             for (index, function) in known.functions.iter().enumerate().filter(|(_, function)| function.spaces.global) {
@@ -219,7 +235,11 @@ impl Planner<'_> {
                         held: known.held.contains(&index),
                     }
                 }
-                (None, Some(outer)) => owners[outer].clone(),
+                (None, Some(outer)) => {
+                    let mut owner = owners[outer].clone();
+                    owner.spelling.host_too |= function::may_be_evaluated(known.fragment, scope.open);
+                    owner
+                }
                 (None, None) => {
                     let name = known
                         .fragment
@@ -265,7 +285,7 @@ impl Planner<'_> {
         let brief = if is_kernel { brief::nests(&homes, &decisions) } else { Vec::new() };
         let release = if is_kernel { release::of_kernel(&homes[0], &known.functions) } else { release::Release::default() };
         let exit = function.and_then(|function| exit::place(&context, self.input.options, function, body));
-        if fragment.of_macro.is_none() {
+        if !body.bare {
             self.compare(known, &owners, body, range);
         }
         let (mut turns, mut nests) = (vec![0; body.scopes.len()], vec![0; body.scopes.len()]);
@@ -333,6 +353,12 @@ impl Planner<'_> {
             if fragment.kind(at) != Some(Kind::Ident) {
                 continue;
             }
+            if self.input.macros.may_paste_a_loop(self.input.source, fragment, at) {
+                let owner = &owners[innermost_scope(fragment, body, at)];
+                self.plan.summary.loops += 1;
+                let message = "this macro pastes words that may make a loop: it is not polled";
+                self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
+            }
             if self.input.macros.looping(fragment.text(self.input.source, at)).is_some() {
                 allowance[innermost_scope(fragment, body, at)] = true;
             }
@@ -344,8 +370,7 @@ impl Planner<'_> {
         let first_opening = self.plan.edits.len();
         for (index, scope) in body.scopes.iter().enumerate() {
             let is_function = functions.contains_key(&scope.open);
-            let has_brace = index > 0 || fragment.of_macro.is_none() || is_function;
-            if !has_brace {
+            if index == 0 && body.bare {
                 continue;
             }
             let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
@@ -389,7 +414,7 @@ impl Planner<'_> {
                 let entry = self.site(SiteKind::Entry, name_at, owner, Form::Flag, None);
                 let close = known.fragment.tokens[known.functions[index].close].start as usize;
                 let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
-                let is_short = !counts.polls && !self.calls_into_the_file(known, index);
+                let is_short = !counts.polls && !self.calls_into_the_file(known, index) && !known.fragment.is_enclosed(open);
                 opening.short = is_short.then(|| exit::waits(self.input.source, known.fragment, self.input.macros, open));
                 opening.entry = Some(entry);
                 opening.barriers = exit::has_barrier(self.input.source, known.fragment, open);

@@ -154,7 +154,8 @@ impl Spelling {
             let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
             let parts = if parts.is_empty() { String::new() } else { format!("_part{}<{}>", self.suffix(), parts.join(", ")) };
             let call = if parts.is_empty() { self.suffix() } else { &parts };
-            let _ = write!(text, " __cuinstr_call{call}({site:#x}ull);");
+            let call = format!("__cuinstr_call{call}({site:#x}ull)");
+            let _ = if opening.parts.len() > 1 { write!(text, " ({call});") } else { write!(text, " {call};") };
         }
         if opening.allowance {
             // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.

@@ -26,12 +26,14 @@ const HOST: &str = include_str!("prelude/host.cuh");
 const PIECE: usize = 1000;
 
 /// The whole prelude.
-pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8]) -> String {
+pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_bytes: Option<u64>) -> String {
     let mut text = String::new();
     if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
         let _ = writeln!(text, "#define {OWN_STOPS} 1");
     }
-    text.push_str(&device_side(options, SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source) }));
+    let shared =
+        SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source), bytes: shared_bytes.unwrap_or(u64::MAX) };
+    text.push_str(&device_side(options, shared));
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
     text
@@ -77,13 +79,18 @@ pub(crate) struct SharedMemory {
     pub(crate) barriers: bool,
     /// The launch says how much there is of some of it.
     pub(crate) dynamic: bool,
+    /// Bytes that its files declare; the largest number where their text does not tell.
+    pub(crate) bytes: u64,
 }
+
+/// Shared memory that a unit may declare beside ours: a kernel has 48 KiB, and the rest is for alignment, and for headers.
+const ROOM: u64 = 40 << 10;
 
 impl SharedMemory {
     /// Whether marks of barriers lie in global memory. Units under `-rdc=true` have them there in any case.
     fn global_marks(self, options: &Options) -> bool {
         match options.barrier_marks {
-            BarrierMarks::Auto => self.dynamic,
+            BarrierMarks::Auto => self.dynamic || self.bytes > ROOM,
             BarrierMarks::Shared => false,
             BarrierMarks::Global => true,
         }

@@ -3,15 +3,20 @@
 use crate::apply::{self, Edit};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::fragment::Fragment;
+use crate::header;
+use crate::keyword;
 use crate::macros::Macros;
 use crate::options::{Options, Polls};
 use crate::plan::{self, Input, Plan};
 use crate::position::LineIndex;
 use crate::prelude;
+use crate::shared;
 use crate::site::{SiteMap, Summary};
+use crate::splice::{self, Joined};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
 use cuinstr_abi::sites::hash;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -28,6 +33,10 @@ pub struct Rewrite {
     pub diagnostics: Vec<Diagnostic>,
     /// Numbers.
     pub summary: Summary,
+    /// Bytes of shared memory that the file declares; absent if its text does not tell.
+    pub shared_bytes: Option<u64>,
+    /// Which of the options' waivers accept something, by their place in the list.
+    pub used_waivers: BTreeSet<usize>,
 }
 
 impl Rewrite {
@@ -70,12 +79,20 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
         refusals.push(Diagnostic::new(Code::NotCuda, "this is a binary file: it holds a zero byte").at(at..at + 1).help(help));
         return refused(options, Vec::new(), refusals, file_hash);
     }
+    let joined = splice::join(source);
+    let original = source;
+    let source = &*joined.text;
     let lexed = token::lex(source, 0..source.len(), false);
     let mut diagnostics = encoding(source, &lexed);
     if lexed.tokens.is_empty() {
         diagnostics.push(Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before"));
     }
     diagnostics.extend(reserved_names(source, &lexed));
+    let redefined = keyword::redefined(source, &lexed);
+    // Where a word of the language is a macro, nothing may stand in front of it, or be repeated with it.
+    let plainly = Options { polls: Polls::CountDown, ..options.clone() };
+    let options = if redefined.is_empty() || options.polls == Polls::Each { options } else { &plainly };
+    diagnostics.extend(redefined);
     if has_error(&diagnostics) {
         return refused(options, Vec::new(), diagnostics, file_hash);
     }
@@ -92,16 +109,22 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     let macros = Macros::read(source, &lexed, options);
     let input = Input { source, lexed: &lexed, macros: &macros, options, lines: &lines, hash: file_hash };
     let plan = plan::plan(&input, &file);
-    finish(&input, plan, diagnostics)
+    finish(&input, &file, original, &joined, plan, diagnostics)
 }
 
-fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
+fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let Input { source, options, .. } = *input;
     let Plan { mut edits, sites, diagnostics: found, summary } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
+        let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
+        let ptx = input.lexed.tokens.first().filter(is_ptx);
         let help = "if a macro marks its device functions, name it in cuinstr.toml, under [device-macros]";
-        diagnostics.push(Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help));
+        diagnostics.push(match ptx {
+            Some(token) => Diagnostic::new(Code::NotCuda, "this is PTX").at(token.range()).help("give the CUDA source it was made from"),
+            None => Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help),
+        });
     }
+    diagnostics.extend(header::not_rewritten(source, input.lexed, options));
     diagnostics.extend(found);
     let mut applied = waiver::apply(source, input.lexed, input.lines, options, diagnostics);
     let mut site_list = Vec::with_capacity(sites.len());
@@ -118,13 +141,19 @@ fn finish(input: &Input, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrit
     if has_error(&applied.diagnostics) {
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
+        rewrite.used_waivers = applied.used;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source) });
-    let (output, inserted) = apply::apply(source, edits);
-    Rewrite { output: Some(output), inserted, sites, diagnostics: applied.diagnostics, summary }
+    let shared_bytes = shared::bytes(source, input.lexed, file, input.macros);
+    edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source, shared_bytes) });
+    for edit in &mut edits {
+        edit.at = joined.in_source(edit.at);
+    }
+    let (output, inserted) = apply::apply(original, edits);
+    let waiver::Applied { diagnostics, used: used_waivers, .. } = applied;
+    Rewrite { output: Some(output), inserted, sites, diagnostics, summary, used_waivers, shared_bytes }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
@@ -137,7 +166,16 @@ pub(crate) fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u
 }
 
 pub(crate) fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
-    Rewrite { output: None, inserted: Vec::new(), sites: site_map(options, sites, hash), diagnostics, summary: Summary::default() }
+    let sites = site_map(options, sites, hash);
+    Rewrite {
+        output: None,
+        inserted: Vec::new(),
+        sites,
+        diagnostics,
+        summary: Summary::default(),
+        used_waivers: BTreeSet::new(),
+        shared_bytes: None,
+    }
 }
 
 /// Bytes that are no UTF-8 are fine in comments, and nowhere else.

@@ -85,14 +85,17 @@ pub(crate) struct Body {
     pub(crate) prefixes: Vec<(usize, usize)>,
     /// Loop keywords that the pass could not place.
     pub(crate) lost: Vec<usize>,
+    /// Whether no brace opens it, so that nothing can be declared where it begins: a macro's body, or code outside every function.
+    pub(crate) bare: bool,
 }
 
-/// Reads the body whose braces are at `open` and `close`. For a macro's body, which has none, pass its first token and the index behind
-/// its last with `braces` unset.
+/// Reads the body whose braces are at `open` and `close`. For a run of tokens without braces, pass its first token and the index behind its
+/// last with `braces` unset.
 pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usize, Function>, range: (usize, usize), braces: bool) -> Body {
     let mut reader =
         Reader { source, fragment, functions, nodes: Vec::new(), top: NONE, at_start: true, arms: Vec::new(), out: Body::default() };
     reader.out.scopes.push(Scope { open: range.0, outer: None });
+    reader.out.bare = !braces;
     reader.push(Frame::Block { scope: 0 });
     let first = if braces { range.0 + 1 } else { range.0 };
     let mut at = first;

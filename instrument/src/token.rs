@@ -247,7 +247,7 @@ impl Lexer<'_> {
             }
             _ => {}
         }
-        let kind = keyword(name);
+        let kind = kind_of_word(name);
         self.push(start, kind);
     }
 
@@ -354,7 +354,7 @@ pub(crate) fn splice(text: &[u8], backslash: usize) -> Option<usize> {
 }
 
 /// The newline that ends the logical line at `at`, or the end of the text.
-fn line_end(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn line_end(text: &[u8], mut at: usize) -> usize {
     while at < text.len() && text[at] != b'\n' {
         at = if text[at] == b'\\' { splice(text, at).unwrap_or(at + 1) } else { at + 1 };
     }
@@ -373,7 +373,7 @@ fn block_comment_end(text: &[u8], start: usize) -> usize {
 }
 
 /// The end of a string or character that began before `at`: after its closing quote, or at the end of its line.
-fn quoted_end(text: &[u8], mut at: usize, quote: u8) -> usize {
+pub(crate) fn quoted_end(text: &[u8], mut at: usize, quote: u8) -> usize {
     while at < text.len() {
         match text[at] {
             b'\\' => at = splice(text, at).unwrap_or(at + 2).min(text.len()),
@@ -386,7 +386,7 @@ fn quoted_end(text: &[u8], mut at: usize, quote: u8) -> usize {
 }
 
 /// The end of the raw string whose quote stands at `quote`; an unfinished one is as long as its line.
-fn raw_string_end(text: &[u8], quote: usize) -> usize {
+pub(crate) fn raw_string_end(text: &[u8], quote: usize) -> usize {
     let delimiter_start = quote + 1;
     let Some(length) = text[delimiter_start..].iter().take(17).position(|byte| *byte == b'(') else {
         return quoted_end(text, delimiter_start, b'"');
@@ -420,7 +420,8 @@ fn directive_end(text: &[u8], start: usize) -> usize {
     if at > start && text[at - 1] == b'\r' { at - 1 } else { at }
 }
 
-fn keyword(name: &[u8]) -> Kind {
+/// The kind of token that a word is.
+pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
     match name {
         b"for" => Kind::For,
         b"while" => Kind::While,
@@ -450,11 +451,10 @@ fn keyword(name: &[u8]) -> Kind {
         | b"mutable" | b"new" | b"noexcept" | b"nullptr" | b"override" | b"private" | b"protected" | b"public" | b"register"
         | b"reinterpret_cast" | b"requires" | b"short" | b"signed" | b"sizeof" | b"static" | b"static_assert" | b"static_cast"
         | b"template" | b"this" | b"throw" | b"true" | b"typedef" | b"typeid" | b"typename" | b"unsigned" | b"using" | b"virtual"
-        | b"void" | b"volatile" | b"wchar_t" | b"__attribute__" | b"__forceinline__" | b"__noinline__" | b"__inline__"
-        | b"__launch_bounds__" | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__" | b"__managed__" | b"__align__"
-        | b"__cluster_dims__" | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__" | b"__declspec" | b"__volatile__" => {
-            Kind::Keyword
-        }
+        | b"void" | b"volatile" | b"wchar_t" | b"__attribute__" | b"__attribute" | b"__location__" | b"__forceinline__"
+        | b"__noinline__" | b"__inline__" | b"__launch_bounds__" | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__"
+        | b"__managed__" | b"__align__" | b"__cluster_dims__" | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__"
+        | b"__declspec" | b"__volatile__" => Kind::Keyword,
         _ => Kind::Ident,
     }
 }

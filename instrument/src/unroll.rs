@@ -25,6 +25,10 @@ pub(crate) fn of_loop(context: &Context, body: &Body, loop_: &Loop) -> Unroll {
         let is_pragma = fragment.kind(from) == Some(Kind::Pragma) && to == from + 3 && fragment.kind(from + 2) == Some(Kind::Str);
         return if is_pragma { of_text(fragment.text(source, from + 2).trim_ascii().trim_ascii_start()) } else { Unroll::Unknown };
     }
+    // A macro with arguments, as `UNROLL(4) for`, bears the user's own loop.
+    if body.macro_uses.iter().any(|use_| use_.arguments.is_some_and(|(_, close)| Some(close) == before)) {
+        return Unroll::Unknown;
+    }
     let behind = before.map_or(0, |index| fragment.tokens[index].end as usize);
     let directives = &lexed.directives;
     let mut index = directives.partition_point(|directive| directive.span.end <= start);

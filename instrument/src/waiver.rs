@@ -23,12 +23,13 @@ pub(crate) struct Applied {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Offset and reason of each that was waived.
     pub(crate) waived: Vec<(usize, String)>,
+    /// Which of the options' waivers accept something.
+    pub(crate) used: BTreeSet<usize>,
 }
 
 /// Takes away what is waived, and adds what is wrong with the waivers.
 pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &Options, diagnostics: Vec<Diagnostic>) -> Applied {
-    let mut applied = Applied { diagnostics: Vec::new(), waived: Vec::new() };
-    let mut used = BTreeSet::new();
+    let mut applied = Applied { diagnostics: Vec::new(), waived: Vec::new(), used: BTreeSet::new() };
     let mut remarks = read(source, lexed, lines, &mut applied.diagnostics);
     for diagnostic in diagnostics {
         let offset = diagnostic.primary.as_ref().map(|label| label.span.start);
@@ -49,7 +50,7 @@ pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &O
             .iter()
             .position(|waiver| waiver.code == diagnostic.code && (waiver.function.is_none() || waiver.function == diagnostic.function));
         if let Some(index) = waiver {
-            used.insert(index);
+            applied.used.insert(index);
             applied.waived.push((offset.unwrap_or(0), options.waivers[index].reason.clone()));
             continue;
         }
@@ -60,7 +61,7 @@ pub(crate) fn apply(source: &[u8], lexed: &Lexed, lines: &LineIndex, options: &O
         applied.diagnostics.push(Diagnostic::new(Code::StaleWaiver, message).at(remark.span.clone()).help("remove the comment"));
     }
     for (index, waiver) in options.waivers.iter().enumerate() {
-        if !waiver.shared && !used.contains(&index) {
+        if !waiver.shared && !applied.used.contains(&index) {
             let message = format!("the configuration's waiver of {} for this file accepts nothing", waiver.code.id());
             applied.diagnostics.push(Diagnostic::new(Code::StaleWaiver, message).help("remove it from cuinstr.toml"));
         }

@@ -154,6 +154,26 @@ pub(crate) fn neighbours(literal: &str) -> Vec<String> {
     if !is_hexadecimal && lower.contains(['.', 'e']) {
         return vec![format!("(2 * {literal})"), format!("(-{literal})")];
     }
+    let Some(whole) = whole(literal) else { return Vec::new() };
+    [whole.by(1), whole.by(-1)].into_iter().flatten().collect()
+}
+
+/// A whole number as it is written, without its base: its value, and the letters that say its type.
+pub(crate) struct Whole<'a> {
+    value: u64,
+    suffix: &'a str,
+}
+
+impl Whole<'_> {
+    /// The number that is larger by so much, of the same type.
+    pub(crate) fn by(&self, step: i64) -> Option<String> {
+        self.value.checked_add_signed(step).map(|value| format!("{value}{}", self.suffix))
+    }
+}
+
+/// A literal of a whole number, of any base.
+pub(crate) fn whole(literal: &str) -> Option<Whole<'_>> {
+    let lower = literal.to_ascii_lowercase();
     let digits = lower.replace('\'', "");
     let digits = digits.trim_end_matches(['u', 'l', 'z']);
     let value = match digits.get(..2) {
@@ -162,11 +182,8 @@ pub(crate) fn neighbours(literal: &str) -> Vec<String> {
         _ if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
         _ => digits.parse(),
     };
-    let Ok(value) = value else { return Vec::new() };
     let suffix = &literal[literal.trim_end_matches(['u', 'U', 'l', 'L', 'z', 'Z']).len()..];
-    let above = value.checked_add(1).map(|value| format!("{value}{suffix}"));
-    let below = value.checked_sub(1).map(|value| format!("{value}{suffix}"));
-    above.into_iter().chain(below).collect()
+    Some(Whole { value: value.ok()?, suffix })
 }
 
 #[cfg(test)]

@@ -174,11 +174,23 @@ impl<'a> Walk<'a> {
     fn bound(&mut self, condition: Node) {
         if condition.kind() == "binary_expression" {
             self.operator_of(condition, operator::binary, Some(Operator::LoopBound));
-            let is_order = condition.child_by_field_name("operator").is_some_and(|token| self.text(token).starts_with(['<', '>']));
-            if let Some(bound) = condition.child_by_field_name("right").filter(|_| is_order) {
-                let text = self.text(bound);
-                self.add(Operator::LoopBound, bound, format!("({text}) + 1"));
-                self.add(Operator::LoopBound, bound, format!("({text}) - 1"));
+            let token = condition.child_by_field_name("operator").map_or("", |token| self.text(token));
+            let Some(bound) = condition.child_by_field_name("right") else { return };
+            // Among whole numbers `<=` goes one round further than `<`, so the other operator is one of the two neighbours already.
+            let (other, same) = match token {
+                "<" | ">=" => (" - 1", 1),
+                "<=" | ">" => (" + 1", -1),
+                _ => return,
+            };
+            match (bound.kind() == "number_literal").then(|| operator::whole(self.text(bound))).flatten() {
+                // Those of a number are the constant's, which would be made again.
+                Some(literal) => {
+                    self.seen.extend(literal.by(same).map(|after| (bound.byte_range(), after)));
+                    if let Some(after) = literal.by(-same) {
+                        self.add(Operator::LoopBound, bound, after);
+                    }
+                }
+                None => self.add(Operator::LoopBound, bound, format!("({}){other}", self.text(bound))),
             }
         } else {
             self.add(Operator::LoopBound, condition, format!("!({})", self.text(condition)));

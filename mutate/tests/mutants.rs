@@ -51,14 +51,27 @@ fn a_loop_is_changed_as_a_loop() {
     makes(
         Operator::LoopBound,
         "for (int k = 0; k < n; ++k) f(k);",
-        &[
-            "for (int k = 0; k <= n; ++k) f(k);",
-            "for (int k = 0; k >= n; ++k) f(k);",
-            "for (int k = 0; k < (n) + 1; ++k) f(k);",
-            "for (int k = 0; k < (n) - 1; ++k) f(k);",
-        ],
+        &["for (int k = 0; k <= n; ++k) f(k);", "for (int k = 0; k >= n; ++k) f(k);", "for (int k = 0; k < (n) - 1; ++k) f(k);"],
+    );
+    makes(
+        Operator::LoopBound,
+        "for (int k = n; k >= 8u; --k) f(k);",
+        &["for (int k = n; k > 8u; --k) f(k);", "for (int k = n; k < 8u; --k) f(k);", "for (int k = n; k >= 7u; --k) f(k);"],
+    );
+    makes(Operator::LoopBound, "while (i <= 8) f();", &["while (i < 8) f();", "while (i > 8) f();", "while (i <= 9) f();"]);
+    makes(
+        Operator::LoopBound,
+        "while (a[0] > 1.5f) f();",
+        &["while (a[0] >= 1.5f) f();", "while (a[0] <= 1.5f) f();", "while (a[0] > (1.5f) + 1) f();"],
     );
     makes(Operator::Relational, "for (int k = 0; k < n; ++k) f(k);", &[]);
+    // `k <= 8` is `k < 9`, and no constant's mutant again.
+    makes(Operator::Constant, "for (int k = n; k < 8; ++k) f(k);", &[]);
+    makes(
+        Operator::Constant,
+        "for (int k = n; k != 8; ++k) f(k);",
+        &["for (int k = n; k != 9; ++k) f(k);", "for (int k = n; k != 7; ++k) f(k);"],
+    );
     makes(Operator::LoopStep, "for (;; ++i) f(i);", &["for (;; --i) f(i);", "for (;; i += 2) f(i);", "for (;; i) f(i);"]);
     makes(Operator::LoopStep, "for (;; i += n) f(i);", &["for (;; i) f(i);", "for (;; i -= n) f(i);", "for (;; i = n) f(i);"]);
     makes(Operator::LoopBound, "while (!f(i)) g();", &["while (!(!f(i))) g();"]);

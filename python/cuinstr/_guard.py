@@ -13,6 +13,7 @@ from weakref import ReferenceType, ref
 from . import _handles, _native
 from ._extents import extents
 from ._native import Failure, Outcome, WrongContext
+from ._time import seconds
 
 # What was attached before, so that a guard costs microseconds: by the object's place, with a weak reference that tells it from a later object there.
 # Objects that bear no weak reference are kept alive by it: the latest 64.
@@ -200,7 +201,7 @@ def guard(
     module: Any,
     stream: Any = None,
     *,
-    timeout: float | None,
+    timeout: float | str | None,
     fuel: int | None = None,
     budget_cycles: int | None = None,
     count_fuel: bool = False,
@@ -223,7 +224,7 @@ def guard(
         (SourceModule), or what `attach` gave.
     stream: the stream that is launched on, of any of these or PyTorch, or its handle. Without one it is CuPy's current stream for its modules, else
         the legacy default stream.
-    timeout: seconds from the moment that the kernel begins; None runs it until somebody cancels it.
+    timeout: seconds, or text such as "500ms", from the moment that the kernel begins; None runs it until somebody cancels it.
     fuel, budget_cycles: iterations of a thread, cycles of a block, where such a limit is compiled in (see `rewrite`).
     count_fuel: whether `outcome.fuel_used` is wanted.
     grace: seconds that it is given to leave once it was told to.
@@ -240,4 +241,4 @@ def guard(
         known = list(extents(grid, "grid")), list(extents(block, "block"))
     elif grid is not None or block is not None:
         raise ValueError("a guard is told grid and block, or neither")
-    return Guard(module, stream, (timeout, fuel, budget_cycles, count_fuel, grace, begin_within, known), raises)
+    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known), raises)

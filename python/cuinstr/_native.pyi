@@ -263,5 +263,9 @@ def rewrite(
     loop_macros: list[str],
     device_macros: dict[str, str],
     leave_alone: list[str],
+    barrier_marks: str,
 ) -> Rewritten:
     """Rewrites CUDA source."""
+
+def seconds(text: str) -> float:
+    """Seconds of a time such as `500ms`."""

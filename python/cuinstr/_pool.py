@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, Union
 from . import _native
 from ._extents import extents
 from ._native import Failure, Outcome
+from ._time import seconds
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -48,7 +49,7 @@ class Task(NamedTuple):
 
     image: PTX, cubin or fat binary of a rewritten module.
     arguments: in the kernel's order; memory as In, Out or InOut, anything else as its bytes, such as `numpy.int32(3).tobytes()`.
-    timeout: seconds from the moment that the kernel begins. None runs it until Ctrl-C.
+    timeout: seconds, or text such as "500ms", from the moment that the kernel begins. None runs it until Ctrl-C.
     """
 
     image: bytes
@@ -56,7 +57,7 @@ class Task(NamedTuple):
     grid: Sequence[int]
     block: Sequence[int]
     arguments: Sequence[Argument]
-    timeout: float | None
+    timeout: float | str | None
     shared: int = 0
     fuel: int | None = None
     cooperative: bool = False
@@ -106,7 +107,7 @@ class Pool:
                 raise Failure("the pool is closed")
             idle = self._idle
         arguments = [_given(argument) for argument in task.arguments]
-        times = (task.timeout, task.grace, task.begin_within)
+        times = (seconds(task.timeout), task.grace, task.begin_within)
         worker = idle.get()
         try:
             outcome, outputs = worker.run(

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from . import _native
 from ._native import Mutant, Rewritten
+from ._time import seconds
 
 
 def rewrite(
     source: str,
     *,
     path: str = "kernel.cu",
-    timeout: float | None = None,
+    timeout: float | str | None = None,
     budget_cycles: int | None = None,
     fuel: int | None = None,
     polls: str = "amortised",
@@ -20,6 +21,7 @@ def rewrite(
     loop_macros: Iterable[str] = (),
     device_macros: Mapping[str, str] | None = None,
     leave_alone: Iterable[str] = (),
+    barrier_marks: str = "auto",
 ) -> Rewritten:
     """Rewrites CUDA source so that every loop and every exit of its kernels can be stopped.
 
@@ -29,19 +31,22 @@ def rewrite(
     such modules show the source's own lines.
 
     path: what compilers and reports call the source.
-    timeout, budget_cycles, fuel: limits compiled in for launches that nobody guards, which then trap: seconds and cycles of a block, iterations
-        of a thread. A guard's own fuel or budget needs one compiled in.
+    timeout, budget_cycles, fuel: limits compiled in for launches that nobody guards, which then trap: seconds (or text, "500ms") and cycles
+        from the start of each block, iterations of a thread. A guard's own fuel or budget needs one compiled in.
     polls: "amortised", or "each" for a poll in every iteration.
     strict: whether a gap that no poll covers is refused.
     loop_macros: macros from headers that open a loop.
     device_macros: macros that mark functions, each with "kernel", "device" or "host-device".
     leave_alone: functions to leave as they are.
+    barrier_marks: the memory in which threads at barriers learn that others have left: "shared", "global", or "auto", which is global where the
+        launch sizes shared memory.
 
     Raises Refused if the source can't be rewritten.
     """
     if polls not in ("amortised", "each"):
         raise ValueError(f"polls are 'amortised' or 'each', not {polls!r}")
     timeout_ns = None
+    timeout = seconds(timeout)
     if timeout is not None:
         if not 0 < timeout < 1e9:
             raise ValueError(f"a timeout of {timeout} s makes no sense")
@@ -57,6 +62,7 @@ def rewrite(
         list(loop_macros),
         dict(device_macros or {}),
         list(leave_alone),
+        barrier_marks,
     )
 
 

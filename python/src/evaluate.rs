@@ -104,6 +104,7 @@ pub(crate) fn evaluate(
         devices,
         spares,
         jobs,
+        all_cases: false,
         compile_only: compile_only.map(architecture).transpose()?,
         baseline: baseline.map(|(only_timeouts, most, at_a_time)| Baseline { only_timeouts, most, at_a_time }),
         program: Program {

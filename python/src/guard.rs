@@ -73,7 +73,7 @@ impl Attached {
     ) -> PyResult<Armed> {
         let timeout = timeout.map(|timeout| seconds(timeout, "a timeout")).transpose()?;
         let (grace, begin_within) = (seconds(grace, "a grace time")?, seconds(begin_within, "begin_within")?);
-        let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents };
+        let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents, ..Limits::UNTIL_CANCELLED };
         // SAFETY: the caller's word for the stream; Python's frame keeps its object alive. It waits for nothing, so the interpreter may.
         let guard = unsafe { self.module.arm(stream, &limits) }.map_err(|error| raised(&error))?;
         Ok(Armed { guard: Some(guard), grace, is_over: AtomicBool::new(false) })

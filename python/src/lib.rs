@@ -26,5 +26,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(worker::serve, module)?)?;
     module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
+    module.add_function(wrap_pyfunction!(rewrite::seconds, module)?)?;
     module.add_function(wrap_pyfunction!(guard::attach, module)?)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Refused;
 use cuinstr::diagnostic::Severity;
-use cuinstr::options::{DeviceMacro, Limits, Options, Polls, Space};
+use cuinstr::options::{BarrierMarks, DeviceMacro, Limits, Options, Polls, Space};
 use cuinstr::render::{self, Source};
 use cuinstr_runtime::guard::{self, Origin};
 use pyo3::exceptions::PyValueError;
@@ -46,9 +46,16 @@ impl Rewritten {
     }
 }
 
+/// Seconds of a time as the command line takes it.
+#[pyfunction]
+pub(crate) fn seconds(text: &str) -> PyResult<f64> {
+    let nanoseconds = cuinstr::duration::parse(text).map_err(|why| PyValueError::new_err(format!("{text:?} is no time: {why}")))?;
+    Ok(std::time::Duration::from_nanos(nanoseconds).as_secs_f64())
+}
+
 /// Rewrites CUDA source.
 #[pyfunction]
-#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone))]
+#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone, barrier_marks))]
 #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
 pub(crate) fn rewrite(
     py: Python<'_>,
@@ -62,6 +69,7 @@ pub(crate) fn rewrite(
     loop_macros: Vec<String>,
     device_macros: BTreeMap<String, String>,
     leave_alone: Vec<String>,
+    barrier_marks: &str,
 ) -> PyResult<Rewritten> {
     if fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
         return Err(PyValueError::new_err(format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
@@ -75,6 +83,8 @@ pub(crate) fn rewrite(
         };
         Ok(DeviceMacro { name, space })
     };
+    let barrier_marks = BarrierMarks::from_name(barrier_marks)
+        .ok_or_else(|| PyValueError::new_err(format!("barrier marks are 'auto', 'shared' or 'global', not {barrier_marks:?}")))?;
     let options = Options {
         path,
         polls: if polls_each { Polls::Each } else { Polls::Amortised },
@@ -82,6 +92,7 @@ pub(crate) fn rewrite(
         loop_macros,
         device_macros: device_macros.into_iter().map(device_macro).collect::<PyResult<_>>()?,
         leave_alone,
+        barrier_marks,
         strict,
         ..Options::default()
     };

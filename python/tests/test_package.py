@@ -56,6 +56,21 @@ class Rewriting(unittest.TestCase):
         with self.assertRaises((OverflowError, TypeError)):
             cuinstr.rewrite(SOURCE, fuel=-1)
 
+    def test_a_timeout_may_be_text(self) -> None:
+        self.assertEqual(cuinstr.rewrite(SOURCE, timeout="2500ms").text, cuinstr.rewrite(SOURCE, timeout=2.5).text)
+        with self.assertRaisesRegex(ValueError, "the unit is missing: 2s"):
+            cuinstr.rewrite(SOURCE, timeout="2")
+        with self.assertRaisesRegex(TypeError, "such as '2s', not list"):
+            cuinstr.rewrite(SOURCE, timeout=[2])  # type: ignore[arg-type]
+
+    def test_barriers_marks_lie_where_the_caller_says(self) -> None:
+        source = "__global__ void f(int* p) { for (int i = 0; p[i]; ++i) { __syncthreads(); } }"
+        texts = [cuinstr.rewrite(source, barrier_marks=where).text for where in ("auto", "shared", "global")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[1], texts[2])
+        with self.assertRaisesRegex(ValueError, "'auto', 'shared' or 'global'"):
+            cuinstr.rewrite(source, barrier_marks="local")
+
 
 class Mutating(unittest.TestCase):
     SOURCE = "__global__ void scale(float* x, int n) {\n    for (int i = 0; i < n; ++i) x[i] *= 2;\n}\n"

@@ -25,6 +25,11 @@ impl fmt::Display for DriverFault {
 impl std::error::Error for DriverFault {}
 
 impl DriverFault {
+    /// Whether the context has been destroyed, or the driver with it.
+    pub(crate) fn is_of_gone_context(&self) -> bool {
+        matches!(self.code, 4 | 201 | 709)
+    }
+
     /// Whether the error ends its context: every later call in it fails, too.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
@@ -212,6 +217,9 @@ pub enum Error {
     #[cfg(all(feature = "worker", unix))]
     #[error(transparent)]
     Worker(crate::worker::Fault),
+    /// A launch that did not do all its work ([`Outcome::into_result`](crate::Outcome::into_result)).
+    #[error("{0}")]
+    Unfinished(Box<crate::Outcome>),
     /// Something that this machine should do and does not.
     #[error("{0}")]
     Machine(String),

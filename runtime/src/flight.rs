@@ -8,9 +8,10 @@ mod wait;
 
 use crate::driver::{self, Event, Pinned};
 use crate::error::{DriverFault, Error};
+use crate::limits::{Clock, Limits};
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::report::{Launched, Report};
-use crate::sources::Sources;
+use crate::sources::{NoSources, Sources};
 use crate::station::Station;
 use crate::timer::{Key, Timed, Timer};
 use crate::watchdog::Watchdog;
@@ -18,6 +19,7 @@ use cudarc::driver::sys;
 use cuinstr_abi::control::{ABI_VERSION, Action, ControlBlock, FIRST_LAUNCH, StopRecord, UNLIMITED};
 use cuinstr_abi::sites::SiteMap;
 use std::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -123,16 +125,6 @@ pub enum FlagMemory {
     Managed,
 }
 
-/// Who watches the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
-    /// The kernel itself, by `%globaltimer`, with the host behind it: a host that is stuck can't miss the deadline.
-    #[default]
-    Device,
-    /// The host's timer thread alone, from the moment that it sees the kernel begin.
-    Host,
-}
-
 /// What is known of a kernel's launch, for its report.
 #[derive(Clone)]
 pub(crate) struct Subject {
@@ -149,25 +141,9 @@ impl Subject {
         let (timeout_ns, budget_cycles, fuel) = (limit(orders.timeout_ns), limit(orders.budget_cycles), limit(orders.fuel));
         let launched =
             Launched { kernel: &self.kernel, grid: self.grid, block: self.block, timeout_ns, budget_cycles, fuel, flagged_at_deadline };
-        Box::new(Report::new(record, &launched, &self.sites, &*self.sources))
-    }
-}
-
-/// What a launch is given.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) clock: Clock,
-    pub(crate) grace: Duration,
-    pub(crate) begin_within: Duration,
-    pub(crate) count_fuel: bool,
-}
-
-impl Limits {
-    /// Whether nothing but the host ends the launch.
-    fn is_unbounded(&self) -> bool {
-        self.timeout.is_none() || self.clock == Clock::Host
+        let report = || Report::new(record, &launched, &self.sites, &*self.sources);
+        // Sources are the caller's code, and this is not its thread.
+        Box::new(catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|_| Report::new(record, &launched, &self.sites, &NoSources)))
     }
 }
 
@@ -182,6 +158,11 @@ struct State {
     is_submitted: bool,
     // When it had, or before that, when the launch was armed: what its beginning is waited for from.
     submitted: Instant,
+    // When the host saw that every thread had left.
+    ended: Option<Instant>,
+    record: Copied,
+    // Since when the driver does not say how the launch fares, and what it says instead.
+    trouble: Option<(Instant, DriverFault)>,
     // Whether somebody else launches, who may have launched something else.
     is_guarded: bool,
     timed: bool,
@@ -199,6 +180,17 @@ struct State {
     is_flipped: bool,
 }
 
+/// How far the record of the latest launch has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    /// It holds nothing.
+    Clear,
+    /// It is being read and cleared.
+    OnItsWay,
+    /// It could not be cleared: the room is not used again.
+    Spoiled,
+}
+
 /// What a launch is armed with.
 pub(crate) struct Plan {
     pub(crate) station: Arc<Station>,
@@ -206,8 +198,6 @@ pub(crate) struct Plan {
     pub(crate) subject: Subject,
     pub(crate) limits: Limits,
     pub(crate) flag: FlagMemory,
-    pub(crate) budget: Option<u64>,
-    pub(crate) fuel: Option<u64>,
     pub(crate) timed: bool,
     pub(crate) watchdog: Option<Watchdog>,
     /// Whether somebody else launches.
@@ -223,6 +213,10 @@ pub(crate) struct Flight {
     begin: Event,
     pub(crate) end: Event,
     timed_end: Event,
+    // Behind the copies of the record.
+    fetched: Event,
+    // What the flags hold since they were last raised, in the order of [`FlagMemory`].
+    raised: [AtomicU32; 3],
     number: AtomicU32,
     state: Mutex<State>,
     changed: Condvar,
@@ -255,6 +249,9 @@ impl Flight {
             launched: Instant::now(),
             is_submitted: false,
             submitted: Instant::now(),
+            ended: None,
+            record: Copied::Clear,
+            trouble: None,
             is_guarded: false,
             timed: false,
             began: None,
@@ -276,6 +273,8 @@ impl Flight {
             begin: Event::new(true)?,
             end: Event::new(false)?,
             timed_end: Event::new(true)?,
+            fetched: Event::new(false)?,
+            raised: [const { AtomicU32::new(0) }; 3],
             number: AtomicU32::new(0),
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -296,15 +295,30 @@ impl Flight {
         self.number.load(Ordering::Acquire)
     }
 
-    /// Whether this launch is still in flight. The context is this thread's current one.
+    /// Whether this launch may still use its control block. Changes nothing, so any lock may be held. The context is this thread's current one.
     pub(crate) fn is_in_flight(&self, number: u32) -> bool {
-        self.number() == number && matches!(self.advance(Instant::now()), Step::Pending(_))
+        let state = self.state();
+        self.number() == number
+            && state.outcome.is_none()
+            && state.ended.is_none()
+            && state.station.is_some()
+            && (!state.is_submitted || matches!(self.end.is_reached(), Ok(false)))
+    }
+
+    /// Whether its end is marked in its stream, so that another stream can be made to wait for it.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.state().is_submitted
+    }
+
+    /// Whether one of its flags still holds this number from a launch of long ago, which had the same.
+    pub(crate) fn is_stale(&self, number: u32) -> bool {
+        self.raised.iter().any(|raised| raised.load(Ordering::Relaxed) == number)
     }
 
     /// Takes the room for a launch. From here on the timer looks after it, since the launch call itself may block.
     pub(crate) fn arm(self: &Arc<Self>, number: u32, plan: Plan) -> Result<(), Error> {
         let now = Instant::now();
-        let limits = plan.limits;
+        let limits = plan.limits.held();
         let device_timeout = match (limits.timeout, limits.clock) {
             (Some(timeout), Clock::Device) => timeout.as_nanos() as u64,
             _ => UNLIMITED,
@@ -315,7 +329,7 @@ impl Flight {
             FlagMemory::Managed => self.managed()?.device(),
         };
         // Counting needs a limit to count down from; this one takes days.
-        let fuel = plan.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
+        let fuel = limits.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
         let orders = Orders {
             abi_version: ABI_VERSION,
             action: Action::Leave as u32,
@@ -324,13 +338,16 @@ impl Flight {
             flag,
             timeout_ns: device_timeout,
             start_ns: 0,
-            budget_cycles: plan.budget.unwrap_or(0),
+            budget_cycles: limits.budget_cycles.unwrap_or(0),
             fuel,
             host_record: self.shared.device() + offset_of!(Shared, host_record) as u64,
             record: self.record,
         };
         self.shared.set(offset_of!(Shared, orders), orders);
-        self.shared.set(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns), 0_u64);
+        let host_record = offset_of!(Shared, host_record);
+        self.shared.set(host_record + offset_of!(StopRecord, start_ns), 0_u64);
+        self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
+        self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
         let mut state = self.state();
         plan.station.began(limits.is_unbounded());
         state.flag = plan.flag;
@@ -342,6 +359,8 @@ impl Flight {
         state.launched = now;
         state.is_submitted = false;
         state.submitted = now;
+        state.ended = None;
+        state.trouble = None;
         state.is_guarded = plan.is_guarded;
         state.timed = plan.timed;
         state.began = None;
@@ -360,10 +379,6 @@ impl Flight {
 
     /// Writes the orders to the control block, in the stream's order: those words that `known`, what it holds by then, has otherwise.
     pub(crate) fn send_orders(&self, stream: sys::CUstream, control: u64, known: Option<Orders>) -> Result<Orders, DriverFault> {
-        let is_marked = {
-            let state = self.state();
-            state.timed || state.limits.is_some_and(|limits| limits.clock == Clock::Host)
-        };
         let orders = self.orders();
         let mut changed = [(0, 0); FEW_WORDS];
         let mut count = 0;
@@ -380,21 +395,72 @@ impl Flight {
             Some(words) => driver::write_words(stream, control, words)?,
             None => driver::send(stream, control, &orders)?,
         }
-        if is_marked {
-            self.begin.record(stream)?;
-        }
         Ok(orders)
+    }
+
+    /// Marks the launch's beginning in its stream, if anybody asks for that.
+    pub(crate) fn mark_begin(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
+        let state = self.state();
+        let is_marked = state.timed || state.limits.is_some_and(|limits| limits.clock == Clock::Host);
+        drop(state);
+        if is_marked { self.begin.record(stream) } else { Ok(()) }
     }
 
     /// The launch call has returned: marks the launch's end in its stream.
     pub(crate) fn submit(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
-        let mut state = self.state();
-        if state.timed {
-            self.timed_end.record(stream)?;
+        let is_timed = self.state().timed;
+        // A full stream makes these wait. Nobody else may wait with them for the state.
+        let timed = if is_timed { self.timed_end.record(stream) } else { Ok(()) };
+        self.submitted(timed.and_then(|()| self.end.record(stream)))
+    }
+
+    /// The mark was put, or not.
+    fn submitted(&self, marked: Result<(), DriverFault>) -> Result<(), DriverFault> {
+        if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
+            return marked;
         }
-        self.end.record(stream)?;
+        // On a lost context the event's state tells how it was lost.
+        let mut state = self.state();
         state.is_submitted = true;
+        state.submitted = Instant::now();
         Ok(())
+    }
+
+    /// The driver has refused the launch, behind orders which the stream has yet to carry out. It stays in flight until the stream has: a launch on
+    /// another stream must come after them. Nobody waits for it, and it keeps nobody waiting.
+    pub(crate) fn refuse(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
+        self.end.record(stream)?;
+        let now = Instant::now();
+        let mut state = self.state();
+        if let (Some(limits), Some(station)) = (state.limits.filter(Limits::is_unbounded), &state.station) {
+            station.landed(true);
+            station.began(false);
+            state.limits = Some(Limits { timeout: Some(Duration::ZERO), clock: Clock::Device, ..limits });
+        }
+        (state.is_submitted, state.is_flipped, state.told) = (true, true, Some((now, Cause::Cancelled)));
+        let key = state.timer;
+        drop(state);
+        if let (Some(key), Ok(timer)) = (key, Timer::of_process()) {
+            timer.hasten(key, now);
+        }
+        Ok(())
+    }
+
+    /// The launch was made, but its end can't be marked: has it stop, and waits for its stream within the grace time. Answers whether it is over.
+    /// If not it stays in flight for good, and keeps its room and its module.
+    pub(crate) fn stop_unmarked(&self, number: u32, stream: sys::CUstream, grace: Duration) -> bool {
+        let _ = self.cancel(number);
+        let since = Instant::now();
+        loop {
+            match driver::is_drained(stream) {
+                Ok(true) => {
+                    self.abandon();
+                    return true;
+                }
+                Ok(false) if since.elapsed() < grace => std::thread::sleep(Duration::from_micros(50)),
+                _ => return false,
+            }
+        }
     }
 
     /// Writes the orders to the control block of another host's module, in the stream's order. Little is believed of what it holds, since another
@@ -412,17 +478,8 @@ impl Flight {
     pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
         let stay = [offset_of!(Orders, start_ns) / 8, offset_of!(Orders, flag) / 8, offset_of!(Orders, record) / 8];
         let armed = self.orders().words();
-        // Not under the lock: a stream that is full makes these wait, and a cancel must get through.
         let written = unarmed.write_some(stream, control, |index, word| word != armed[index] && !stay.contains(&index));
-        let marked = written.and_then(|()| self.end.record(stream));
-        if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
-            return marked;
-        }
-        // On a lost context the event's state tells how it was lost.
-        let mut state = self.state();
-        state.is_submitted = true;
-        state.submitted = Instant::now();
-        Ok(())
+        self.submitted(written.and_then(|()| self.end.record(stream)))
     }
 
     /// The launch call has failed: nothing is in flight.
@@ -438,19 +495,20 @@ impl Flight {
         if self.number() != number || state.outcome.is_some() {
             return Ok(());
         }
-        if state.told.is_none() {
-            let now = Instant::now();
-            state.told = Some((now, Cause::Cancelled));
-            state.is_flipped = true;
-            let flipped = self.flip(&state);
-            if let Some(key) = state.timer {
-                let next = Self::next_look(&state, now);
-                Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
-            }
-            self.changed.notify_all();
-            flipped?;
+        if state.told.is_some() {
+            return Ok(());
         }
-        Ok(())
+        let now = Instant::now();
+        state.told = Some((now, Cause::Cancelled));
+        let flipped = self.flip(&state);
+        // If it could not be raised, the timer tries again.
+        state.is_flipped = flipped.is_ok();
+        if let Some(key) = state.timer {
+            let next = Self::next_look(&state, now);
+            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+        }
+        self.changed.notify_all();
+        Ok(flipped?)
     }
 
     /// Its flag in managed memory, made when first asked for.
@@ -465,6 +523,7 @@ impl Flight {
     /// Raises the flag.
     fn flip(&self, state: &State) -> Result<(), DriverFault> {
         let number = self.number();
+        self.raised[state.flag as usize].store(number, Ordering::Relaxed);
         match (state.flag, &state.station) {
             (FlagMemory::Device, Some(station)) => {
                 station.bind()?;
@@ -489,18 +548,22 @@ impl Flight {
         }
         let ended = if state.is_submitted { self.end.is_reached() } else { Ok(false) };
         let outcome = match ended {
-            Ok(true) => Some(self.ended(&state)),
-            Err(fault) => Some(self.lost(&state, fault)),
-            Ok(false) => self.watch(&mut state, now),
+            Ok(true) => self.ended(&mut state, now),
+            Err(fault) => self.failed(&mut state, now, fault),
+            Ok(false) => {
+                state.trouble = None;
+                self.watch(&mut state, now)
+            }
         };
         let Some(outcome) = outcome else { return Step::Pending(Self::next_look(&state, now)) };
-        Self::forget(&mut state);
+        self.conclude(&mut state, outcome);
+        Step::Done
+    }
+
+    fn conclude(&self, state: &mut State, outcome: Result<Outcome, Error>) {
+        Self::forget(state);
         state.outcome = Some(outcome);
         self.changed.notify_all();
-        if let Some(waker) = state.waker.take() {
-            waker.wake();
-        }
-        Step::Done
     }
 
     /// Gives back what belongs to a launch that is over.
@@ -526,22 +589,44 @@ impl Flight {
         self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns))
     }
 
-    /// Whether nobody has a use for it: no launch is in flight and no handle is left.
+    /// Whether nobody has a use for it: no launch is in flight, no handle is left, and its record is clear.
     pub(crate) fn is_free(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) == 1 && self.state().station.is_none()
+        if Arc::strong_count(self) > 1 {
+            return false;
+        }
+        let mut state = self.state();
+        if state.record == Copied::OnItsWay && state.station.is_none() && self.fetched.is_reached().unwrap_or(false) {
+            state.record = Copied::Clear;
+        }
+        state.station.is_none() && state.record == Copied::Clear
     }
 }
 
 impl Timed for Flight {
     fn ring(&self, now: Instant) -> Option<Instant> {
         let station = self.state().station.clone()?;
-        if station.bind().and_then(|()| driver::relax_capture()).is_err() {
+        let next = match station.bind().and_then(|()| driver::relax_capture()) {
+            Ok(()) => match self.advance(now) {
+                Step::Done => None,
+                Step::Pending(next) => Some(next),
+            },
+            Err(fault) if fault.is_of_gone_context() => {
+                let mut state = self.state();
+                if state.station.is_some() && state.outcome.is_none() {
+                    self.conclude(&mut state, Err(fault.into()));
+                }
+                None
+            }
             // The context is lost; whoever waits finds out why.
-            return Some(now + Duration::from_millis(20));
+            Err(_) => Some(now + Duration::from_millis(20)),
+        };
+        if next.is_none() || Self::hopeless(&self.state(), now).is_some() {
+            // Without a lock: a waker may do anything, such as to poll at once. Who moves the launch on by waiting for it needs no waker.
+            let waker = self.state().waker.take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
-        match self.advance(now) {
-            Step::Done => None,
-            Step::Pending(next) => Some(next),
-        }
+        next
     }
 }

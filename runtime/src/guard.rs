@@ -34,8 +34,9 @@ pub use origin::{Origin, recent, remember};
 
 use crate::driver::{self, handle};
 use crate::error::{Error, Result};
-use crate::flight::{Clock, FlagMemory, Limits as FlightLimits, Plan};
-use crate::launch::{BEGIN_WITHIN, GRACE, LONGEST_TIMEOUT};
+use crate::flight::{FlagMemory, Plan};
+pub use crate::limits::Limits;
+use crate::limits::{Clock, LONGEST_TIMEOUT};
 use crate::module::Latest;
 use crate::outcome::Outcome;
 use crate::running::{Canceller, Running};
@@ -46,48 +47,6 @@ use std::time::{Duration, Instant};
 
 /// For how long one thread that waits keeps others from asking.
 const TURN: Duration = Duration::from_millis(2);
-
-/// What a guarded launch may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// From the moment that the kernel begins; without one it runs until somebody cancels it.
-    pub timeout: Option<Duration>,
-    /// Iterations of a thread, where fuel is compiled in.
-    pub fuel: Option<u64>,
-    /// Cycles of a block, where a budget is compiled in.
-    pub budget_cycles: Option<u64>,
-    /// Whether to tell the most iterations that one thread ran, where fuel is compiled in.
-    pub count_fuel: bool,
-    /// Time that it is given to leave once it was told to; [`GRACE`] by default.
-    pub grace: Duration,
-    /// How long the GPU may take to begin it, counted from `launched`; a minute by default.
-    pub begin_within: Duration,
-    /// Blocks, and threads of a block, in x, y, z, of what is launched: for reports, which say then how many there were. The host alone knows them.
-    pub extents: Option<([u32; 3], [u32; 3])>,
-}
-
-impl Limits {
-    /// No end but a cancel.
-    pub const UNTIL_CANCELLED: Self =
-        Self { timeout: None, fuel: None, budget_cycles: None, count_fuel: false, grace: GRACE, begin_within: BEGIN_WITHIN, extents: None };
-
-    /// A timeout and nothing else.
-    #[must_use]
-    pub const fn timeout(timeout: Duration) -> Self {
-        Self { timeout: Some(timeout), ..Self::UNTIL_CANCELLED }
-    }
-
-    fn check(&self, is_blocking: bool) -> Result<()> {
-        match self.timeout {
-            Some(timeout) if timeout.is_zero() => Err(Error::ZeroTimeout),
-            Some(timeout) if timeout > LONGEST_TIMEOUT => Err(Error::TimeoutTooLong(timeout)),
-            None if is_blocking => Err(Error::Machine(
-                "CUDA_LAUNCH_BLOCKING=1 makes each launch wait for its kernel: give it a timeout, which the kernel watches itself".into(),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
 
 impl Attached {
     /// Arms the module for what the caller launches next on the stream: its handle, or 0 and 1 for the legacy and 2 for the calling thread's
@@ -135,23 +94,15 @@ impl Attached {
             station: Arc::clone(station),
             keep: Arc::clone(control) as _,
             subject,
-            limits: FlightLimits {
-                timeout: limits.timeout,
-                deadline: None,
-                clock: Clock::Device,
-                grace: limits.grace,
-                begin_within: limits.begin_within,
-                count_fuel: limits.count_fuel,
-            },
+            limits: *limits,
             flag: FlagMemory::Device,
-            budget: limits.budget_cycles,
-            fuel: limits.fuel,
             timed: false,
             watchdog: None,
             is_guarded: true,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, limits.grace);
         let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_guarded_orders(raw, control.address)?));
+        let armed = armed.and_then(|()| if limits.clock == Clock::Host { Ok(flight.mark_begin(raw)?) } else { Ok(()) });
         if let Err(error) = armed {
             flight.abandon();
             running.forget();
@@ -268,7 +219,12 @@ impl Guard {
         let mut visit = None;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.stage.try_lock() {
+            // A lock that a panic has poisoned is as good as any: each stage is written as a whole.
+            let stage = match self.stage.try_lock() {
+                Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+                other => other,
+            };
+            match stage {
                 Ok(mut stage) => {
                     if let Stage::Flying(_) = &*stage {
                         // On a lost context this fails; what is known of the launch says more.
@@ -279,9 +235,8 @@ impl Guard {
                     }
                 }
                 // Another thread has its turn.
-                Err(TryLockError::WouldBlock) if !left.is_zero() => thread::sleep(Duration::from_micros(100)),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(poisoned)) => drop(poisoned.into_inner()),
+                Err(_) if !left.is_zero() => thread::sleep(Duration::from_micros(100)),
+                Err(_) => {}
             }
             if left.is_zero() {
                 return Ok(None);

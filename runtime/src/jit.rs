@@ -9,6 +9,7 @@ mod nvrtc;
 pub use cuinstr;
 pub use install::folders_with_nvrtc;
 pub use message::{Message, Severity};
+pub use nvrtc::version;
 
 use crate::driver;
 use crate::error::Error;

@@ -41,6 +41,7 @@ pub mod guard;
 #[cfg(feature = "jit")]
 pub mod jit;
 mod launch;
+mod limits;
 mod module;
 pub mod names;
 mod outcome;
@@ -48,6 +49,7 @@ pub mod report;
 mod running;
 pub mod sources;
 mod station;
+mod thread;
 mod timer;
 mod watchdog;
 #[cfg(all(feature = "worker", unix))]
@@ -58,12 +60,13 @@ pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
 pub use device::{device_count, open};
 pub use error::{DriverFault, Error, Poison, Result};
-pub use flight::{Clock, FlagMemory};
-pub use launch::{GRACE, LONGEST_TIMEOUT, Launch};
+pub use flight::FlagMemory;
+pub use launch::{Launch, Prepared, Reference};
+pub use limits::{Clock, GRACE, LONGEST_TIMEOUT, Limits};
 pub use module::{Kernel, Module};
-pub use outcome::{Cause, Outcome, Tier};
+pub use outcome::{Cause, Completed, Outcome, Tier};
 pub use report::Report;
-pub use running::{Canceller, Running};
+pub use running::{Cancel, Canceller, InFlight, Running, Stopping};
 
 /// A module of the crate, for an image that its build script made by `cuinstr::build::Build::compile_image`.
 ///
@@ -90,7 +93,7 @@ macro_rules! include_module {
     };
 }
 
-/// The README's example, compiled as it stands there.
+/// The guide's example, compiled as it stands there.
 #[cfg(all(doctest, feature = "jit"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+#[doc = include_str!("../../docs/guide/rust.md")]
+struct Guide;

@@ -3,7 +3,7 @@
 use crate::driver::{self, Pinned};
 use crate::error::{Error, Result};
 use crate::flight::{Flight, Orders};
-use crate::launch::Launch;
+use crate::launch::{Launch, Prepared};
 use crate::names;
 use crate::sources::{Folder, Sources};
 use crate::station::Station;
@@ -13,7 +13,8 @@ use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBO
 use cuinstr_abi::sites::SiteMap;
 use cuinstr_image::Form;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 /// Most instances of one module: as many streams of one context can run its kernels at the same time.
 const MOST_INSTANCES: usize = 64;
@@ -47,16 +48,20 @@ pub(crate) struct Instance {
     module: Option<Arc<CudaModule>>,
     station: Arc<Station>,
     pub(crate) control: u64,
-    // The control block's first words as they were when it was loaded, for a captured graph to copy at any time.
-    unarmed: Pinned<Orders>,
+    flag: u64,
+    // For a captured graph to copy at any time.
+    unarmed: OnceLock<Pinned<Orders>>,
+    // Address of the stream that it was given to; none yet if that is not a stream's.
+    stream: AtomicUsize,
     lane: Mutex<Lane>,
 }
+
+/// What [`Instance::stream`] holds before any stream has it. The legacy stream is 0.
+const NO_STREAM: usize = usize::MAX;
 
 /// Who uses an instance.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    /// Address of the stream that it was given to.
-    pub(crate) stream: Option<usize>,
     /// The latest launch.
     pub(crate) last: Option<Latest>,
     /// What the control block holds once that launch's turn has come; unknown after a failure.
@@ -154,6 +159,7 @@ impl Module {
     /// [`Error::UnknownKernel`], with the nearest name and the list.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let loaded = &self.0;
+        loaded.station.check()?;
         // An image that can't be read is asked by the linker's name.
         let (name, symbol) = if loaded.kernels.is_empty() {
             (name, name)
@@ -236,22 +242,17 @@ impl Loaded {
     fn instance(&self, stream: &CudaStream) -> Result<Arc<Instance>> {
         let handle = stream.cu_stream().addr();
         let mut instances = self.instances();
-        let of_stream = |wanted: Option<usize>| move |instance: &&Arc<Instance>| instance.lane().stream == wanted;
-        if let Some(instance) = instances.iter().find(of_stream(Some(handle))) {
-            return Ok(Arc::clone(instance));
-        }
-        if let Some(instance) = instances.iter().find(of_stream(None)) {
-            instance.lane().stream = Some(handle);
-            return Ok(Arc::clone(instance));
-        }
+        // None of these waits for a launch call, which may wait for a full stream.
+        let of_stream = |wanted: usize| move |instance: &&Arc<Instance>| instance.stream.load(Ordering::Relaxed) == wanted;
+        let own = instances.iter().find(of_stream(handle)).or_else(|| instances.iter().find(of_stream(NO_STREAM)));
         // A launch that is over no longer needs its stream's instance.
-        if let Some(instance) = instances.iter().find(|instance| !instance.lane().is_busy()) {
-            instance.lane().stream = Some(handle);
+        if let Some(instance) = own.or_else(|| instances.iter().find(|instance| instance.is_idle())) {
+            instance.stream.store(handle, Ordering::Relaxed);
             return Ok(Arc::clone(instance));
         }
         if instances.len() < MOST_INSTANCES && self.station.in_flight() == 0 && self.state().is_none() {
             let instance = Arc::new(Instance::load(&self.context, &self.station, &self.code, instances.len())?);
-            instance.lane().stream = Some(handle);
+            instance.stream.store(handle, Ordering::Relaxed);
             instances.push(Arc::clone(&instance));
             return Ok(instance);
         }
@@ -272,9 +273,32 @@ impl Instance {
         if version != ABI_VERSION || size != size_of::<ControlBlock>() {
             return Err(Error::OtherAbi { module: version, runtime: ABI_VERSION });
         }
-        let unarmed = Pinned::new(Orders::unarmed(flag))?;
         let (module, station) = (Some(module), Arc::clone(station));
-        Ok(Self { index, module, station, control, unarmed, lane: Mutex::default() })
+        let stream = AtomicUsize::new(NO_STREAM);
+        Ok(Self { index, module, station, control, flag, unarmed: OnceLock::new(), stream, lane: Mutex::default() })
+    }
+
+    /// The control block's first words as they were when it was loaded, in memory that stays as long as the instance.
+    fn unarmed(&self) -> Result<&Pinned<Orders>> {
+        if let Some(unarmed) = self.unarmed.get() {
+            return Ok(unarmed);
+        }
+        let unarmed = self.station.borrow_orders(Orders::unarmed(self.flag))?;
+        Ok(self.unarmed.get_or_init(|| unarmed))
+    }
+
+    /// The same if nobody has it.
+    pub(crate) fn try_lane(&self) -> Option<MutexGuard<'_, Lane>> {
+        match self.lane.try_lock() {
+            Ok(lane) => Some(lane),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether no launch of it is being made or in flight. The context is this thread's current one.
+    fn is_idle(&self) -> bool {
+        self.try_lane().is_some_and(|lane| lane.in_flight().is_none())
     }
 
     pub(crate) fn lane(&self) -> MutexGuard<'_, Lane> {
@@ -287,16 +311,16 @@ impl Drop for Instance {
         // Unloading waits for every kernel of the context. One that hangs would make this wait for ever, so the module stays instead.
         if self.station.in_flight() > 0 || self.station.check().is_err() {
             std::mem::forget(self.module.take());
+        } else if let Some(unarmed) = self.unarmed.take() {
+            // No graph can launch the module any more.
+            self.module = None;
+            self.station.return_orders(unarmed);
         }
     }
 }
 
 impl Lane {
-    /// Whether its latest launch is still in flight. The context is this thread's current one.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.in_flight().is_some()
-    }
-
+    /// Its latest launch, if that is still in flight. The context is this thread's current one.
     fn in_flight(&self) -> Option<Arc<Flight>> {
         let last = self.last.as_ref()?;
         last.flight.upgrade().filter(|flight| flight.is_in_flight(last.number))
@@ -385,6 +409,11 @@ impl Kernel {
         Ok(Launch::new(self, instance, stream, function))
     }
 
+    /// Prepares a launch that can be kept, and started again and again.
+    pub fn prepare(&self, stream: &Arc<CudaStream>) -> Prepared {
+        Prepared::new(self.clone(), Arc::clone(stream))
+    }
+
     /// cudarc's own launch of this kernel, with no limit but those compiled in: it can't be stopped from the host, and a limit that is
     /// compiled in traps. The control block is put back to its first state in the stream's order, so that nothing of an earlier launch's
     /// deadline is left. This is what a stream capture takes, from a context whose event tracking is off
@@ -406,7 +435,7 @@ impl Kernel {
             }
             before.end.hold(stream.cu_stream())?;
         }
-        driver::upload(stream.cu_stream(), instance.control, &instance.unarmed)?;
+        driver::upload(stream.cu_stream(), instance.control, instance.unarmed()?)?;
         drop(lane);
         Ok(stream.launch_builder(function))
     }

@@ -1,13 +1,14 @@
 //! How a launch ended.
 
-use crate::error::DriverFault;
+use crate::error::{DriverFault, Error, Result};
 use crate::report::Report;
 use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
+use std::fmt;
 use std::time::Duration;
 
 /// How a launch ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a launch that was stopped has not done all its work"]
 pub enum Outcome {
     /// Every thread did all its work.
@@ -64,7 +65,29 @@ pub enum Tier {
     Worker = 3,
 }
 
+/// A launch of which every thread did all its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completed {
+    /// Time that the kernel took ([`Outcome::Completed`]).
+    pub elapsed: Duration,
+    /// A reason to stop arose too late to keep any thread from its work.
+    pub late: bool,
+    /// Most iterations that one thread ran, if that was asked for.
+    pub fuel_used: Option<u64>,
+}
+
 impl Outcome {
+    /// What a launch that did all its work has to say; any other one is an error, so that `?` lets no stop pass for a success.
+    ///
+    /// # Errors
+    /// [`Error::Unfinished`] with the outcome, for a launch that was stopped or crashed.
+    pub fn into_result(self) -> Result<Completed> {
+        match self {
+            Self::Completed { elapsed, late, fuel_used } => Ok(Completed { elapsed, late, fuel_used }),
+            other => Err(Error::Unfinished(Box::new(other))),
+        }
+    }
+
     /// Whether the kernel did all its work.
     #[must_use]
     pub fn is_completed(&self) -> bool {
@@ -72,9 +95,19 @@ impl Outcome {
     }
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed { elapsed, .. } => write!(formatter, "completed in {elapsed:?}"),
+            Self::Stopped { report, .. } => report.fmt(formatter),
+            Self::Faulted { fault } => write!(formatter, "the kernel crashed: {fault}"),
+        }
+    }
+}
+
 /// An object whose `outcome` is `completed`, `stopped` or `faulted`; durations are in nanoseconds.
 impl Serialize for Outcome {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let ns = |duration: &Duration| duration.as_nanos() as u64;
         let mut object = serializer.serialize_struct("Outcome", 5)?;
         match self {

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 /// Dropping it cancels the launch and waits at most its grace time. A launch that does not leave by then keeps its module and its memory until
 /// it does, if ever: they are leaked on purpose rather than waited for.
 ///
-/// As a future it is ready when the outcome is known; it needs no executor of any kind.
+/// As a future it is ready when the outcome is known, or with the error that [`Running::wait`] would give. It needs no executor of any kind.
+/// Awaiting [`Running::stop`] instead of dropping it keeps no executor waiting.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the launch; call `wait`"]
 pub struct Running {
@@ -70,6 +71,11 @@ impl Running {
     /// If the driver can't write the flag.
     pub fn cancel(&self) -> Result<()> {
         self.flight.cancel(self.number)
+    }
+
+    /// Tells the launch to stop. The answer is ready when it has; dropping it before waits for nothing.
+    pub fn stop(self) -> Stopping<Self> {
+        InFlight::stop(self)
     }
 
     /// A handle that only cancels, for other threads and for Ctrl-C.
@@ -132,17 +138,124 @@ impl Running {
     }
 }
 
+/// A launch in flight, in this process or in a worker, for code that runs over both.
+///
+/// As a future it is ready when the outcome is known, or when waiting on makes no sense: [`Error::Undrained`], [`Error::NotBegun`].
+pub trait InFlight: Future<Output = Result<Outcome>> + Unpin {
+    /// A handle that only cancels.
+    type Canceller: Cancel;
+
+    /// A handle that only cancels, for other threads and for Ctrl-C.
+    fn canceller(&self) -> Self::Canceller;
+
+    /// Waits for the outcome.
+    ///
+    /// # Errors
+    /// As [`Running::wait`], or [`RemoteRunning::wait`](crate::worker::RemoteRunning::wait) in a worker.
+    fn wait(&mut self) -> Result<Outcome>;
+
+    /// Waits for the outcome, but not longer than `limit`; `None` if it is not known by then.
+    ///
+    /// # Errors
+    /// As [`InFlight::wait`].
+    fn wait_for(&mut self, limit: Duration) -> Result<Option<Outcome>>;
+
+    /// Tells the launch to stop, and waits for nothing: what comes of it is for the timer to see.
+    fn let_go(self);
+
+    /// Tells the launch to stop. The answer is ready when it has. Dropping it before waits for nothing, where dropping a launch in flight waits for its
+    /// grace time.
+    fn stop(self) -> Stopping<Self>
+    where
+        Self: Sized,
+    {
+        // If it can't be told now the timer tries again.
+        let _ = self.canceller().cancel();
+        Stopping(Some(self))
+    }
+}
+
+/// Cancels a launch, in this process or in a worker.
+pub trait Cancel: Clone + Send + Sync {
+    /// Tells the launch to stop, and returns at once.
+    ///
+    /// # Errors
+    /// If the driver can't write the flag, or the worker does not listen, which ends it.
+    fn cancel(&self) -> Result<()>;
+}
+
+impl Cancel for Canceller {
+    fn cancel(&self) -> Result<()> {
+        self.cancel()
+    }
+}
+
+impl InFlight for Running {
+    type Canceller = Canceller;
+
+    fn canceller(&self) -> Canceller {
+        self.canceller()
+    }
+
+    fn wait(&mut self) -> Result<Outcome> {
+        self.wait()
+    }
+
+    fn wait_for(&mut self, limit: Duration) -> Result<Option<Outcome>> {
+        self.wait_for(limit)
+    }
+
+    fn let_go(self) {
+        let _ = self.cancel();
+        self.forget();
+    }
+}
+
+/// A launch that was told to stop ([`InFlight::stop`]).
+#[derive(Debug)]
+#[must_use = "what came of it is told when it is awaited"]
+pub struct Stopping<R: InFlight>(Option<R>);
+
+impl<R: InFlight> Future for Stopping<R> {
+    type Output = Result<Outcome>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(running) = &mut self.0 else {
+            return Poll::Ready(Err(Error::Machine("the outcome of this launch was taken before".into())));
+        };
+        let answer = Pin::new(running).poll(context);
+        if answer.is_ready() {
+            self.0.take().map(R::let_go);
+        }
+        answer
+    }
+}
+
+impl<R: InFlight> Drop for Stopping<R> {
+    fn drop(&mut self) {
+        self.0.take().map(R::let_go);
+    }
+}
+
 impl Future for Running {
     type Output = Result<Outcome>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match Running::poll(&mut self) {
-            Ok(Some(outcome)) => Poll::Ready(Ok(outcome)),
-            Err(error) => Poll::Ready(Err(error)),
-            Ok(None) => match self.flight.register(self.number, context.waker()) {
-                Ok(()) => Poll::Pending,
-                Err(error) => Poll::Ready(Err(error)),
-            },
+        loop {
+            match Running::poll(&mut self) {
+                Ok(Some(outcome)) => return Poll::Ready(Ok(outcome)),
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(None) => {}
+            }
+            if let Some(error) = self.flight.overdue(self.number) {
+                return Poll::Ready(Err(error));
+            }
+            match self.flight.register(self.number, context.waker()) {
+                Ok(true) => return Poll::Pending,
+                // The timer has been here in between.
+                Ok(false) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
         }
     }
 }

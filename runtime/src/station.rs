@@ -8,7 +8,7 @@ use crate::flight::{DEVICE_BYTES, Flight, Orders, Shared};
 use crate::watchdog::{Kennel, Watchdog};
 use cudarc::driver::{CudaContext, sys};
 use cuinstr_abi::control::{FIRST_LAUNCH, StopRecord};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -34,17 +34,24 @@ fn next_number() -> u32 {
     }
 }
 
-/// Whose context it is.
-enum Home {
-    /// One that the runtime keeps alive.
-    Ours(Arc<CudaContext>),
-    /// One that its own host keeps alive.
-    Theirs(ContextHandle),
+/// A number for a launch, of which none is `is_taken`.
+fn number_but(is_taken: impl Fn(u32) -> bool) -> u32 {
+    loop {
+        let number = next_number();
+        if !is_taken(number) {
+            return number;
+        }
+    }
 }
 
-/// One a context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context.
+/// The stations of the process by the ids of their contexts, of which none is given twice. Each is made by whoever asks first, while the others of its
+/// own context wait.
+type Stations = HashMap<u64, Arc<OnceLock<Result<Arc<Station>, Error>>>>;
+
+/// One a context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context, which whoever has a
+/// module or a launch in it keeps alive.
 pub(crate) struct Station {
-    home: Home,
+    home: ContextHandle,
     // Raises flags, and nothing else: behind a copy of its own a word would wait for every copy of the process.
     urgent: UrgentStream,
     // Carries records and single words.
@@ -62,15 +69,8 @@ pub(crate) struct Station {
     blank: Pinned<[u8; FLIGHTS * DEVICE_BYTES]>,
     // Where the first words of control blocks are read back to.
     scratch: Mutex<Pinned<Orders>>,
-}
-
-impl Home {
-    fn bind(&self) -> Result<(), DriverFault> {
-        match self {
-            Self::Ours(context) => context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error)),
-            Self::Theirs(context) => context.bind(),
-        }
-    }
+    // First words of control blocks that instances had which are gone.
+    spare_orders: Mutex<Vec<Pinned<Orders>>>,
 }
 
 impl std::fmt::Debug for Station {
@@ -81,35 +81,29 @@ impl std::fmt::Debug for Station {
 
 impl Station {
     /// The station of a context. The first call for a context waits for its running kernels, as loading a module does.
-    pub(crate) fn of(context: &Arc<CudaContext>) -> Result<Arc<Self>, Error> {
-        static STATIONS: Mutex<Vec<(usize, Weak<Station>)>> = Mutex::new(Vec::new());
-        let handle = context.cu_ctx().addr();
-        let mut stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        stations.retain(|(_, station)| station.strong_count() > 0);
-        if let Some(station) = stations.iter().find_map(|(known, station)| (*known == handle).then(|| station.upgrade())?) {
-            station.check()?;
-            return Ok(station);
-        }
-        let station = Arc::new(Self::open(Home::Ours(Arc::clone(context)))?);
-        stations.push((handle, Arc::downgrade(&station)));
+    pub(crate) fn of(context: &CudaContext) -> Result<Arc<Self>, Error> {
+        context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error))?;
+        Self::of_handle(ContextHandle::current()?.ok_or(Error::NoContext)?)
+    }
+
+    /// The same for a context that its host keeps alive.
+    pub(crate) fn of_handle(context: ContextHandle) -> Result<Arc<Self>, Error> {
+        static STATIONS: OnceLock<Mutex<Stations>> = OnceLock::new();
+        let stations = || STATIONS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Arc::clone(stations().entry(context.id()).or_default());
+        // Not under the lock: opening may wait for this context's kernels, and other contexts have nothing to do with them.
+        let opened = place.get_or_init(|| Self::open(context).map(Arc::new));
+        let station = opened.clone().inspect_err(|_| {
+            let mut stations = stations();
+            if stations.get(&context.id()).is_some_and(|known| Arc::ptr_eq(known, &place)) {
+                stations.remove(&context.id());
+            }
+        })?;
+        station.check()?;
         Ok(station)
     }
 
-    /// The station of a context that another host made and keeps alive. As [`Station::of`], the first call waits for its running kernels.
-    pub(crate) fn of_foreign(context: ContextHandle) -> Result<Arc<Self>, Error> {
-        // Kept for good: its memory goes with the context, which only its host knows the end of, and an id is never given twice.
-        static STATIONS: Mutex<Vec<(u64, Arc<Station>)>> = Mutex::new(Vec::new());
-        let mut stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, station)) = stations.iter().find(|(id, _)| *id == context.id()) {
-            station.check()?;
-            return Ok(Arc::clone(station));
-        }
-        let station = Arc::new(Self::open(Home::Theirs(context))?);
-        stations.push((context.id(), Arc::clone(&station)));
-        Ok(station)
-    }
-
-    fn open(home: Home) -> Result<Self, Error> {
+    fn open(home: ContextHandle) -> Result<Self, Error> {
         home.bind()?;
         let [watchdog, clock] = driver::load_support(include_str!("support.ptx"), ["cuinstr_watchdog", "cuinstr_clock"])?;
         let station = Self {
@@ -126,6 +120,7 @@ impl Station {
             is_blocking: std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1"),
             blank: Pinned::zeroed()?,
             scratch: Mutex::new(Pinned::zeroed()?),
+            spare_orders: Mutex::default(),
         };
         if !station.is_blocking {
             station.compare_clocks(clock)?;
@@ -143,12 +138,13 @@ impl Station {
         let limit = Instant::now() + COMPARING;
         let mut last = 0;
         for round in 1..=ROUNDS {
+            let from = Instant::now();
             words.set(0, round);
             loop {
                 let time: u64 = words.get(answer);
                 let now = Instant::now();
                 if time != last {
-                    self.note_clock(now, time);
+                    self.note_clock(from, now, time);
                     last = time;
                     break;
                 }
@@ -187,6 +183,13 @@ impl Station {
         // Those at the front were used longest ago.
         let free = idle.iter().position(|flight| is_before(flight) && flight.is_free());
         let free = free.or_else(|| idle.iter().position(Flight::is_free));
+        // Before more memory is taken: some may be over, and nobody has looked.
+        let free = free.or_else(|| {
+            idle.iter().position(|flight| {
+                flight.advance(Instant::now());
+                flight.is_free()
+            })
+        });
         let flight = if let Some(index) = free {
             let flight = idle.remove(index);
             flight.ok_or_else(|| Error::Machine("a flight is gone".into()))?
@@ -198,7 +201,8 @@ impl Station {
         };
         idle.push_back(Arc::clone(&flight));
         drop(idle);
-        Ok((flight, next_number()))
+        let number = number_but(|number| flight.is_stale(number));
+        Ok((flight, number))
     }
 
     /// A flight begins; `is_unbounded` if its kernel watches no deadline of its own.
@@ -283,6 +287,19 @@ impl Station {
         self.drain_courier(Duration::from_secs(2))
     }
 
+    /// Pinned memory with these words. It is used again once it was returned, since freeing it would wait for every kernel of the context.
+    pub(crate) fn borrow_orders(&self, orders: Orders) -> Result<Pinned<Orders>, DriverFault> {
+        let spare = self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let Some(spare) = spare else { return Pinned::new(orders) };
+        spare.write(orders);
+        Ok(spare)
+    }
+
+    /// Takes back what [`Station::borrow_orders`] gave.
+    pub(crate) fn return_orders(&self, orders: Pinned<Orders>) {
+        self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).push(orders);
+    }
+
     /// Makes the context the current one of this thread.
     pub(crate) fn bind(&self) -> Result<(), DriverFault> {
         self.home.bind()
@@ -303,11 +320,11 @@ impl Station {
         self.poison.set(poison).is_ok()
     }
 
-    /// The host has just seen this time of the device.
-    pub(crate) fn note_clock(&self, seen: Instant, device_ns: u64) {
+    /// The host has just seen this time, which the device wrote no earlier than `from`.
+    pub(crate) fn note_clock(&self, from: Instant, seen: Instant, device_ns: u64) {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         match clock.as_mut() {
-            Some(map) => map.note(seen, device_ns),
+            Some(map) => map.note(from, seen, device_ns),
             None => *clock = Some(ClockMap::new(seen, device_ns)),
         }
     }

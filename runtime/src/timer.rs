@@ -2,10 +2,14 @@
 //!
 //! Knows nothing of CUDA: an entry says when it wants to be rung, and when rung, when next.
 
+use crate::thread;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// When an entry that panicked is rung again.
+const AFTER_A_PANIC: Duration = Duration::from_millis(100);
 
 /// What is looked after.
 pub(crate) trait Timed: Send + Sync {
@@ -22,7 +26,8 @@ pub(crate) struct Key {
 
 struct Entry {
     generation: u64,
-    at: Instant,
+    // Nothing while it is being rung and nobody has asked for another time.
+    at: Option<Instant>,
     timed: Arc<dyn Timed>,
 }
 
@@ -52,7 +57,7 @@ impl Timer {
     fn start() -> io::Result<&'static Self> {
         // One for the life of the process: its thread never ends either.
         let timer: &'static Self = Box::leak(Box::new(Self { entries: Mutex::default(), earlier: Condvar::new() }));
-        thread::Builder::new().name("cuinstr-timer".into()).spawn(move || timer.run())?;
+        thread::spawn("cuinstr-timer", move || timer.run())?;
         Ok(timer)
     }
 
@@ -65,7 +70,7 @@ impl Timer {
         let mut entries = self.entries();
         entries.generation += 1;
         let generation = entries.generation;
-        let entry = Some(Entry { generation, at, timed });
+        let entry = Some(Entry { generation, at: Some(at), timed });
         let place = if let Some(place) = entries.free.pop() {
             entries.places[place] = entry;
             place
@@ -81,8 +86,8 @@ impl Timer {
     pub(crate) fn hasten(&self, key: Key, at: Instant) {
         let mut entries = self.entries();
         let Some(Some(entry)) = entries.places.get_mut(key.place) else { return };
-        if entry.generation == key.generation && at < entry.at {
-            entry.at = at;
+        if entry.generation == key.generation && entry.at.is_none_or(|before| at < before) {
+            entry.at = Some(at);
             self.wake_for(&mut entries, at);
         }
     }
@@ -110,12 +115,13 @@ impl Timer {
         loop {
             let now = Instant::now();
             let mut next: Option<Instant> = None;
-            for (place, entry) in entries.places.iter().enumerate() {
+            for (place, entry) in entries.places.iter_mut().enumerate() {
                 let Some(entry) = entry else { continue };
-                if entry.at <= now {
-                    due.push((Key { place, generation: entry.generation }, Arc::clone(&entry.timed)));
+                if let Some(at) = entry.at.filter(|at| *at > now) {
+                    next = Some(next.map_or(at, |next| next.min(at)));
                 } else {
-                    next = Some(next.map_or(entry.at, |next| next.min(entry.at)));
+                    entry.at = None;
+                    due.push((Key { place, generation: entry.generation }, Arc::clone(&entry.timed)));
                 }
             }
             if due.is_empty() {
@@ -127,12 +133,13 @@ impl Timer {
                 continue;
             }
             drop(entries);
-            let rung: Vec<(Key, Option<Instant>)> = due.drain(..).map(|(key, timed)| (key, timed.ring(now))).collect();
+            let rung: Vec<(Key, Option<Instant>)> = due.drain(..).map(|(key, timed)| (key, ring(&*timed, now))).collect();
             entries = self.entries();
             for (key, next) in rung {
                 if let Some(at) = next {
                     if let Some(Some(entry)) = entries.places.get_mut(key.place).filter(|entry| is(entry.as_ref(), key)) {
-                        entry.at = at;
+                        // It may have been hastened meanwhile.
+                        entry.at = Some(entry.at.map_or(at, |hastened| hastened.min(at)));
                     }
                 } else {
                     drop(take(&mut entries, key));
@@ -140,6 +147,11 @@ impl Timer {
             }
         }
     }
+}
+
+/// Rings an entry. One that panics, in a waker of the user's say, ends no other: it is rung again later.
+fn ring(timed: &dyn Timed, now: Instant) -> Option<Instant> {
+    catch_unwind(AssertUnwindSafe(|| timed.ring(now))).unwrap_or_else(|_| now.checked_add(AFTER_A_PANIC))
 }
 
 fn is(entry: Option<&Entry>, key: Key) -> bool {
@@ -160,7 +172,7 @@ fn take(entries: &mut Entries, key: Key) -> Option<Entry> {
 mod tests {
     use super::*;
     use std::sync::mpsc::{self, Sender};
-    use std::time::Duration;
+    use std::thread;
 
     struct Bell(Mutex<Sender<(u32, Instant)>>, u32, Mutex<Vec<Duration>>);
 
@@ -227,6 +239,48 @@ mod tests {
         let key = timer.add(Instant::now() + Duration::from_secs(3600), bell(&sender, 1, &[]));
         thread::sleep(TICK);
         timer.hasten(key, Instant::now());
+        assert_eq!(rung.recv_timeout(Duration::from_secs(5)).unwrap().0, 1);
+    }
+
+    /// Asks for an early time while it is being rung, and answers with a late one.
+    struct Hasty(&'static Timer, Mutex<(Option<Key>, u32)>, Mutex<Sender<()>>);
+
+    impl Timed for Hasty {
+        fn ring(&self, now: Instant) -> Option<Instant> {
+            let mut state = self.1.lock().unwrap();
+            state.1 += 1;
+            if state.1 == 2 {
+                self.2.lock().unwrap().send(()).unwrap();
+                return None;
+            }
+            self.0.hasten(state.0.unwrap(), now + TICK);
+            Some(now + Duration::from_secs(3600))
+        }
+    }
+
+    #[test]
+    fn an_entry_can_be_hastened_while_it_is_being_rung() {
+        let timer = Timer::start().unwrap();
+        let (sender, rung) = mpsc::channel();
+        let hasty = Arc::new(Hasty(timer, Mutex::default(), Mutex::new(sender)));
+        let mut state = hasty.1.lock().unwrap();
+        state.0 = Some(timer.add(Instant::now(), Arc::clone(&hasty) as _));
+        drop(state);
+        rung.recv_timeout(Duration::from_secs(5)).unwrap();
+    }
+
+    #[test]
+    fn an_entry_that_panics_ends_no_other() {
+        struct Panics;
+        impl Timed for Panics {
+            fn ring(&self, _: Instant) -> Option<Instant> {
+                panic!("as it should");
+            }
+        }
+        let timer = Timer::start().unwrap();
+        let (sender, rung) = mpsc::channel();
+        timer.add(Instant::now(), Arc::new(Panics));
+        timer.add(Instant::now() + TICK, bell(&sender, 1, &[]));
         assert_eq!(rung.recv_timeout(Duration::from_secs(5)).unwrap().0, 1);
     }
 

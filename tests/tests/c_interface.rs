@@ -168,6 +168,10 @@ fn the_examples_compile() {
     arguments.push(&example);
     let compiled = nvcc.run(arguments).expect("nvcc starts");
     assert!(compiled.success(), "{}{}", compiled.stdout, compiled.stderr);
+    // No device is in sight of this process, whatever the machine has.
+    let mut blind = Command::new(&program);
+    let told = process::run(blind.env("CUDA_VISIBLE_DEVICES", "").env("LD_LIBRARY_PATH", folder.path()), LIMIT).expect("it starts");
+    assert!(!told.success() && told.stderr.contains("no memory on a GPU: "), "{told:?}");
     for (name, most) in [("stop_a_hang.c", 40), ("stop_a_hang_cpp.cu", 40)] {
         let text = std::fs::read_to_string(examples.join(name)).expect("a file of the repository");
         assert!(text.lines().count() < most, "{name} is longer than an example may be");

@@ -50,13 +50,16 @@ fn main() -> ExitCode {
         return evaluator(Path::new(&folder));
     }
     let nvrtc = Nvcc::find().and_then(|nvcc| Nvrtc::of(&nvcc, Path::new("")));
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, Test); 10] = [
         ("every verdict, with its reason and its line", verdicts),
         ("an evaluator that is killed again and again loses no verdict and tells none twice", killed),
         ("one that is told to stop stops, and the next goes on", stopped),
         ("repeated, it says whose verdicts are not the same each time", repeated),
         ("compiling alone needs no worker, and a compiler that hangs is killed", compile_only),
         ("a reference that is none is told from candidates", references),
+        ("all cases, where they are asked for", all_cases),
+        ("a journal is of one reference, compiler, device and set of headers", conditions),
+        ("what is judged when the observer stops is written down", stopped_late),
         ("without a GPU it says so, and no candidate is judged", no_gpu),
     ];
     let trials = tests.map(|(name, test)| {
@@ -128,6 +131,7 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
         ("right", acting("right")),
         ("wrong", acting("wrong")),
         ("beside", acting("beside")),
+        ("stray", acting("stray")),
         ("hangs", acting("hangs")),
         ("stays", acting("stays")),
         ("faults", acting("faults")),
@@ -148,6 +152,7 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
         ("right", Verdict::Pass, None),
         ("wrong", Verdict::WrongResult, Some("argument 1: 1 of 1 elements differ, the first is [0]: 9 instead of 8")),
         ("beside", Verdict::WrongResult, Some("argument 1: it wrote 0 bytes behind the end of the memory")),
+        ("stray", Verdict::WrongResult, Some("argument 0: it wrote 0 bytes behind the end of the memory")),
         ("hangs", Verdict::Timeout, Some("stopped by its fuel in line 4")),
         ("stays", Verdict::Timeout, Some("no poll stopped it: its process was killed")),
         ("faults", Verdict::Fault, Some("cuEventQuery: CUDA_ERROR_ILLEGAL_ADDRESS (700)")),
@@ -176,13 +181,13 @@ fn verdicts(nvrtc: &Nvrtc) -> Result<(), String> {
     check(summary.limits.iter().all(|limits| limits.fuel == Some(1000)), format!("{:?}", summary.limits))?;
     let table = summary.to_string();
     check(table.contains("pass  wrong result  timeout  fault  compile error  refused    all\n"), table.clone())?;
-    check(table.contains("all     3             3        2      2              3        1     14\n"), table.clone())?;
+    check(table.contains("all     3             4        2      2              3        1     15\n"), table.clone())?;
     let (head, lines) = journal::read(settings.journal.as_deref().unwrap_or(Path::new(""))).map_err(text)?;
     let same = lines == summary.judgements && head.is_some_and(|head| head.device == "a fake" && head.limits == summary.limits);
     check(same, "the journal is not what was told")?;
     // All is known now.
     let again = all(&spec, &candidates, &settings)?;
-    check(again.known == 14 && again.judgements == lines, again.to_string())?;
+    check(again.known == 15 && again.judgements == lines, again.to_string())?;
     // The same GPU named twice has two workers.
     let pair = Settings { devices: vec![0, 0], journal: None, ..settings.clone() };
     let mut both = all(&spec, &candidates, &pair)?;
@@ -334,7 +339,88 @@ fn compile_only(nvrtc: &Nvrtc) -> Result<(), String> {
     check(found.starts_with(expected), found)?;
     let other = evaluate(&spec, &candidates, &Settings { compile_only: None, ..settings }, &mut |_| ControlFlow::Continue(()));
     let said = other.map_or_else(text, |_| "nothing".into());
-    check(said.contains("it is of another evaluation"), said)
+    check(said.contains("its verdicts are of another limited by (then compiling only, now fuel)"), said)
+}
+
+fn all_cases(nvrtc: &Nvrtc) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(text)?;
+    let spec = specification(folder.path())?;
+    let sources = [("right", acting("right")), ("wrong", acting("wrong")), ("faults", acting("faults")), ("misfit", acting("misfit"))];
+    let candidates = candidates(folder.path(), &sources)?;
+    let settings = Settings { all_cases: true, ..settings(nvrtc, folder.path()) };
+    let summary = all(&spec, &candidates, &settings)?;
+    let matrix = summary.matrix().replace(&format!("{}/candidates/", folder.path().display()), "");
+    let wanted = "\"candidate\",\"verdict\",\"four\",\"one\"\n\"right.cu\",\"pass\",\"pass\",\"pass\"\n\
+                  \"wrong.cu\",\"wrong result\",\"pass\",\"wrong result\"\n\"faults.cu\",\"fault\",\"fault\",\"fault\"\n\
+                  \"misfit.cu\",\"compile error\",\"compile error\",\"compile error\"\n";
+    check(matrix == wanted, matrix)?;
+    let (_, lines) = journal::read(&folder.path().join("journal.jsonl")).map_err(text)?;
+    check(lines == summary.judgements && lines[1].cases.len() == 2, "the journal has the cases")?;
+    let other = evaluate(&spec, &candidates, &Settings { all_cases: false, ..settings }, &mut |_| ControlFlow::Continue(()));
+    let said = other.map_or_else(text, |_| "nothing".into());
+    check(said.contains("another cases (then all, now up to the first that decides)"), said)
+}
+
+fn conditions(nvrtc: &Nvrtc) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(text)?;
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("one.h"), "#define ONE 1\n").map_err(text)?;
+    let source = format!("#include \"one.h\"\n{}", acting("right"));
+    let spec = specification(folder.path())?;
+    let candidates = candidates(folder.path(), &[("a", source.clone()), ("b", acting("right"))])?;
+    let settings = settings(nvrtc, folder.path());
+    let known = |spec: &Spec| all(spec, &candidates, &settings).map(|summary| summary.known);
+    check(known(&spec)? == 0 && known(&spec)? == 2, "a journal is gone on with")?;
+    // A candidate whose header has changed is judged anew.
+    std::fs::write(at("one.h"), "#define ONE 2\n").map_err(text)?;
+    check(known(&spec)? == 1, "the header's text counts")?;
+    let refused = |spec: &Spec, what: &str| {
+        let said = known(spec).map_or_else(|error| error, |known| format!("{known} known"));
+        check(said.contains(what), said)
+    };
+    let mut other = spec.clone();
+    other.source = source;
+    refused(&other, "of another headers of the reference (")?;
+    other = spec.clone();
+    other.compile.options.push("--fmad=false".into());
+    refused(&other, "of another compiler's options (")?;
+    // As if it had been written elsewhere.
+    let journal = at("journal.jsonl");
+    let text_before = std::fs::read_to_string(&journal).map_err(text)?;
+    for (name, found) in [("compiler", "\"compiler\":\"NVRTC 1"), ("device", "\"device\":\"a "), ("driver", "\"driver\":\"")] {
+        check(text_before.contains(found), text_before.clone())?;
+        std::fs::write(&journal, text_before.replacen(found, &format!("{found}X"), 1)).map_err(text)?;
+        refused(&spec, &format!("its verdicts are of another {name} (then "))?;
+    }
+    // A head without the limits of a case is damaged.
+    let (head, rest) = text_before.split_once('\n').ok_or("a head")?;
+    let mut head: Value = serde_json::from_str(head).map_err(text)?;
+    head["limits"].as_array_mut().ok_or("limits")?.pop();
+    std::fs::write(&journal, format!("{head}\n{rest}")).map_err(text)?;
+    refused(&spec, "its first line does not have the limits of each case")?;
+    // Two candidates of one name would have one verdict.
+    let twice = [candidates[0].clone(), candidates[0].clone()];
+    let said = evaluate(&spec, &twice, &settings, &mut |_| ControlFlow::Continue(())).map_or_else(text, |_| "nothing".into());
+    check(said.contains("two candidates are named"), said)
+}
+
+fn stopped_late(nvrtc: &Nvrtc) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(text)?;
+    let spec = specification(folder.path())?;
+    let sources: Vec<(String, String)> = (0..6).map(|number| (number.to_string(), acting("right"))).collect();
+    let sources: Vec<(&str, String)> = sources.iter().map(|(name, source)| (name.as_str(), source.clone())).collect();
+    let candidates = candidates(folder.path(), &sources)?;
+    let mut watch = |event: &Event| {
+        if !matches!(event, Event::Judged(_)) {
+            return ControlFlow::Continue(());
+        }
+        // Others are judged meanwhile.
+        thread::sleep(Duration::from_secs(2));
+        ControlFlow::Break(())
+    };
+    let summary = evaluate(&spec, &candidates, &settings(nvrtc, folder.path()), &mut watch).map_err(text)?;
+    let (_, lines) = journal::read(&folder.path().join("journal.jsonl")).map_err(text)?;
+    check(lines.len() > 1 && lines == summary.judgements, format!("{} of {} are written", lines.len(), summary.judgements.len()))
 }
 
 fn references(nvrtc: &Nvrtc) -> Result<(), String> {
@@ -367,7 +453,8 @@ fn no_gpu(nvrtc: &Nvrtc) -> Result<(), String> {
     settings.devices = vec![4096];
     let told = evaluate(&spec, &candidates, &settings, &mut |_| ControlFlow::Continue(()));
     let said = told.map_or_else(text, |_| "nothing".into());
-    check(["install NVIDIA's driver", "there is no GPU 4096", "update the driver"].iter().any(|part| said.contains(part)), said)
+    check(["install NVIDIA's driver", "there is no GPU 4096", "update the driver"].iter().any(|part| said.contains(part)), said)?;
+    check(!folder.path().join("journal.jsonl").exists(), "an empty journal is left")
 }
 
 // The fake worker.
@@ -380,6 +467,8 @@ struct Fake {
 }
 
 fn fake() {
+    // What a real worker's kernels print would be the evaluation's output.
+    assert_eq!(std::env::var("CUINSTR_EVALUATE").as_deref(), Ok("silent"));
     let mut pipe = Pipe::of_standard_input();
     pipe.greet(1, 1);
     if pipe.is_greeted() {
@@ -492,9 +581,13 @@ impl Fake {
         if act == "beside" {
             to[4 * count] = 0;
         }
+        if act == "stray" {
+            self.buffers.get_mut(&buffer(0)).expect("a buffer")[4 * count..4 * count + 4].fill(0xff);
+            return;
+        }
         if act == "flips" {
-            // The second time: six launches measure the reference in each of two cases, then there are two of each candidate and round.
-            let odd = u8::from(launches % 8 == 1);
+            // The second time: six launches measure the reference in each of two cases, then there are two in each round that is right.
+            let odd = u8::from(launches == 2 || launches == 15);
             to[0] = to[0].wrapping_add(odd);
         }
     }

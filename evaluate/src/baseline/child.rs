@@ -1,7 +1,7 @@
 //! The child's side: one candidate as it is, launched with nothing around it.
 
 use super::{Job, Launch, Passed, Said};
-use crate::child::{receive, send};
+use crate::child::{MOST_PAYLOAD, receive, send};
 use cuinstr_runtime::cudarc::driver::{CudaContext, DriverError, result, sys};
 use cuinstr_runtime::names;
 use std::ffi::{CString, c_void};
@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 const ORDINARY_SHARED: u32 = 48 << 10;
 
 pub(crate) fn serve(stream: &mut UnixStream) -> io::Result<()> {
-    let (job, payload): (Job, _) = receive(stream, None)?;
+    let (job, payload): (Job, _) = receive(stream, None, MOST_PAYLOAD)?;
     if let Err(what) = run(stream, &job, &payload) {
         send(stream, &Said::Failed(what), &[])?;
     }

@@ -35,7 +35,7 @@ const MOST_ERRORS: usize = 5;
 /// # Errors
 /// If standard output can't be written.
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Status> {
-    let style = Style::new(Format::Full);
+    let style = Style::new(Format::Full, args.color);
     let name = args.file.to_string_lossy().into_owned();
     let say = |diagnostic: Diagnostic| {
         to_stderr(&style.render(&name, b"", std::slice::from_ref(&diagnostic)));

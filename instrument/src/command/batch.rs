@@ -3,13 +3,14 @@
 use super::Status;
 use super::cli::{Format, RewriteArgs, usage_error};
 use super::job::{Done, Job};
+use super::moved::Moved;
 use super::output;
-use super::report::{Style, status_of, to_stderr};
+use super::report::{Style, status_of, to_stderr, warn_of_variables};
 use super::summary::Tally;
 use anyhow::Context;
 use clap::error::ErrorKind;
 use cuinstr::diagnostic::{Code, Diagnostic};
-use cuinstr::project::config::{self, BadConfig, Config};
+use cuinstr::project::config::{self, BadConfig, Config, Used};
 use cuinstr::project::input::Input;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -29,7 +30,8 @@ type Configs = BTreeMap<PathBuf, Result<Config, BadConfig>>;
 pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     let inputs = args.files.iter().map(|path| Input::new(path)).collect::<Vec<_>>();
     let destinations = destinations(args, &inputs)?;
-    let style = Style::new(args.format);
+    let style = Style::new(args.format, args.color);
+    warn_of_variables(args);
     let config_paths = inputs.iter().map(|input| config_path(args, input)).collect::<Vec<_>>();
     let mut configs = Configs::new();
     for path in config_paths.iter().flatten() {
@@ -55,6 +57,7 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
         return Ok(Status::Io);
     }
 
+    let moved = Moved::new(inputs.iter().zip(destinations.iter().map(Option::as_ref)));
     let (jobs, spoiled): (Vec<_>, Vec<_>) = inputs
         .into_iter()
         .zip(destinations)
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
                 None => None,
             };
             let spoiled = Spoiled { by_config: config.is_some_and(Result::is_err), refusal };
-            (Job { input, destination, config: config.and_then(|config| config.as_ref().ok()), args, style }, spoiled)
+            (Job { input, destination, config: config.and_then(|config| config.as_ref().ok()), args, moved: &moved, style }, spoiled)
         })
         .unzip();
     let work = |index: usize| match &spoiled[index] {
@@ -81,8 +84,17 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     let mut tally = Tally::default();
     let mut site_maps = String::new();
     let mut result = Ok(());
-    in_order(jobs.len(), &work, |done| {
+    let mut used = BTreeMap::<&Path, Option<Used>>::new();
+    in_order(jobs.len(), &work, |index, done| {
         bar.inc(1);
+        if let Some(path) = &config_paths[index] {
+            // What a file that failed would have used is not known.
+            let all = used.entry(path).or_insert_with(|| Some(Used::default()));
+            match (all.as_mut(), done.used.clone()) {
+                (Some(all), Some(used)) => all.extend(used),
+                _ => *all = None,
+            }
+        }
         status = status.max(done.status);
         tally.add(&done.outcome);
         if let Some(site_map) = &done.site_map {
@@ -91,6 +103,9 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
         }
         bar.suspend(|| {
             to_stderr(&done.stderr);
+            if args.verbose {
+                to_stderr(&jobs[index].story(&done));
+            }
             if result.is_ok() {
                 result = output::to_stdout(&done.stdout).context("standard output can't be written");
             }
@@ -98,6 +113,11 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     });
     bar.finish_and_clear();
     result?;
+    for (config, used) in used.iter().filter_map(|(path, used)| Some((configs.get(*path)?.as_ref().ok()?, used.as_ref()?))) {
+        let unused = config.stale(used);
+        to_stderr(&style.render(&config.name, &config.bytes, &unused));
+        status = status.max(status_of(&unused));
+    }
 
     if let Some(path) = args.sites.as_ref().filter(|_| !site_maps.is_empty()) {
         status = status.max(write_site_maps(path, &site_maps, style)?);
@@ -124,6 +144,12 @@ fn destinations(args: &RewriteArgs, inputs: &[Input]) -> Result<Vec<Option<PathB
     if inputs.len() == 1 && !is_spelled_as_folder(output) && !output.is_dir() {
         paths.push(output.clone());
     } else {
+        if output.extension().is_some() && !is_spelled_as_folder(output) && !output.is_dir() {
+            let shown = output.display();
+            let message =
+                format!("several files can't go to one output: `-o {shown}` names a file; write `-o {shown}/` for a folder of that name");
+            return Err(usage_error(ErrorKind::ArgumentConflict, message));
+        }
         for input in inputs {
             let name = input.path.file_name().filter(|_| !input.is_stdin()).ok_or_else(|| {
                 let message =
@@ -229,7 +255,7 @@ fn progress_bar(args: &RewriteArgs, jobs: usize) -> ProgressBar {
 }
 
 /// Runs the work for 0, 1, 2, … on all cores and takes the results in that order.
-fn in_order(count: usize, work: &(impl Fn(usize) -> Done + Sync), mut take: impl FnMut(Done)) {
+fn in_order(count: usize, work: &(impl Fn(usize) -> Done + Sync), mut take: impl FnMut(usize, Done)) {
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -242,7 +268,7 @@ fn in_order(count: usize, work: &(impl Fn(usize) -> Done + Sync), mut take: impl
         for (index, done) in receiver {
             waiting.insert(index, done);
             while let Some(done) = waiting.remove(&next) {
-                take(done);
+                take(next, done);
                 next += 1;
             }
         }

@@ -1,20 +1,24 @@
 //! The command line.
 
-use super::duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
+use cuinstr::duration;
 use cuinstr::launcher::Recursion;
+use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
        cuinstr nvcc <ARG>...
        cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
        cuinstr audit [--format <FORMAT>] <FILE> [-- <NVCC FLAGS>...]
-       cuinstr explain [CODE]";
+       cuinstr explain [CODE]
+       cuinstr doctor
+       cuinstr completions <SHELL>
+       cuinstr man";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,14 +32,16 @@ Examples:
   cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
   cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
   cuinstr explain CI012                              what a code means and what to do
-  cuinstr ./explain -o out.cu                        a file called `explain`, `verify` or `audit`
+  cuinstr doctor                                     which of these work on this machine, and what is missing
+  cuinstr completions bash                           completions for a shell; `cuinstr man` prints the manual page
+  cuinstr ./explain -o out.cu                        a file called as a command is
 
 Exit codes:
   0  everything asked for was done; there may be warnings
   1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved;
      `audit`: a loop has no site
   2  the command line makes no sense
-  3  something could not be read or written
+  3  something could not be read or written, or a tool that the command needs is missing
 If several apply, the largest. With several inputs, those that are sound are written all the same.
 
 Configuration: cuinstr.toml, looked for in each input's folder and upward:
@@ -53,7 +59,7 @@ Configuration: cuinstr.toml, looked for in each input's folder and upward:
 /// Makes CUDA kernels stoppable: rewrites source so that every loop and every exit asks "must I stop?".
 #[derive(Debug, Parser)]
 #[command(name = "cuinstr", version, after_help = EXAMPLES, override_usage = USAGE)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
@@ -70,6 +76,19 @@ pub(crate) enum Verb {
         #[arg(value_parser = code)]
         code: Option<Code>,
     },
+    /// Say which entries of cuinstr work on this machine, and what the others lack.
+    ///
+    /// Looks for the driver, GPUs, nvcc, the host's compiler and libclang, and at the variables and the configuration that hold here. Changes nothing.
+    /// Exit code 0, also where something is missing.
+    Doctor,
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, for `man -l -`.
+    Man,
     /// Prove on PTX that every loop asks whether it must stop, is counted, or is ended by the clock.
     ///
     /// Reads PTX, and the PTX inside fat binaries, objects, libraries and executables. Exit code 0 only if every loop of every module is proved.
@@ -100,6 +119,10 @@ pub(crate) struct AuditArgs {
     /// How the result looks on standard output.
     #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
     pub(crate) format: AuditFormat,
+
+    /// When errors have colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorArg::Auto)]
+    pub(crate) color: ColorArg,
 
     /// nvcc's flags: -I, -isystem, -include, -D, -U, -std, -arch and -gencode are understood, others are left out.
     #[arg(last = true, value_name = "NVCC FLAGS", allow_hyphen_values = true)]
@@ -133,6 +156,10 @@ pub(crate) struct VerifyArgs {
     /// How the result looks on standard output.
     #[arg(long, value_enum, default_value_t = VerifyFormat::Text)]
     pub(crate) format: VerifyFormat,
+
+    /// When findings have colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorArg::Auto)]
+    pub(crate) color: ColorArg,
 }
 
 /// How `verify` prints.
@@ -177,6 +204,25 @@ pub(crate) struct RewriteArgs {
     /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
     #[arg(long, value_enum, default_value_t = Format::Full)]
     pub(crate) format: Format,
+
+    /// When diagnostics have colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorArg::Auto)]
+    pub(crate) color: ColorArg,
+
+    /// Say of each input what became of it, where its output went, and which configuration holds for it.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+/// `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorArg {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always, for pagers that know colors.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How sources are rewritten.
@@ -327,13 +373,41 @@ impl Cli {
     ///
     /// # Errors
     /// If it makes no sense, and also for `--help` and `--version`: the error then holds their text.
-    pub(crate) fn read(arguments: impl Iterator<Item = std::ffi::OsString>) -> Result<Self, clap::Error> {
+    pub(crate) fn read(arguments: &[std::ffi::OsString]) -> Result<Self, clap::Error> {
+        if let Some(error) = arguments.get(1).and_then(|word| mistyped(word)) {
+            return Err(error);
+        }
         let cli = Self::try_parse_from(arguments)?;
         if cli.verb.is_none() {
             cli.rewrite.check()?;
         }
         Ok(cli)
     }
+}
+
+/// The text of completions for a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) -> String {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "cuinstr", &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The manual page: of the command, and of each of its subcommands.
+///
+/// # Errors
+/// None that memory is known to have: what is written to is a vector.
+pub(crate) fn manual() -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut bytes)?;
+    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
+        let page = clap_mangen::Man::new(subcommand.clone());
+        page.render_synopsis_section(&mut bytes)?;
+        page.render_description_section(&mut bytes)?;
+        page.render_options_section(&mut bytes)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// An error of the kind that clap reports itself.
@@ -397,8 +471,23 @@ impl RewriteArgs {
     }
 }
 
+/// The error for a first word that names no file, and nearly a command.
+fn mistyped(word: &std::ffi::OsStr) -> Option<clap::Error> {
+    let text = word.to_str().filter(|text| !text.starts_with('-') && !Path::new(text).exists())?;
+    let command = Cli::command();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help", "nvcc"]).collect();
+    let near = nearest(text, names.iter().copied()).filter(|near| *near != text)?;
+    let message = format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?");
+    Some(usage_error(ErrorKind::InvalidSubcommand, message))
+}
+
 fn code(text: &str) -> Result<Code, String> {
-    Code::from_id(&text.to_ascii_uppercase()).ok_or_else(|| "no such code; `cuinstr explain` lists them".to_owned())
+    let id = text.to_ascii_uppercase();
+    let known = || Code::ALL.iter().map(|code| code.id());
+    Code::from_id(&id).ok_or_else(|| match nearest(&id, known()).or_else(|| known().next_back()) {
+        Some(near) => format!("no such code; the nearest is {near}, and `cuinstr explain` lists them"),
+        None => "no such code".to_owned(),
+    })
 }
 
 fn device_macro(text: &str) -> Result<DeviceMacro, String> {

@@ -2,11 +2,13 @@
 
 use super::Status;
 use super::cli::{Format, RewriteArgs};
+use super::moved::Moved;
 use super::report::{Style, status_of};
 use super::{listing, output};
-use cuinstr::diagnostic::{Code, Diagnostic};
+use cuinstr::diagnostic::{Code, Diagnostic, Severity};
 use cuinstr::options::Options;
-use cuinstr::project::config::{Config, slashes};
+use cuinstr::project::config::{Config, Used, slashes};
+use cuinstr::project::include::edited;
 use cuinstr::project::input::Input;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
@@ -26,6 +28,8 @@ pub(crate) struct Job<'a> {
     pub(crate) config: Option<&'a Config>,
     /// The command line.
     pub(crate) args: &'a RewriteArgs,
+    /// Where the inputs' outputs go.
+    pub(crate) moved: &'a Moved,
     /// How diagnostics look.
     pub(crate) style: Style,
 }
@@ -39,6 +43,8 @@ pub(crate) struct Done {
     pub(crate) stderr: String,
     /// For `--sites`.
     pub(crate) site_map: Option<SiteMap>,
+    /// What it uses of its configuration; absent if it was not read to its end.
+    pub(crate) used: Option<Used>,
     /// For the exit code.
     pub(crate) status: Status,
     /// For the summary.
@@ -55,7 +61,7 @@ pub(crate) enum Outcome {
         /// Code of each diagnostic.
         codes: Vec<Code>,
     },
-    /// The configuration excludes it: it was copied as it is.
+    /// It was copied as it is: the configuration excludes it, or it holds no device code.
     Copied,
     /// It was refused, or could not be read or written.
     Failed,
@@ -72,19 +78,27 @@ impl Job<'_> {
         if let Some(config) = self.config
             && config.excludes(&site_path)
         {
-            return self.copied(bytes, config);
+            let done = if self.writes() { "copied unchanged" } else { "left alone" };
+            return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
         }
         let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
         let rewrite = if is_ptx { rewrite_ptx } else { rewrite };
-        let Rewrite { output, inserted, sites, diagnostics, summary } = rewrite(&bytes, &self.options(site_path));
+        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, .. } = rewrite(&bytes, &self.options(site_path.clone()));
+        let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));
 
         let Some(output) = output else {
+            if has_no_device_code(&diagnostics) {
+                let done = if self.writes() { "copied unchanged" } else { "nothing to rewrite" };
+                return Done { used, ..self.copied(bytes, &format!("{done}: no device code found (cuinstr explain CI006)")) };
+            }
             let mut done = self.failed(&bytes, &diagnostics);
             if self.args.list && !sites.sites.is_empty() {
                 done.stdout = self.listing(&sites);
             }
             return done;
         };
+        let edits = self.destination.as_ref().map_or_else(Vec::new, |destination| self.moved.edits(&self.input, destination, &bytes));
+        let output = edited(&output, &inserted, &edits).unwrap_or(output);
         if let Some(destination) = &self.destination
             && let Err(diagnostic) = output::write(destination, &output)
         {
@@ -106,6 +120,7 @@ impl Job<'_> {
             stdout,
             stderr: self.style.render(&self.input.name, &bytes, &diagnostics),
             site_map: Some(sites),
+            used,
             status: status_of(&diagnostics),
             outcome: Outcome::Rewritten { summary, codes: diagnostics.iter().map(|diagnostic| diagnostic.code).collect() },
         }
@@ -122,16 +137,18 @@ impl Job<'_> {
             let _ = writeln!(stderr, "{} was there before and is unchanged", one_line(&old.to_string_lossy()));
         }
         let status = status_of(diagnostics).max(Status::Refused);
-        Done { stdout: Vec::new(), stderr, site_map: None, status, outcome: Outcome::Failed }
+        Done { stdout: Vec::new(), stderr, site_map: None, used: None, status, outcome: Outcome::Failed }
     }
 
-    fn copied(&self, bytes: Vec<u8>, config: &Config) -> Done {
+    /// The result for an input whose output is the input itself; says why.
+    fn copied(&self, bytes: Vec<u8>, why: &str) -> Done {
         let mut status = Status::Done;
         let mut stderr = String::new();
         if !self.args.how.quiet && self.style.format != Format::Json {
-            let done = if self.destination.is_some() || self.to_stdout() { "copied unchanged" } else { "left alone" };
-            stderr = format!("{}: {done}, because {} excludes it\n", one_line(&self.input.name), one_line(&config.name));
+            stderr = format!("{}: {why}\n", one_line(&self.input.name));
         }
+        let edits = self.destination.as_ref().map_or_else(Vec::new, |destination| self.moved.edits(&self.input, destination, &bytes));
+        let bytes = edited(&bytes, &[], &edits).unwrap_or(bytes);
         if let Some(destination) = &self.destination
             && let Err(diagnostic) = output::write(destination, &bytes)
         {
@@ -139,7 +156,8 @@ impl Job<'_> {
             status = Status::Io;
         }
         let outcome = if status == Status::Done { Outcome::Copied } else { Outcome::Failed };
-        Done { stdout: if self.to_stdout() { bytes } else { Vec::new() }, stderr, site_map: None, status, outcome }
+        let stdout = if self.to_stdout() { bytes } else { Vec::new() };
+        Done { stdout, stderr, site_map: None, used: Some(Used::default()), status, outcome }
     }
 
     fn options(&self, site_path: String) -> Options {
@@ -163,6 +181,23 @@ impl Job<'_> {
         }
         options.site_path = site_path;
         options
+    }
+
+    /// `-v`: what became of the input, and what decided it.
+    pub(crate) fn story(&self, done: &Done) -> String {
+        let what = match &done.outcome {
+            Outcome::Rewritten { summary, .. } => format!("rewritten, {} polls in {} functions", summary.polls, summary.functions),
+            Outcome::Copied => "copied unchanged".to_owned(),
+            Outcome::Failed => "refused".to_owned(),
+        };
+        let output = self.destination.as_ref().map_or_else(String::new, |path| format!(", to {}", path.display()));
+        let config = self.config.map_or_else(|| "no cuinstr.toml".to_owned(), |config| format!("configuration {}", config.name));
+        format!("{}\n", one_line(&format!("{}: {what}{output}; {config}", self.input.name)))
+    }
+
+    /// Whether there is an output, on standard output or elsewhere.
+    fn writes(&self) -> bool {
+        self.destination.is_some() || self.to_stdout()
     }
 
     fn to_stdout(&self) -> bool {
@@ -197,4 +232,11 @@ impl Job<'_> {
         }
         bytes
     }
+}
+
+/// Whether all that speaks against the input is that nothing in it is the device's. PTX and binary files, in which the diagnostic
+/// names a place, are refused.
+fn has_no_device_code(diagnostics: &[Diagnostic]) -> bool {
+    let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.all(|error| error.code == Code::NotCuda && error.primary.is_none())
 }

@@ -1,9 +1,9 @@
 //! Outputs: where they go, and how nobody ever sees half of one.
 //!
-//! The text is complete in memory before anything is opened. It goes to a hidden temporary file in the output's own folder (a rename does
-//! not cross file systems), which then takes the output's name. The temporary file is removed when anything fails. A process that is killed
-//! within that one write may leave `.cuinstr-*.tmp` behind; it never has the name of an output, so no build picks it up. A signal handler
-//! would not help against SIGKILL, and files without a name (`O_TMPFILE`) can't be renamed over an old output without a name in between.
+//! The text is complete in memory before anything is opened. It goes to a file without a name in the output's own folder, which the system
+//! removes with the process, whatever kills that. Once complete, the file gets the output's name. Where an old output has that name, the file first
+//! gets a hidden one, since only a name can be renamed over another. A process that is killed between these two calls leaves the hidden name; the
+//! next write of the same output removes it. File systems without such files (`O_TMPFILE`) get a hidden temporary file from the start.
 //! Nothing is synced: after a power cut a compiler's outputs are built again too.
 
 use cuinstr::diagnostic::{Code, Diagnostic};
@@ -80,6 +80,10 @@ fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    #[cfg(target_os = "linux")]
+    if let Some(result) = write_unnamed(folder, &target, bytes) {
+        return result;
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".cuinstr-").suffix(".tmp");
     #[cfg(unix)]
@@ -88,6 +92,51 @@ fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file_mut().write_all(bytes)?;
     file.persist(&target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Writes by way of a file without a name; nothing where the file system has none, or there is no `/proc` to name it by.
+#[cfg(target_os = "linux")]
+fn write_unnamed(folder: &Path, target: &Path, bytes: &[u8]) -> Option<io::Result<()>> {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    use rustix::io::Errno;
+    use std::os::fd::AsRawFd;
+
+    /// Another process that writes the same output may take away the hidden name, each time once.
+    const TRIES: usize = 16;
+    let mut file = fs::File::from(open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(0o666)).ok()?);
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    if !Path::new(&own).exists() {
+        return None;
+    }
+    if let Err(error) = file.write_all(bytes) {
+        return Some(Err(error));
+    }
+    let link = |name: &Path| linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW);
+    match link(target) {
+        Err(Errno::EXIST) => {}
+        result => return Some(result.map_err(io::Error::from)),
+    }
+    let mut hidden = std::ffi::OsString::from(".cuinstr-");
+    hidden.push(target.file_name()?);
+    hidden.push(".tmp");
+    let hidden = folder.join(hidden);
+    let mut result = Err(io::Error::other("another process writes the same output"));
+    for _ in 0..TRIES {
+        let _ = fs::remove_file(&hidden);
+        match link(&hidden) {
+            Err(Errno::EXIST) => continue,
+            Err(error) => return Some(Err(error.into())),
+            Ok(()) => {}
+        }
+        result = fs::rename(&hidden, target);
+        if !result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            break;
+        }
+    }
+    if result.is_err() {
+        let _ = fs::remove_file(&hidden);
+    }
+    Some(result)
 }
 
 /// Where a link leads whose target does not exist yet.

@@ -4,7 +4,7 @@ use super::Status;
 use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
 use super::output;
-use super::report::{Style, status_of};
+use super::report::{Style, is_wanted, status_of};
 use super::sarif;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
@@ -27,7 +27,8 @@ const LARGEST_SOURCE: u64 = 16 << 20;
 /// # Errors
 /// If standard output can't be written.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
-    let style = Style::new(super::cli::Format::Full);
+    let style = Style::new(super::cli::Format::Full, args.color);
+    let colored = is_wanted(args.color, &std::io::stdout());
     let mut exceptions = Exceptions::default();
     if let Some(path) = &args.allow {
         let input = Input { path: path.clone(), name: path.to_string_lossy().into_owned() };
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Status> {
         };
     }
     let mut printer =
-        Printer { args, exceptions, text: String::new(), sources: BTreeMap::new(), results: Vec::new(), status: Status::Done };
+        Printer { args, colored, exceptions, text: String::new(), sources: BTreeMap::new(), results: Vec::new(), status: Status::Done };
     let mut status = Status::Done;
     for path in &args.files {
         let input = Input::new(path);
@@ -75,6 +76,8 @@ fn complain(style: Style, path: &str, bytes: &[u8], diagnostics: &[Diagnostic]) 
 /// Collects what is to be printed.
 struct Printer<'a> {
     args: &'a VerifyArgs,
+    /// Whether standard output gets colors.
+    colored: bool,
     exceptions: Exceptions,
     text: String,
     /// Sources by path, and none for those that are not there.
@@ -136,7 +139,7 @@ impl Printer<'_> {
             bad += 1;
         }
         for found in &report.loops {
-            let Some(code) = found.verdict.code() else { continue };
+            let Some(code) = Code::of_verdict(&found.verdict) else { continue };
             let accepted = self.exceptions.accept_loop(found);
             bad += usize::from(accepted.is_none());
             allowed += usize::from(accepted.is_some());
@@ -240,7 +243,7 @@ impl Printer<'_> {
             self.status = self.status.max(Status::Refused);
         }
         match self.args.format {
-            VerifyFormat::Text => self.text += &render::full(source, diagnostic, false),
+            VerifyFormat::Text => self.text += &render::full(source, diagnostic, self.colored),
             VerifyFormat::Short => self.text += &render::short(source, diagnostic),
             VerifyFormat::Json => self.text += &render::json(source, diagnostic),
             VerifyFormat::Sarif => {
@@ -263,7 +266,7 @@ impl Printer<'_> {
             VerifyFormat::Sarif => self.result(at, diagnostic, inlined, accepted),
             VerifyFormat::Text => {
                 let name = format!("{file}:{line}:{column}");
-                self.text += &render::full(&Source::new(&name, b""), diagnostic, false);
+                self.text += &render::full(&Source::new(&name, b""), diagnostic, self.colored);
             }
             VerifyFormat::Short | VerifyFormat::Json => {
                 let name = format!("{file}:{line}:{column}");

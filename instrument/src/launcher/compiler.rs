@@ -60,7 +60,7 @@ pub fn other_compiler(program: &OsStr) -> Option<Error> {
 ///
 /// # Errors
 /// If there is none.
-pub(crate) fn find(named: &OsStr) -> Result<PathBuf, Error> {
+pub fn find(named: &OsStr) -> Result<PathBuf, Error> {
     let path = Path::new(named);
     if path.components().count() > 1 && !is_this(path) {
         return if is_program(path) { Ok(path.to_owned()) } else { Err(missing(&format!("there is no program `{}`", path.display()))) };

@@ -5,6 +5,7 @@ use super::session::Session;
 use super::{Error, absolute};
 use crate::diagnostic::Code;
 use crate::verify::verify_ptx;
+use cuinstr_image::Kernel;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -52,14 +53,14 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
             findings.insert(format!("{}:{}: error[CI054]: {}", path.display(), fault.line, fault.message));
         }
         // Calls of other units' functions are no cycles; whether those units' loops stop, their own compilations say.
-        for found in report.loops.iter().filter(|found| !found.verdict.holds()) {
+        for found in &report.loops {
+            let Some(code) = Code::of_verdict(&found.verdict) else { continue };
             let mut text = match &found.place {
                 Some(place) => format!("{}:{}:{}: ", place.file, place.line, place.column),
                 None => String::new(),
             };
-            let code = found.verdict.code().map_or("", Code::id);
             let what = if found.call_tree { "a tree of calls" } else { "a loop" };
-            let _ = write!(text, "error[{code}]: {what} in `{}` is {}", found.function, found.verdict.text());
+            let _ = write!(text, "error[{}]: {what} in `{}` is {}", code.id(), Kernel::new(&found.function).name, found.verdict.text());
             if found.place.is_none() {
                 text.push_str(" (-lineinfo shows its line)");
             }

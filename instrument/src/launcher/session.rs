@@ -333,11 +333,19 @@ fn sweep(base: &Path) {
     }
 }
 
-/// Removes the folder if no session is left in it.
+/// Removes the folder if no session is left in it. The caller holds its lock.
+///
+/// The lock's file goes last. Once it is gone another call may begin here, and all of what that call writes must stay.
 fn remove_if_unused(base: &Path) {
-    if sessions(base).next().is_none() {
-        let _ = fs::remove_dir_all(base);
+    if sessions(base).next().is_some() {
+        return;
     }
+    let lock = base.join("lock");
+    for entry in fs::read_dir(base).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| *path != lock) {
+        let _ = if entry.is_dir() { fs::remove_dir_all(entry) } else { fs::remove_file(entry) };
+    }
+    let _ = fs::remove_file(lock);
+    let _ = fs::remove_dir(base);
 }
 
 #[cfg(test)]
@@ -349,5 +357,29 @@ mod tests {
         let mut text = b"a/x:b a/x:c".to_vec();
         replace(&mut text, b"a/x:", b"");
         assert_eq!(text, b"b c");
+    }
+
+    #[test]
+    fn what_one_call_removes_is_nothing_of_another() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let base = folder.path().join("base");
+        let store = base.join("store");
+        let (guard, _) = lock_base(base.clone()).expect("the folder can be locked");
+        make_private(&store).expect("a store");
+        (0..2000).for_each(|number| drop(File::create(store.join(number.to_string()))));
+        let next = std::thread::scope(|scope| {
+            let next = scope.spawn(|| {
+                while base.join("lock").exists() {}
+                let (guard, base) = lock_base(base.clone()).expect("the folder can be locked");
+                let session = tempfile::Builder::new().prefix("s-").tempdir_in(&base).expect("a session");
+                make_private(&store).expect("a store");
+                (guard, session)
+            });
+            remove_if_unused(&base);
+            drop(guard);
+            next.join().expect("the next call goes on")
+        });
+        assert!(store.is_dir(), "another call removed the store of a session that goes on");
+        drop(next);
     }
 }

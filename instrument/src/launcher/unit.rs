@@ -6,6 +6,7 @@ use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
+use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
@@ -34,6 +35,8 @@ pub(super) struct Facts {
     pub(super) barriers: bool,
     /// Whether it declares shared memory whose size the launch says.
     pub(super) dynamic: bool,
+    /// Bytes of shared memory that it declares; the largest number where its text does not tell.
+    pub(super) shared_bytes: u64,
     /// Gaps and refusals, one line each.
     pub(super) said: String,
     /// Whether a compilation that reads it must fail.
@@ -182,11 +185,12 @@ fn without_detours(path: &str) -> String {
 }
 
 fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> Unit {
-    let Rewrite { output, mut inserted, sites, mut diagnostics, .. } = rewrite(bytes, options);
+    let Rewrite { output, mut inserted, sites, mut diagnostics, shared_bytes, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
         let refused = !left_as_it_is(bytes, &mut diagnostics);
         let dynamic = prelude::has_dynamic_memory(bytes);
-        let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, ..Facts::default() };
+        let shared_bytes = if memchr::memmem::find(bytes, b"__shared__").is_none() { 0 } else { u64::MAX };
+        let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, shared_bytes, ..Facts::default() };
         return Unit { text: edited(bytes, &[], edits), facts };
     };
     // All files of a translation unit share one prelude, which stands in front of the first.
@@ -198,6 +202,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
         dynamic: prelude::has_dynamic_memory(bytes),
+        shared_bytes: shared_bytes.unwrap_or(u64::MAX),
         polled_calls: prelude::polled_calls(&sites),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
@@ -238,27 +243,6 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
         .filter(|diagnostic| diagnostic.severity >= Severity::Warning)
         .map(|diagnostic| render::short(&source, diagnostic))
         .collect()
-}
-
-/// The text with other names of included files, if there are any. Edits count in the text as it was before `inserted` was put in.
-pub(super) fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
-    if edits.is_empty() {
-        return None;
-    }
-    let mut changed = text.to_vec();
-    let mut edits: Vec<_> = edits.iter().collect();
-    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    for (range, name) in edits {
-        let mut start = range.start;
-        for insertion in inserted {
-            if insertion.start > start {
-                break;
-            }
-            start += insertion.len();
-        }
-        changed.splice(start..start + range.len(), name.iter().copied());
-    }
-    Some(changed)
 }
 
 #[cfg(test)]

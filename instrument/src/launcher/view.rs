@@ -14,7 +14,6 @@
 
 use super::Error;
 use super::half;
-use super::include::{self, Reference};
 use super::links::Links;
 use super::plan::Plan;
 use super::preprocess::{Cuda, is_runtime_header};
@@ -23,8 +22,9 @@ use super::session::Knowledge;
 use super::settings::Settings;
 use super::store::Store;
 use super::translate::Translator;
-use super::unit::{Facts, Maker, Unit, edited};
+use super::unit::{Facts, Maker, Unit};
 use crate::prelude::{self, SharedMemory};
+use crate::project::include::{self, Reference, edited};
 use cuinstr_abi::sites::{SiteMap, hash};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -526,6 +526,7 @@ impl<'a> Builder<'a> {
         }
         self.shared.barriers |= unit.facts.barriers;
         self.shared.dynamic |= unit.facts.dynamic;
+        self.shared.bytes = self.shared.bytes.saturating_add(unit.facts.shared_bytes);
         self.plan.has_prelude |= unit.facts.rewritten;
         self.plan.files.push((target.clone().into_os_string(), unit.facts));
         self.texts.insert(target, unit.text.unwrap_or(bytes));

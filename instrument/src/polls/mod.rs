@@ -19,6 +19,7 @@ use cuinstr_abi::sites::hash;
 use cuinstr_ptx::{Flow, Function, Graph, Kind as Token, Module, Span};
 use emit::Cold;
 use function::{Way, poll_cycles, site_id};
+use std::collections::BTreeSet;
 
 /// Oldest architecture whose instructions polls are made of.
 const OLDEST: u32 = 70;
@@ -261,7 +262,15 @@ impl Pass<'_> {
             insert(&mut self.edits, at, front);
         }
         let (output, inserted) = apply::apply(self.text.as_bytes(), self.edits);
-        Rewrite { output: Some(output), inserted, sites, diagnostics: self.diagnostics, summary: self.summary }
+        Rewrite {
+            output: Some(output),
+            inserted,
+            sites,
+            diagnostics: self.diagnostics,
+            summary: self.summary,
+            used_waivers: BTreeSet::new(),
+            shared_bytes: None,
+        }
     }
 
     /// Offset behind `.target` and the `.address_size` that follows it: in front of all that a module declares.

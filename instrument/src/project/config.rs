@@ -2,10 +2,12 @@
 
 use super::glob;
 use super::input::{Input, cannot_read};
+use super::sources::{Sources, names};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Space, Waiver};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -25,8 +27,41 @@ pub struct Config {
     pub loop_macros: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
+    /// Text of the file, for messages.
+    pub bytes: Vec<u8>,
     exclude: Vec<String>,
-    waivers: Vec<(Option<String>, Waiver)>,
+    waivers: Vec<Entry>,
+    /// Where each of `leave_alone` stands.
+    leave_alone_at: Vec<Range<usize>>,
+}
+
+/// A waiver of the file.
+#[derive(Debug)]
+struct Entry {
+    /// The file or the pattern that it is limited to.
+    path: Option<String>,
+    waiver: Waiver,
+    at: Range<usize>,
+}
+
+/// What the files of a run use of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Used {
+    /// The files, relative to the project.
+    files: BTreeSet<String>,
+    /// Waivers that accepted something, by their numbers in the configuration.
+    waivers: BTreeSet<usize>,
+    /// Functions to leave alone that a file names, by their numbers.
+    left_alone: BTreeSet<usize>,
+}
+
+impl Used {
+    /// Takes in what other files use.
+    pub fn extend(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.waivers.extend(other.waivers);
+        self.left_alone.extend(other.left_alone);
+    }
 }
 
 /// A configuration file that does not.
@@ -40,10 +75,10 @@ pub struct BadConfig {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The nearest `cuinstr.toml`, in this folder or above it.
+/// The nearest `cuinstr.toml`, in this folder or above it. One that is no file is found too: reading it then says so.
 #[must_use]
 pub fn find(folder: &Path) -> Option<PathBuf> {
-    folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+    folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.symlink_metadata().is_ok())
 }
 
 /// Reads a configuration file.
@@ -81,8 +116,61 @@ impl Config {
     /// files.
     #[must_use]
     pub fn waivers(&self, site_path: &str) -> Vec<Waiver> {
-        let holds = |path: Option<&str>| path.is_none_or(|path| glob::matches(path, site_path));
-        self.waivers.iter().filter(|(path, _)| holds(path.as_deref())).map(|(_, waiver)| waiver.clone()).collect()
+        self.holding(site_path).map(|(_, waiver)| waiver.clone()).collect()
+    }
+
+    /// The waivers that hold in this file, each with its number in the configuration.
+    fn holding<'a>(&'a self, site_path: &'a str) -> impl Iterator<Item = (usize, &'a Waiver)> {
+        let holds = |entry: &Entry| entry.path.as_deref().is_none_or(|path| glob::matches(path, site_path));
+        self.waivers.iter().enumerate().filter(move |(_, entry)| holds(entry)).map(|(number, entry)| (number, &entry.waiver))
+    }
+
+    /// What a file uses of the configuration: the waivers, by their place in [`Config::waivers`], that accepted something, and functions to leave
+    /// alone that its text names.
+    #[must_use]
+    pub fn used(&self, site_path: &str, text: &[u8], waivers: &BTreeSet<usize>) -> Used {
+        let held = self.holding(site_path).map(|(number, _)| number);
+        let left_alone = self.leave_alone.iter().enumerate().filter(|(_, function)| names(text, function));
+        Used {
+            files: BTreeSet::from([site_path.to_owned()]),
+            waivers: held.enumerate().filter(|(place, _)| waivers.contains(place)).map(|(_, number)| number).collect(),
+            left_alone: left_alone.map(|(number, _)| number).collect(),
+        }
+    }
+
+    /// What of the configuration matches nothing: entries that no file of a run uses, and that no other source of the project can need.
+    ///
+    /// Reads the project's sources if an entry is in question.
+    #[must_use]
+    pub fn stale(&self, used: &Used) -> Vec<Diagnostic> {
+        let Used { files, waivers, left_alone } = used;
+        let sources = Sources::new(self);
+        let mut stale = Vec::new();
+        for entry in self.waivers.iter().enumerate().filter(|(number, _)| !waivers.contains(number)).map(|(_, entry)| entry) {
+            // The library has told of a waiver for one file that is among those of the run.
+            let told = !entry.waiver.shared && entry.path.as_ref().is_some_and(|path| files.contains(path));
+            let may_need = |path: &str, text: &[u8]| {
+                !files.contains(path)
+                    && entry.path.as_deref().is_none_or(|pattern| glob::matches(pattern, path))
+                    && match &entry.waiver.function {
+                        Some(function) => names(text, function),
+                        None => names(text, "__global__") || names(text, "__device__"),
+                    }
+            };
+            if !told && !sources.any(may_need) {
+                let message = format!("this waiver of {} accepts nothing", entry.waiver.code.id());
+                stale.push(
+                    Diagnostic::new(Code::StaleWaiver, message).at(entry.at.clone()).help("remove it, or correct its function or path"),
+                );
+            }
+        }
+        for (number, (function, at)) in self.leave_alone.iter().zip(&self.leave_alone_at).enumerate() {
+            if !left_alone.contains(&number) && !sources.any(|_, text| names(text, function)) {
+                let message = format!("no source of this project names a function `{}`", crate::render::one_line(function));
+                stale.push(Diagnostic::new(Code::BadConfig, message).at(at.clone()).help("correct the name, or remove it"));
+            }
+        }
+        stale
     }
 }
 
@@ -154,6 +242,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
     })?;
 
     let mut problems = Vec::new();
+    let leave_alone_at = tables.leave_alone.iter().map(Spanned::span).collect();
     let mut names = |list: Vec<Spanned<String>>, what: &str, sound: fn(&str) -> bool| {
         list.into_iter()
             .map(|item| {
@@ -167,7 +256,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
     };
     let loop_macros = names(tables.loop_macros, "name of a macro", is_identifier);
     let leave_alone = names(tables.leave_alone, "name of a function", |text| !text.trim().is_empty());
-    let exclude = names(tables.exclude, "path", |text| !text.trim().is_empty());
+    let exclude = names(tables.exclude, glob::KIND, glob::is_sound);
     let device_macros = tables.device_macros.into_iter().filter_map(|(name, space)| {
         if !is_identifier(name.get_ref()) {
             problems.push(Diagnostic::new(Code::BadConfig, format!("`{}` is no name of a macro", name.get_ref())).at(name.span()));
@@ -184,7 +273,7 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
     let waivers = tables.waiver.into_iter().filter_map(|table| waiver(table, &mut problems)).collect();
 
     if problems.is_empty() {
-        Ok(Config { name, folder, device_macros, loop_macros, leave_alone, exclude, waivers })
+        Ok(Config { name, folder, device_macros, loop_macros, leave_alone, bytes: bytes.to_vec(), exclude, waivers, leave_alone_at })
     } else {
         problems.sort_by_key(|problem| problem.primary.as_ref().map(|label| label.span.start));
         Err(problems)
@@ -192,8 +281,8 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
 }
 
 /// The waiver and the file or pattern that it is limited to; or what is wrong with it.
-fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option<(Option<String>, Waiver)> {
-    let whole = table.span();
+fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option<Entry> {
+    let at = table.span();
     let WaiverTable { code, function, path, reason } = table.into_inner();
     let known = Code::from_id(code.get_ref());
     if known.is_none_or(|known| known.severity() == Severity::Error) {
@@ -205,15 +294,20 @@ fn waiver(table: Spanned<WaiverTable>, problems: &mut Vec<Diagnostic>) -> Option
         problems
             .push(Diagnostic::new(Code::BadConfig, "this matches nothing").at(text.span()).help("leave the key out to match everything"));
     }
-    let reason_span = reason.as_ref().map_or(whole, Spanned::span);
+    let reason_span = reason.as_ref().map_or_else(|| at.clone(), Spanned::span);
     let reason = reason.map(|reason| reason.into_inner().trim().to_owned()).filter(|reason| !reason.is_empty());
     if reason.is_none() {
         let help = "add `reason = \"why the gap is harmless\"`";
         problems.push(Diagnostic::new(Code::WaiverWithoutReason, "the waiver gives no reason").at(reason_span).help(help));
     }
+    if let Some(path) = path.as_ref().filter(|path| !path.get_ref().trim().is_empty() && !glob::is_sound(path.get_ref())) {
+        let message = format!("`{}` is no {}", crate::render::one_line(path.get_ref()), glob::KIND);
+        problems.push(Diagnostic::new(Code::BadConfig, message).at(path.span()));
+    }
     let path = path.map(Spanned::into_inner);
     let shared = path.as_deref().is_none_or(glob::is_pattern);
-    Some((path, Waiver { code: known?, function: function.map(Spanned::into_inner), reason: reason?, shared }))
+    let waiver = Waiver { code: known?, function: function.map(Spanned::into_inner), reason: reason?, shared };
+    Some(Entry { path, waiver, at })
 }
 
 #[cfg(test)]
@@ -246,6 +340,8 @@ mod tests {
             ("loop-macro = []", Code::BadConfig, "loop-macro"),
             ("exclude = 3", Code::BadConfig, "3"),
             ("exclude = ['']", Code::BadConfig, "''"),
+            ("exclude = ['[z-a]']", Code::BadConfig, "'[z-a]'"),
+            ("[[waiver]]\ncode = 'CI013'\npath = '{a,b}.cu'\nreason = 'x'", Code::BadConfig, "'{a,b}.cu'"),
             ("loop-macros = ['A B']", Code::BadConfig, "'A B'"),
             ("[device-macros]\nA = 'gpu'", Code::BadConfig, "'gpu'"),
             ("[device-macros]\n'a b' = 'device'", Code::BadConfig, "'a b'"),

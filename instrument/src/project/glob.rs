@@ -43,6 +43,14 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
     !pattern.is_empty() && (0..=path.len()).any(|i| reached[i] && (i == path.len() || path[i] == b'/'))
 }
 
+/// What a sound pattern is called in messages.
+pub(super) const KIND: &str = "pattern of paths: only `?`, `*` and `**` stand for others";
+
+/// Whether all of the pattern is understood: no brackets, braces or backslashes, which other tools' patterns know.
+pub(super) fn is_sound(text: &str) -> bool {
+    !text.trim().is_empty() && !text.starts_with('!') && !text.contains(['[', ']', '{', '}', '\\'])
+}
+
 /// Whether the pattern can match more than the one path that it spells.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])

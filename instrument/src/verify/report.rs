@@ -1,6 +1,5 @@
 //! What the proof says.
 
-use crate::diagnostic::Code;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -115,18 +114,6 @@ impl Verdict {
     #[must_use]
     pub fn holds(&self) -> bool {
         matches!(self, Self::Polled { .. } | Self::Bounded { .. })
-    }
-
-    /// The code of the finding, if it is one.
-    #[must_use]
-    pub fn code(&self) -> Option<Code> {
-        match self {
-            Self::Polled { .. } | Self::Bounded { .. } => None,
-            Self::NotPolled { .. } => Some(Code::NotStoppable),
-            Self::TooMany { .. } => Some(Code::TooManyRounds),
-            Self::TrapOnly => Some(Code::TrapsOnly),
-            Self::WaitsInHardware => Some(Code::WaitsInHardware),
-        }
     }
 
     /// In a few words.

@@ -30,7 +30,15 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
         ("k.cu -o out.cu --device-macro X", "NAME=device"),
         ("k.cu -o out.cu --device-macro X=gpu", "`gpu` is none of"),
         ("k.cu -o out.cu --no-such-option", "unexpected argument"),
-        ("explain CI999", "`cuinstr explain` lists them"),
+        ("explain CI999", "the nearest is CI0"),
+        ("explain CI55", "the nearest is CI055"),
+        ("verfy k.ptx", "did you mean `cuinstr verify`?"),
+        ("explian CI010", "did you mean `cuinstr explain`?"),
+        ("completion bash", "did you mean `cuinstr completions`?"),
+        ("nvc -c k.cu", "is not nvcc"),
+        ("completions tcsh", "bash"),
+        ("k.cu l.cu -o out.cu", "write `-o out.cu/` for a folder of that name"),
+        ("k.cu -o out.cu -v -q", "cannot be used with"),
     ] {
         project.run(arguments).exits(2).says(why);
         assert_eq!(project.names("."), ["k.cu", "l.cu"], "{arguments}");
@@ -72,6 +80,96 @@ fn help_documents_exit_codes_options_and_the_configuration() {
         assert!(help.contains(text), "{text}: {help}");
     }
     assert_eq!(project.run("--version").exits(0).stdout, format!("cuinstr {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn help_completions_and_the_manual_page_are_printed() {
+    let project = Project::new(&[]);
+    assert_eq!(project.run("help").exits(0).stdout, project.run("--help").exits(0).stdout);
+    assert!(project.run("help verify").exits(0).stdout.contains("--allow"));
+    for (shell, text) in [("bash", "complete -F _cuinstr"), ("zsh", "#compdef cuinstr"), ("fish", "complete -c cuinstr")] {
+        assert!(project.run(&format!("completions {shell}")).exits(0).silent().stdout.contains(text), "{shell}");
+    }
+    let page = project.run("man").exits(0).silent().stdout;
+    for text in [".TH cuinstr 1", "\\-\\-timeout", "cuinstr verify", "\\-\\-allow"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_can_t_be_written_is_an_io_error() {
+    let project = Project::new(&[]);
+    for arguments in ["--help", "--version", "explain", "doctor", "completions bash", "man"] {
+        project.shell(&format!("exec \"$1\" {arguments} > /dev/full")).exits(3).says("standard output can't be written");
+    }
+}
+
+#[test]
+fn doctor_says_what_works_and_what_is_missing() {
+    let project = Project::new(&[("cuinstr.toml", COPY_ALL)]);
+    let run = |path: &str| {
+        let mut command = project.command("doctor");
+        command.env("PATH", path).env_remove("CUDA_HOME").env_remove("CUDA_PATH").env("CUINSTR_TIMEOUT", "2s").env("CUINSTR_TIMEOT", "2s");
+        crate::project::Run::new(&command.output().expect("it starts")).exits(0).stdout
+    };
+    let bare = run("");
+    for text in [
+        "yes  cuinstr FILE",
+        "yes  cuinstr verify",
+        "lacks nvcc",
+        "CUINSTR_TIMEOUT=2s, read by programs",
+        "did you mean CUINSTR_TIMEOUT?",
+        "cuinstr.toml",
+    ] {
+        assert!(bare.contains(text), "{text}: {bare}");
+    }
+    // A machine with the tools, as far as their names and answers go.
+    project.write("bin/nvcc", b"#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n");
+    project.write("bin/g++", b"#!/bin/sh\necho 'g++ 12'\n");
+    project.write("bin/nvidia-smi", b"#!/bin/sh\ncase $1 in *driver*) echo 580.65;; *) echo '0, NVIDIA H100, 9.0';; esac\n");
+    project.shell("chmod +x bin/*");
+    let path = project.0.path().join("bin");
+    let full = run(path.to_str().expect("a temporary folder's path is text"));
+    for text in ["release 13.0", "580.65", "0: NVIDIA H100, sm_90", "yes  cuinstr nvcc", "yes  launching kernels"] {
+        assert!(full.contains(text), "{text}: {full}");
+    }
+}
+
+#[test]
+fn variables_that_nothing_reads_are_told() {
+    let project = Project::new(&[("k.cu", SPIN)]);
+    let run = |variable: &str, arguments: &str| {
+        crate::project::Run::new(&project.command(arguments).env(variable, "2s").output().expect("it starts")).exits(0)
+    };
+    run("CUINSTR_TIMEOT", "k.cu -o out.cu").says("warning: nothing reads the variable CUINSTR_TIMEOT; did you mean CUINSTR_TIMEOUT?");
+    run("CUINSTR_TIMEOUT", "k.cu -o out.cu").says("does not read the variable CUINSTR_TIMEOUT");
+    assert!(!run("CUINSTR_TIMEOT", "k.cu -o out.cu -q").stderr.contains("CUINSTR_TIMEOT"));
+}
+
+#[test]
+fn verbose_says_what_became_of_each_input() {
+    let project = Project::new(&[("k.cu", SPIN), ("host.cu", "int main() {}\n"), ("sub/cuinstr.toml", ""), ("sub/l.cu", SPIN)]);
+    project
+        .run("k.cu host.cu sub/l.cu -o out -v")
+        .exits(0)
+        .says("k.cu: rewritten, ")
+        .says(", to out/k.cu; no cuinstr.toml")
+        .says("host.cu: copied unchanged, to out/host.cu")
+        .says("configuration sub/cuinstr.toml");
+}
+
+#[test]
+fn colors_come_when_they_are_asked_for() {
+    let project = Project::new(&[("bad.ptx", "no PTX"), ("k.cu", SPIN)]);
+    let colored = |arguments: &str| {
+        let run = project.run(arguments);
+        run.stdout.contains('\u{1b}') || run.stderr.contains('\u{1b}')
+    };
+    for command in ["missing.cu -o out.cu", "verify bad.ptx", "audit missing.cu"] {
+        assert!(colored(&format!("{command} --color always")), "{command}");
+        assert!(!colored(&format!("{command} --color never")) && !colored(command), "{command}");
+    }
 }
 
 #[cfg(target_os = "linux")]

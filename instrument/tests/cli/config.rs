@@ -20,6 +20,7 @@ fn the_configuration_is_found_upward_from_each_input() {
 fn a_bad_configuration_refuses_the_input_and_shows_the_place() {
     for (text, code, place) in [
         ("loop-macro = []", "CI043", "cuinstr.toml:1:1: "),
+        ("exclude = [\"[z-a]\"]", "CI043", "cuinstr.toml:1:12: "),
         ("a = \"", "CI043", "cuinstr.toml:1:"),
         ("\n[device-macros]\nX = \"gpu\"", "CI043", "cuinstr.toml:3:5: "),
         ("[[waiver]]\ncode = \"CI013\"", "CI031", "cuinstr.toml:1:1: "),
@@ -60,7 +61,7 @@ fn excluded_files_are_neither_listed_nor_read_as_cuda() {
 fn device_macros_come_from_the_configuration_and_the_command_line() {
     let text = "MY_KERNEL void spin(volatile int *p) {\n    while (*p == 0) {\n    }\n}\n";
     let project = Project::new(&[("k.cu", text), ("sub/k.cu", text), ("sub/cuinstr.toml", "[device-macros]\nMY_KERNEL = \"kernel\"\n")]);
-    project.run("k.cu -o out.cu").exits(1).says("CI006");
+    project.run("k.cu -o out.cu").exits(0).says("k.cu: copied unchanged: no device code found (cuinstr explain CI006)");
     project.run("sub/k.cu -o out.cu").exits(0).says("1 kernel");
     project.run("k.cu -o out.cu --device-macro MY_KERNEL=kernel").exits(0).says("1 kernel");
     project.run("sub/k.cu -o out.cu --device-macro MY_KERNEL=device").exits(0).says("0 kernels");
@@ -92,14 +93,54 @@ fn a_waiver_accepts_a_gap_even_under_strict() {
 }
 
 #[test]
-fn a_waiver_is_stale_only_in_the_file_that_it_names() {
+fn a_waiver_that_nothing_in_the_project_can_need_is_stale() {
     let waiver = |more: &str| format!("[[waiver]]\ncode = \"CI013\"\n{more}reason = \"the peer always answers\"\n");
-    let project = Project::new(&[("k.cu", SPIN), ("cuinstr.toml", &waiver("path = \"k.cu\"\n"))]);
-    project.run("k.cu -o out.cu").exits(1).says("error[CI030]");
-    for more in ["", "path = \"**/*.cu\"\n", "path = \"other.cu\"\n"] {
+    let all = ["", "path = \"k.cu\"\n", "path = \"**/*.cu\"\n", "path = \"other.cu\"\n", "function = \"spin\"\n", "function = \"other\"\n"];
+    for more in all {
         let project = Project::new(&[("k.cu", SPIN), ("cuinstr.toml", &waiver(more))]);
-        let run = project.run("k.cu -o out.cu").exits(0);
-        assert!(!run.stderr.contains("CI030"), "{more}: {run:?}");
+        // The second run finds the output of the first, which is no source.
+        for _ in 0..2 {
+            let run = project.run("k.cu -o out.cu").exits(1).says("error[CI030]");
+            assert_eq!(run.stderr.matches("CI030").count(), 1, "{more}: {run:?}");
+        }
+    }
+    // Another source, which this run does not rewrite, may need it.
+    for more in ["", "path = \"**/*.cu\"\n", "path = \"other.cu\"\n", "function = \"there\"\n"] {
+        let other = "__global__ void there(int *p) {\n    asm volatile(\"L: ld.volatile.global.u32 r, [p]; @q bra L;\");\n}\n";
+        let project = Project::new(&[("k.cu", SPIN), ("other.cu", other), ("cuinstr.toml", &waiver(more))]);
+        project.run("k.cu -o out.cu").exits(0);
+        project.run("k.cu other.cu -o out").exits(0);
+        project.write("cuinstr.toml", format!("exclude = [\"other.cu\"]\n{}", waiver(more)).as_bytes());
+        project.run("k.cu -o out.cu").exits(1).says("error[CI030]").says("cuinstr.toml:2:1");
+    }
+}
+
+#[test]
+fn a_function_to_leave_alone_is_one_of_the_project() {
+    let project = Project::new(&[("k.cu", SPIN), ("cuinstr.toml", "leave-alone = [\"spin\", \"spn\"]\n")]);
+    project
+        .run("k.cu -o out.cu")
+        .exits(1)
+        .says("error[CI043]")
+        .says("no source of this project names a function `spn`")
+        .says("cuinstr.toml:1:24");
+    project.write("cuinstr.toml", b"leave-alone = [\"spin\"]\n");
+    project.run("k.cu -o out.cu").exits(0);
+    project.write("header.cuh", b"__device__ void spn();\n");
+    project.write("cuinstr.toml", b"leave-alone = [\"own::spn\"]\n");
+    project.run("k.cu -o out.cu").exits(0);
+    project.write("elsewhere/cuinstr.toml", b"leave-alone = [\"spin\"]\n");
+    project.run("k.cu -o out.cu --config elsewhere/cuinstr.toml").exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_configuration_that_is_no_file_is_told() {
+    let project = Project::new(&[("folder/cuinstr.toml/x", ""), ("folder/k.cu", SPIN), ("link/k.cu", SPIN)]);
+    std::os::unix::fs::symlink("cuinstr.toml", project.0.path().join("link/cuinstr.toml")).expect("links can be made");
+    for folder in ["folder", "link"] {
+        project.run(&format!("{folder}/k.cu -o out.cu")).exits(3).says("CI040").says(&format!("{folder}/cuinstr.toml"));
+        assert!(!project.has("out.cu"));
     }
 }
 

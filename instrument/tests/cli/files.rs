@@ -109,6 +109,24 @@ fn a_full_disk_is_an_io_error_and_leaves_nothing_half_written() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_process_that_is_killed_within_a_write_leaves_no_file() {
+    let project = Project::new(&[("k.cu", SPIN), ("out.cu", "old")]);
+    for output in ["out.cu", "fresh.cu"] {
+        // The signal comes when the file has grown to a kilobyte, and ends the process at once.
+        let run = project.shell(&format!("ulimit -f 1; exec \"$1\" k.cu -o {output}"));
+        assert_eq!(run.code, None, "{run:?}");
+        assert_eq!(project.names("."), ["k.cu", "out.cu"]);
+        assert_eq!(project.read("out.cu"), "old");
+    }
+    // What was left between two calls goes with the next write.
+    project.write(".cuinstr-out.cu.tmp", b"left");
+    project.run("k.cu -o out.cu").exits(0);
+    assert_eq!(project.names("."), ["k.cu", "out.cu"]);
+    assert!(project.read("out.cu").contains("__cuinstr_"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn devices_and_pipes_are_written_to_not_replaced() {
     let project = Project::new(&[("k.cu", SPIN), ("cuinstr.toml", COPY_ALL)]);
     project.run("k.cu -o /dev/null").exits(0);

@@ -34,6 +34,46 @@ fn several_files_go_into_a_folder() {
 }
 
 #[test]
+fn files_without_device_code_are_copied() {
+    let project = Project::new(&[("k.cu", SPIN), ("host.cu", "int main() { return 0; }\n")]);
+    project.write("binary.cu", b"\x7fELF\x02\x00");
+    let run = project.run("k.cu host.cu -o out").exits(0).says("host.cu: copied unchanged: no device code found").says("1 file copied");
+    assert!(!run.stderr.contains("error"), "{run:?}");
+    assert_eq!(project.read("out/host.cu"), project.read("host.cu"));
+    project.run("host.cu -o alone.cu --strict").exits(0);
+    assert_eq!(project.run("host.cu -o - -q").exits(0).silent().stdout, project.read("host.cu"));
+    project.run("host.cu k.cu --list").exits(0).says("host.cu: nothing to rewrite");
+    project.run("binary.cu -o out").exits(1).says("error[CI006]");
+}
+
+#[test]
+fn quoted_includes_are_found_from_another_folder() {
+    let kernel = "#include \"part.cuh\"\n  # include \"../shared/plain.h\" // both\n#include <cstdio>\n#include \"elsewhere.h\"\n";
+    let files = [
+        ("src/k.cu", &*format!("{kernel}{SPIN}")),
+        ("src/part.cuh", "#include \"more.h\"\n__device__ void part(int *p) { while (*p) { } }\n"),
+        ("src/more.h", ""),
+        ("shared/plain.h", ""),
+    ];
+    let project = Project::new(&files);
+    let lines = |path: &str| project.read(path).lines().filter(|line| line.contains("include")).map(str::to_owned).collect::<Vec<_>>();
+    project.run("src/k.cu -o deep/er/").exits(0);
+    let own = lines("deep/er/k.cu");
+    for line in
+        ["#include \"../../src/part.cuh\"", "  # include \"../../shared/plain.h\" // both", "#include <cstdio>", "#include \"elsewhere.h\""]
+    {
+        assert!(own.iter().any(|own| own == line), "{line}: {own:?}");
+    }
+    // A header that is rewritten in the same run is the rewritten one.
+    project.run("src/k.cu src/part.cuh -o out").exits(0);
+    assert!(lines("out/k.cu").contains(&"#include \"part.cuh\"".to_owned()), "{:?}", lines("out/k.cu"));
+    assert!(lines("out/part.cuh").contains(&"#include \"../src/more.h\"".to_owned()), "{:?}", lines("out/part.cuh"));
+    // Beside the input nothing changes.
+    project.run("src/k.cu -o src/k.inst.cu").exits(0);
+    assert!(lines("src/k.inst.cu").contains(&"#include \"part.cuh\"".to_owned()));
+}
+
+#[test]
 fn one_file_goes_into_a_folder_that_is_there_or_spelled_as_one() {
     let project = Project::new(&[("k.cu", SPIN), ("build/keep", ""), ("cuinstr.toml", COPY_ALL)]);
     project.run("k.cu -o build").exits(0);

@@ -4,6 +4,7 @@
 use crate::project::{BINARY, Project, expect, text};
 use crate::toolkit::nvcc;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -38,7 +39,9 @@ impl Program {
     }
 
     fn start(&self, does: &str, variables: &[(&str, &str)]) -> Child {
-        let mut command = self.project.command(self.project.path().join("program"));
+        // A hang of the program's own fails the test.
+        let mut command = self.project.command("timeout");
+        command.args(["-s", "KILL", "60"]).arg(self.project.path().join("program"));
         for name in VARIABLES {
             command.env_remove(name);
         }
@@ -66,6 +69,11 @@ fn a_program_that_knows_nothing_obeys() {
     half_a_result_is_no_success(&program);
     what_a_variable_can_not_hold_is_said(&program);
     memory_that_our_own_words_take_is_spoken_of(&program);
+    a_limit_of_one_kernel_holds_beside_others_without(&program);
+    what_a_report_names_is_the_launch_that_was_stopped(&program);
+    a_process_may_have_any_number_of_streams_graphs_and_modules(&program);
+    a_program_with_more_rights_than_its_user_obeys_nobody(&program);
+    a_report_goes_through_no_link_of_others(&program);
     let wanted = [(124, "does not give back the launch that trapped"), (3, "does not let the process end")];
     for (child, (status, says)) in held.into_iter().zip(wanted) {
         let output = child.wait_with_output().expect("it ends");
@@ -159,6 +167,8 @@ fn what_a_variable_can_not_hold_is_said(program: &Program) {
         ("CUINSTR_TIMEOUT", "0s", "write a time such as 2s"),
         ("CUINSTR_TIMEOUT", "2 s", "write a time such as 2s"),
         ("CUINSTR_TIMEOUT", "1.s", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "307445735m", "write a time such as 2s"),
+        ("CUINSTR_TIMEOUT", "52560001m", "write a time such as 2s"),
         ("CUINSTR_TIMEOUT", "1s,2s", "write a time such as 2s"),
         ("CUINSTR_TIMEOUT", "=2s", "write a time such as 2s"),
         ("CUINSTR_TIMEOUT", "a<b,c>=2s,", "write a time such as 2s"),
@@ -173,9 +183,17 @@ fn what_a_variable_can_not_hold_is_said(program: &Program) {
         assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{name}={value}");
         assert!(said.starts_with(&format!("cuinstr: error: {name}={value}: {says}")), "{said}");
     }
-    for (name, value) in [("CUINSTR_TIMEOUT", "1.5s,a<b, c>=10m"), ("CUINSTR_FUEL", "1099511627774"), ("CUINSTR_ON_STOP", "trap")] {
+    for (name, value) in [
+        ("CUINSTR_TIMEOUT", "1.5s,a<b, c>=10m"),
+        ("CUINSTR_TIMEOUT", "52560000m"),
+        ("CUINSTR_FUEL", "1099511627774"),
+        ("CUINSTR_ON_STOP", "trap"),
+    ] {
         assert_eq!(program.run("m1 w", &[(name, value)]).status.code(), Some(0), "{name}={value}");
     }
+    let said = text(&program.run("m1 w", &[("CUINSTR_TIMEOT", "2s"), ("CUINSTR_FLAGS", "")]).stderr);
+    assert_eq!(said.matches("warning: nothing reads the variable").count(), 1, "{said}");
+    assert!(said.contains("nothing reads the variable CUINSTR_TIMEOT; a program reads CUINSTR_TIMEOUT"), "{said}");
     let said = text(&program.run("b w", &[("CUINSTR_REPORT", "no/such/folder")]).stderr);
     assert!(said.contains("can't write CUINSTR_REPORT `no/such/folder`: No such file or directory\n{\"cuinstr\":1"), "{said}");
 }
@@ -202,6 +220,98 @@ fn memory_that_our_own_words_take_is_spoken_of(program: &Program) {
             assert_eq!((text(&output.stdout).as_str(), text(&output.stderr)), (answers, said.clone()), "{does}");
         }
     }
+}
+
+fn a_limit_of_one_kernel_holds_beside_others_without(program: &Program) {
+    // The older launch, on another stream, has no limit; in one module all launches are asked to stop together.
+    let output = program.run("m5000 O W", &[("CUINSTR_TIMEOUT", "spin=200ms")]);
+    let said = text(&output.stderr);
+    assert!(said.starts_with("cuinstr: kernel `scope::spin<int>` was stopped: its deadline (200 ms) passed\n"), "{said}");
+    assert_eq!(text(&output.stdout), "waited: 719\n");
+    // Behind one of another module that fills the GPU it has not begun, and its own clock says so.
+    let output = program.run("M F1300 G100 w W", &[("CUINSTR_TIMEOUT", "fills_too=300ms")]);
+    assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\nwaited: 0\n", ""));
+    // It is stopped once it has begun, also where the clock of its own can't.
+    let output = program.run("M O F600 d w W", &[("CUINSTR_TIMEOUT", "deaf=200ms")]);
+    assert!(text(&output.stderr).starts_with("cuinstr: kernel `deaf` was stopped"), "{}", text(&output.stderr));
+}
+
+fn what_a_report_names_is_the_launch_that_was_stopped(program: &Program) {
+    // A launch that waits behind it in its stream is another one.
+    let said = text(&program.run("s m1 b w", &[("CUINSTR_TIMEOUT", "200ms")]).stderr);
+    assert!(said.starts_with("cuinstr: kernel `scope::spin<int>` was stopped"), "{said}");
+    assert!(said.contains(&format!("launched by program.cu:{}, ", line_of("case 's'"))), "{said}");
+    // A program may write over its environment.
+    let variables = [("CUINSTR_TIMEOUT", "60s,spin=200ms"), ("CUINSTR_REPORT", "kept.jsonl")];
+    program.run("m1 w E s w", &variables);
+    assert_eq!(program.report("kept.jsonl").len(), 1);
+}
+
+fn a_process_may_have_any_number_of_streams_graphs_and_modules(program: &Program) {
+    let timeout = [("CUINSTR_TIMEOUT", "500ms")];
+    let stopped = "cuinstr: kernel `scope::spin<int>` was stopped: its deadline (500 ms) passed\n";
+    for does in ["C17000 s w", "T17000 w s w", "C17000 T17000 w C10 O W"] {
+        let said = text(&program.run(does, &timeout).stderr);
+        assert!(said.starts_with(stopped), "{does}: {said}");
+    }
+    // Graphs that are kept, and a driver that does not tell when they are gone.
+    let full = "cuinstr: warning: 16384 streams and captured launches are watched, and no more can be: launches in others have no limit\n";
+    for does in ["K16385 m1 w", "U C16385 C16385 m1 w"] {
+        let output = program.run(does, &timeout);
+        assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\n", full), "{does}");
+    }
+    let said = text(&program.run("m1 w K16384 s w", &timeout).stderr);
+    assert!(said.starts_with(full) && said.contains(stopped), "{said}");
+    let said = text(&program.run("I701 w", &timeout).stderr);
+    let wanted = "` came after 700 others of this process, and no more are watched: its launches have no limit\n";
+    assert!(said.lines().count() == 1 && said.ends_with(wanted), "{said}");
+}
+
+fn a_program_with_more_rights_than_its_user_obeys_nobody(program: &Program) {
+    let path = program.project.path();
+    let copy = path.join("privileged");
+    fs::copy(path.join("program"), &copy).expect("a copy");
+    // Root gives its own rights up, and anybody else takes a group's.
+    let user = rustix::process::geteuid();
+    let group = rustix::process::getgroups().unwrap_or_default().into_iter().find(|group| *group != rustix::process::getegid());
+    let mode = match group {
+        _ if user.is_root() => chown(&copy, Some(65534), None).map(|()| 0o4755),
+        Some(group) => chown(&copy, None, Some(group.as_raw())).map(|()| 0o2755),
+        None => return eprintln!("skipped: there is no right that a program could have besides its user's"),
+    };
+    fs::set_permissions(&copy, fs::Permissions::from_mode(mode.expect("it is ours"))).expect("it is ours");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let run = |program: &Path| {
+        let mut command = Command::new(program);
+        command.current_dir(path).args(["m1", "w", "b", "w"]).env("CUINSTR_TIMEOUT", "60s").env("CUINSTR_REPORT", "privileged.jsonl");
+        text(&command.output().expect("it starts").stderr)
+    };
+    assert!(run(&path.join("program")).contains("kernel `burn` was stopped"));
+    assert!(path.join("privileged.jsonl").exists());
+    fs::remove_file(path.join("privileged.jsonl")).expect("it is ours");
+    assert_eq!(run(&copy), "");
+    assert!(!path.join("privileged.jsonl").exists());
+}
+
+fn a_report_goes_through_no_link_of_others(program: &Program) {
+    let path = program.project.path();
+    fs::write(path.join("theirs"), "").expect("a file");
+    symlink("theirs", path.join("own-link")).expect("a link");
+    let run = |report: &str| text(&program.run("b w", &[("CUINSTR_REPORT", report)]).stderr);
+    run("own-link");
+    assert_eq!(program.report("theirs").len(), 1);
+    assert!(run("/dev/stderr").contains("\n{\"cuinstr\":1"));
+    // A pipe that nobody reads holds up nothing.
+    rustix::fs::mkfifoat(rustix::fs::CWD, path.join("pipe"), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
+    assert!(run("pipe").contains("can't write CUINSTR_REPORT `pipe`: No such device"), "{}", run("pipe"));
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root can make a link for somebody else");
+    }
+    symlink("theirs", path.join("foreign-link")).expect("a link");
+    lchown(path.join("foreign-link"), Some(65534), None).expect("root may");
+    let said = run("foreign-link");
+    assert!(said.contains("can't write CUINSTR_REPORT `foreign-link`: it is another user's link: name a file\n{\"cuinstr\":1"), "{said}");
+    assert_eq!(program.report("theirs").len(), 1);
 }
 
 #[test]

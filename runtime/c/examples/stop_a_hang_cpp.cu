@@ -11,7 +11,10 @@
 int main(int, char **argv) try {
     unsigned numbers[2][3] = {{7, 1000, 0}, {7, 1000, 4}};  // the zero hangs
     unsigned *memory = nullptr;
-    if (cudaMalloc(&memory, sizeof numbers[0]) != cudaSuccess) return 1;
+    if (cudaError_t error = cudaMalloc(&memory, sizeof numbers[0])) {
+        std::fprintf(stderr, "no memory on a GPU: %s\n", cudaGetErrorString(error));
+        return 1;
+    }
 
     // For the line in the report: this program is what the kernel was loaded from.
     std::ifstream file(argv[0], std::ios::binary);

@@ -107,8 +107,9 @@ typedef struct cuinstr_rewrite_options {
     const char *loop_macros;   /* macros from headers that open a loop: "FOR_EACH_CELL FOREVER" */
     const char *device_macros; /* macros that mark functions, and as what: "MY_KERNEL=kernel MY_FUNCTION=device MY_BOTH=host-device" */
     const char *leave_alone;   /* functions to leave as they are */
+    const char *barrier_marks; /* "auto" if null, "shared" or "global": the memory in which threads at barriers learn that others have left */
 } cuinstr_rewrite_options;
-#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL }
+#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL }
 
 /* Rewrites CUDA source of `length` bytes; `options` may be null. This process's modules compiled from it are known by it: their reports show its
  * lines without an image or a file. */

@@ -110,6 +110,7 @@ pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, o
                 loop_macros: ptr::null(),
                 device_macros: ptr::null(),
                 leave_alone: ptr::null(),
+                barrier_marks: ptr::null(),
             };
             // SAFETY: the caller's struct, and the texts that it leads to.
             let (given, path) = unsafe {
@@ -117,6 +118,7 @@ pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, o
                 wishes.loop_macros = rewriting::names(utf8(given.loop_macros, "loop_macros")?);
                 wishes.device_macros = rewriting::device_macros(utf8(given.device_macros, "device_macros")?)?;
                 wishes.leave_alone = rewriting::names(utf8(given.leave_alone, "leave_alone")?);
+                wishes.barrier_marks = rewriting::barrier_marks(utf8(given.barrier_marks, "barrier_marks")?)?;
                 (given, utf8(given.path, "path")?)
             };
             let some = |value: u64| (value != 0).then_some(value);

@@ -159,6 +159,7 @@ pub(crate) fn limits(given: &layout::Limits) -> Result<Limits, Failure> {
         begin_within: some(given.begin_within_ns).map_or(Limits::UNTIL_CANCELLED.begin_within, Duration::from_nanos),
         // What is left out of a known extent is one.
         extents: (given.grid != [0; 3] && given.block != [0; 3]).then(|| (given.grid.map(|n| n.max(1)), given.block.map(|n| n.max(1)))),
+        ..Limits::UNTIL_CANCELLED
     })
 }
 

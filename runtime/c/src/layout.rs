@@ -62,6 +62,7 @@ shared! {
         loop_macros: *const c_char,
         device_macros: *const c_char,
         leave_alone: *const c_char,
+        barrier_marks: *const c_char,
     }
 }
 

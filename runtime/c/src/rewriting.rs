@@ -3,7 +3,7 @@
 use crate::handles::Handles;
 use crate::status::{self, Failure, Status};
 use cuinstr::diagnostic::Severity;
-use cuinstr::options::{DeviceMacro, Limits, Options, Polls, Space};
+use cuinstr::options::{BarrierMarks, DeviceMacro, Limits, Options, Polls, Space};
 use cuinstr::render::{self, Source};
 use cuinstr_runtime::guard::{self, Origin};
 use std::ffi::CString;
@@ -31,6 +31,7 @@ pub(crate) struct Wishes {
     pub(crate) loop_macros: Vec<String>,
     pub(crate) device_macros: Vec<DeviceMacro>,
     pub(crate) leave_alone: Vec<String>,
+    pub(crate) barrier_marks: BarrierMarks,
 }
 
 /// Names separated by white space.
@@ -56,6 +57,13 @@ pub(crate) fn device_macros(text: Option<String>) -> Result<Vec<DeviceMacro>, Fa
     names(text).into_iter().map(one).collect()
 }
 
+/// Where barriers' marks lie, by its name.
+pub(crate) fn barrier_marks(name: Option<String>) -> Result<BarrierMarks, Failure> {
+    let Some(name) = name else { return Ok(BarrierMarks::default()) };
+    let message = || format!("`barrier_marks` is {name:?}: write auto, shared or global");
+    BarrierMarks::from_name(&name).ok_or_else(|| Failure::new(Status::BadArgument, message()))
+}
+
 pub(crate) fn rewrite(source: &[u8], wishes: Wishes) -> Result<u64, Failure> {
     if wishes.limits.fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
         return Err(Failure::new(Status::BadArgument, format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
@@ -68,6 +76,7 @@ pub(crate) fn rewrite(source: &[u8], wishes: Wishes) -> Result<u64, Failure> {
         loop_macros: wishes.loop_macros,
         device_macros: wishes.device_macros,
         leave_alone: wishes.leave_alone,
+        barrier_marks: wishes.barrier_marks,
         ..Options::default()
     };
     let rewrite = cuinstr::rewrite(source, &options);
@@ -119,6 +128,18 @@ mod tests {
         assert_eq!(refused.status, Status::BadArgument);
         assert!(refused.message.contains("holds \"B\": write NAME=kernel"), "{}", refused.message);
         assert!(device_macros(None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn barriers_marks_lie_where_the_caller_says() {
+        let source = b"__global__ void f(int* p) { for (int i = 0; p[i]; ++i) { __syncthreads(); } }\n";
+        let text = |name: &str| {
+            let wishes = Wishes { barrier_marks: barrier_marks(Some(name.into())).unwrap(), ..Wishes::default() };
+            REWRITTEN.get(rewrite(source, wishes).unwrap()).unwrap().text.clone()
+        };
+        assert_eq!(text("auto"), text("shared"));
+        assert_ne!(text("global"), text("shared"));
+        assert!(barrier_marks(Some("local".into())).unwrap_err().message.contains("write auto, shared or global"));
     }
 
     #[test]

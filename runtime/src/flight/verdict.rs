@@ -1,6 +1,6 @@
 //! How a launch that is over ended: by the event behind it, the record that its threads left, or the error that the driver gives.
 
-use super::{Flight, Shared, State};
+use super::{Copied, Flight, Shared, State};
 use crate::driver;
 use crate::error::{DriverFault, Error, Poison};
 use crate::outcome::{Cause, Outcome, Tier};
@@ -9,46 +9,85 @@ use cuinstr_abi::control::{StopRecord, Why};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the driver to copy a record.
-const BRIEF: Duration = Duration::from_secs(2);
+/// Longest wait for the driver to copy a record of a launch that nobody needs the whole record of.
+#[cfg(all(feature = "worker", unix))]
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest wait for the driver to copy a record: as long as it takes to copy some 25 GB. Then what its first thread wrote to pinned memory must do.
+const BRIEF: Duration = Duration::from_millis(250);
 
 impl Flight {
-    /// Every thread has left. The first to stop said so in pinned memory, so a launch that was not stopped needs no copy.
-    pub(super) fn ended(&self, state: &State) -> Result<Outcome, Error> {
-        let now = Instant::now();
-        let (Some(station), Some(limits), Some(subject)) = (&state.station, state.limits, &state.subject) else {
-            return Err(Error::Machine("a launch without a station".into()));
+    /// Every thread has left. The first to stop said so in pinned memory, so a launch that was not stopped needs no copy. Nothing is answered while
+    /// the record is on its way.
+    pub(super) fn ended(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
+        let (Some(station), Some(limits)) = (state.station.clone(), state.limits) else {
+            return Some(Err(Error::Machine("a launch without a station".into())));
+        };
+        let is_first = state.ended.is_none();
+        let at = *state.ended.get_or_insert(now);
+        let number = self.number();
+        let host = self.shared.part::<StopRecord>(offset_of!(Shared, host_record));
+        let told = host.get::<u32>(offset_of!(StopRecord, published)) == number;
+        let late = host.get::<u32>(offset_of!(StopRecord, late)) == number;
+        if !told && !late && !limits.count_fuel {
+            return Some(self.judge(state, at, None));
+        }
+        if is_first {
+            let fetched = self.fetch(&station);
+            state.record = if fetched.is_ok() { Copied::OnItsWay } else { Copied::Spoiled };
+            if let Err(fault) = fetched
+                && fault.is_sticky()
+            {
+                return Some(self.lost(state, fault));
+            }
+        }
+        let mut record = StopRecord::EMPTY;
+        match self.fetched.is_reached() {
+            Ok(true) if state.record == Copied::OnItsWay => {
+                state.record = Copied::Clear;
+                record = self.shared.get(offset_of!(Shared, copy));
+            }
+            Err(fault) if fault.is_sticky() => return Some(self.lost(state, fault)),
+            _ if state.record == Copied::OnItsWay && now < at + BRIEF => return None,
+            _ => {}
+        }
+        // A launch that says it was stopped was. Should its record not tell: its first thread did.
+        let record = if told && record.published != number { host.read() } else { record };
+        Some(self.judge(state, at, Some(record)))
+    }
+
+    /// What a launch came to that was over at this moment, with this record, if there is one to ask for.
+    fn judge(&self, state: &State, at: Instant, record: Option<StopRecord>) -> Result<Outcome, Error> {
+        let (Some(limits), Some(subject)) = (state.limits, &state.subject) else {
+            return Err(Error::Machine("a launch without a kernel".into()));
         };
         let number = self.number();
-        let claimed: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, published));
-        let late: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, late));
-        let is_dirty = claimed == number || late == number || limits.count_fuel;
-        let record = if is_dirty { Some(self.fetch(station)?) } else { None };
-        if let Some(record) = record.filter(|record| left(record) > 0) {
+        // Counts that are missing leave the first thread, which says that it stopped.
+        let is_stopped = |record: &StopRecord| left(record) > 0 || (record.published == number && record.threads() == 0);
+        if let Some(record) = record.filter(is_stopped) {
             let (why, since) = self.cause(state, &record);
             let report = subject.report(&record, &self.orders(), why == Cause::Deadline);
-            return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: now.saturating_duration_since(since), report });
+            return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
         // Every kernel that was rewritten says when it begins, and each launch here has a timeout, if only of centuries.
-        if state.is_guarded && !is_dirty && self.start_ns() == 0 {
+        if state.is_guarded && record.is_none() && self.start_ns() == 0 {
             return Err(Error::NotLaunched);
         }
         let elapsed = if state.timed {
             Duration::from_secs_f64(f64::from(self.timed_end.milliseconds_since(&self.begin)?) / 1e3)
         } else {
-            now - state.launched
+            at.saturating_duration_since(state.launched)
         };
+        let late: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, late));
         let fuel_used = record.filter(|_| limits.count_fuel).map(|record| record.fuel_used);
         Ok(Outcome::Completed { elapsed, late: late == number, fuel_used })
     }
 
-    /// Reads the record past whatever runs, and clears it for the next launch.
-    pub(super) fn fetch(&self, station: &Station) -> Result<StopRecord, Error> {
+    /// Has the record read past whatever runs, and cleared for the next launch.
+    fn fetch(&self, station: &Station) -> Result<(), DriverFault> {
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
         driver::download(station.courier(), &copy, self.record)?;
         station.clear_record(self.record)?;
-        station.drain_courier(BRIEF)?;
-        Ok(copy.read())
+        self.fetched.record(station.courier())
     }
 
     /// What is known of a launch that was told to stop and has not drained: threads may have left while others can't.
@@ -60,7 +99,7 @@ impl Flight {
             return None;
         }
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
-        let read = driver::download(station.courier(), &copy, self.record).and_then(|()| station.drain_courier(BRIEF));
+        let read = driver::download(station.courier(), &copy, self.record).and_then(|()| station.drain_courier(PATIENCE));
         // Should the driver not get through: what the first thread wrote to pinned memory.
         let host = || self.shared.part::<StopRecord>(offset_of!(Shared, host_record)).read();
         let mut record = if read.is_ok() { copy.read() } else { host() };
@@ -93,10 +132,19 @@ impl Flight {
         }
     }
 
+    /// The driver does not say how the launch fares. Only a lost context ends it: after any other error its kernel may still run.
+    pub(super) fn failed(&self, state: &mut State, now: Instant, fault: DriverFault) -> Option<Result<Outcome, Error>> {
+        if fault.is_sticky() || fault.is_of_gone_context() {
+            return Some(self.lost(state, fault));
+        }
+        state.trouble.get_or_insert((now, fault));
+        None
+    }
+
     /// The context is gone: by our own watchdog, by this kernel, or by an earlier one.
     pub(super) fn lost(&self, state: &State, fault: DriverFault) -> Result<Outcome, Error> {
         let (Some(station), Some(subject)) = (&state.station, &state.subject) else { return Err(fault.into()) };
-        if !fault.is_sticky() {
+        if !fault.is_sticky() || fault.is_of_gone_context() {
             return Err(fault.into());
         }
         let poison = Poison { kernel: subject.kernel.to_string(), fault: fault.clone() };

@@ -1,7 +1,8 @@
 //! Watching a launch in flight: when its time is up, when to look again, when waiting makes no sense any more.
 
-use super::{Clock, Flight, State, Subject};
+use super::{Flight, State, Subject};
 use crate::error::Error;
+use crate::limits::Clock;
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::timer::Timer;
 use std::sync::PoisonError;
@@ -17,6 +18,8 @@ const HOT: Duration = Duration::from_micros(200);
 const PAUSE: Duration = Duration::from_micros(200);
 /// When a flight that nothing can happen to is looked at again.
 const LATER: Duration = Duration::from_secs(3600);
+/// For how long the driver may fail to say how a launch fares before who waits is told.
+const TROUBLE: Duration = Duration::from_millis(100);
 /// Longest that a trap takes to be seen.
 const TRAP: Duration = Duration::from_secs(5);
 
@@ -28,27 +31,26 @@ impl Flight {
             let start = self.start_ns();
             let by_event = limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
             if start != 0 {
-                station.note_clock(now, start);
+                station.note_clock(state.launched, now, start);
             }
             if start != 0 || by_event {
-                state.began = Some(if start == 0 { now } else { station.host_time(start).unwrap_or(now) });
+                let began = if start == 0 { now } else { station.host_time(start).unwrap_or(now) };
+                state.began = Some(began.clamp(state.launched, now));
             }
         }
         let due = [state.began.zip(limits.timeout).map(|(began, timeout)| began + timeout), limits.deadline].into_iter().flatten().min();
         if let Some(due) = due.filter(|due| *due <= now) {
-            if state.told.is_none() {
-                state.told = Some((due, Cause::Deadline));
-            }
-            // The device's own clock comes first, where it is armed.
-            let own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
-            if !state.is_flipped && (!own || now >= due + BACKUP) {
-                state.is_flipped = true;
-                if let Err(fault) = self.flip(state) {
-                    return Some(self.lost(state, fault));
-                }
+            state.told.get_or_insert((due, Cause::Deadline));
+        }
+        let (told, cause) = state.told?;
+        // The device's own clock comes first, where it is armed.
+        let own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
+        if !state.is_flipped && (cause == Cause::Cancelled || !own || now >= told + BACKUP) {
+            match self.flip(state) {
+                Ok(()) => state.is_flipped = true,
+                Err(fault) => return self.failed(state, now, fault),
             }
         }
-        let (told, _) = state.told?;
         if now < told + limits.grace {
             return None;
         }
@@ -63,13 +65,17 @@ impl Flight {
     pub(super) fn next_look(state: &State, now: Instant) -> Instant {
         let Some(limits) = state.limits else { return now + LATER };
         let soon = now + (now - state.launched).div_f32(16.0).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        if state.ended.is_some() || state.trouble.is_some() {
+            return soon;
+        }
         if state.waker.is_some() || (limits.clock == Clock::Host && limits.timeout.is_some() && state.began.is_none()) {
             return soon;
         }
         if let Some((told, _)) = state.told {
             let grace = told + limits.grace;
             // Past its grace it is looked at only so that its memory can be used again.
-            return if now < grace { grace.min(now + Duration::from_millis(1)) } else { now + Duration::from_millis(20) };
+            let seldom = now.saturating_duration_since(grace).div_f32(16.0).clamp(Duration::from_millis(20), Duration::from_secs(1));
+            return if now < grace { grace.min(now + Duration::from_millis(1)) } else { now + seldom };
         }
         let timeout = limits.timeout.map(|timeout| match state.began {
             Some(began) => (began + timeout + BACKUP).max(now + Duration::from_micros(50)),
@@ -118,8 +124,22 @@ impl Flight {
         }
     }
 
+    /// Why waiting on makes no sense, if it does not.
+    pub(crate) fn overdue(&self, number: u32) -> Option<Error> {
+        let state = self.state();
+        if self.number() == number && state.outcome.is_none() { Self::hopeless(&state, Instant::now()) } else { None }
+    }
+
     /// Whether waiting on makes no sense.
     pub(super) fn hopeless(state: &State, now: Instant) -> Option<Error> {
+        if let Some((since, fault)) = &state.trouble
+            && now.saturating_duration_since(*since) > TROUBLE
+        {
+            return Some(fault.clone().into());
+        }
+        if state.ended.is_some() {
+            return None;
+        }
         let (limits, subject) = (state.limits?, state.subject.as_ref()?);
         if let Some((told, _)) = state.told {
             let limit = told + limits.grace + if state.tier == Tier::Leave { Duration::ZERO } else { TRAP };
@@ -142,15 +162,17 @@ impl Flight {
             let due = began + timeout;
             now + HOT >= due && since(due) < 20 * HOT
         });
-        since(state.submitted) < HOT || near_deadline || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
+        since(state.submitted) < HOT
+            || near_deadline
+            || state.ended.is_some_and(|ended| since(ended) < 5 * HOT)
+            || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
     }
 
-    /// Has a task woken when the outcome is known.
-    pub(crate) fn register(&self, number: u32, waker: &Waker) -> Result<(), Error> {
+    /// Has a task woken when the outcome is known. False if it is known already.
+    pub(crate) fn register(&self, number: u32, waker: &Waker) -> Result<bool, Error> {
         let mut state = self.state();
         if self.number() != number || state.outcome.is_some() {
-            waker.wake_by_ref();
-            return Ok(());
+            return Ok(false);
         }
         if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
             state.waker = Some(waker.clone());
@@ -159,6 +181,6 @@ impl Flight {
             let next = Self::next_look(&state, Instant::now());
             Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
         }
-        Ok(())
+        Ok(true)
     }
 }

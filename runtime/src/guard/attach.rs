@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::flight::{Flight, Orders, Subject};
 use crate::module::Latest;
 use crate::station::Station;
+use crate::thread;
 use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL};
 use cuinstr_abi::sites::SiteMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
-use std::thread;
 use std::time::Duration;
 
 /// How long attaching waits for a context that is busy.
@@ -97,7 +97,7 @@ impl Attached {
         let work = move || {
             let _ = sender.send(Control::find(context, handle, &recent));
         };
-        let started = thread::Builder::new().name("cuinstr-attach".into()).spawn(work);
+        let started = thread::spawn("cuinstr-attach", work);
         started.map_err(|error| Error::Machine(format!("a thread could not be started: {error}")))?;
         let answer = receiver.recv_timeout(ATTACH_WITHIN);
         let (control, recent) = match answer {
@@ -159,7 +159,7 @@ impl Control {
             1 | 201 | 400 | 500 => Error::BadHandle(format!("this handle leads to no module of the current context: {fault}")),
             _ => fault.into(),
         })?;
-        let station = Station::of_foreign(context)?;
+        let station = Station::of_handle(context)?;
         let (address, flag) = match (handle, container) {
             (Handle::Control(address), _) => (address, None),
             (_, Some(container)) => {
@@ -182,25 +182,29 @@ impl Control {
             }
             _ => {}
         }
-        let mut controls = CONTROLS.lock().unwrap_or_else(PoisonError::into_inner);
-        controls.retain(|control| control.strong_count() > 0);
         let is_it = |control: &Arc<Self>| {
             control.context == context && control.address == address && flag.is_none_or(|flag| flag == control.unarmed.flag)
         };
-        let known = controls.iter().filter_map(Weak::upgrade).find(is_it);
-        let control = if let Some(control) = known {
+        let known = |controls: &[Weak<Self>]| controls.iter().filter_map(Weak::upgrade).find(is_it);
+        let found = known(&controls());
+        let control = if let Some(control) = found {
             control
         } else {
+            // Not under the lock: this asks the device, which may not answer.
             let orders = station.read_orders(address, size_of::<Orders>())?;
             if orders.abi_version != ABI_VERSION {
                 return Err(Error::OtherAbi { module: orders.abi_version, runtime: ABI_VERSION });
             }
             let unarmed = Orders::unarmed(flag.unwrap_or(orders.flag));
-            let control = Arc::new(Self { context, station, address, unarmed, lane: Mutex::default() });
-            controls.push(Arc::downgrade(&control));
-            control
+            let mut controls = controls();
+            controls.retain(|control| control.strong_count() > 0);
+            // Another thread may have been faster.
+            known(&controls).unwrap_or_else(|| {
+                let control = Arc::new(Self { context, station, address, unarmed, lane: Mutex::default() });
+                controls.push(Arc::downgrade(&control));
+                control
+            })
         };
-        drop(controls);
         // By an address alone it is not known what the module is made of; sites have ids that no other source has.
         let is_part = |origin: &&Arc<Origin>| {
             let name = format!("__cuinstr_sites_{}", origin.sites.hash);
@@ -215,7 +219,10 @@ impl Control {
 }
 
 /// Control blocks that are attached to.
-static CONTROLS: Mutex<Vec<Weak<Control>>> = Mutex::new(Vec::new());
+fn controls() -> MutexGuard<'static, Vec<Weak<Control>>> {
+    static CONTROLS: Mutex<Vec<Weak<Control>>> = Mutex::new(Vec::new());
+    CONTROLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn symbol(container: Container, name: &str) -> Result<(u64, usize)> {
     let found = container.global(name).map_err(|fault| match fault.code {

@@ -42,6 +42,18 @@ pub(super) fn architectures() -> Result<Vec<u32>, ProgramError> {
     Ok(numbers.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
+/// Version of NVRTC: its major and minor number.
+///
+/// # Errors
+/// If there is no NVRTC, or it does not say.
+pub fn version() -> Result<(u32, u32), ProgramError> {
+    load()?;
+    let (mut major, mut minor): (c_int, c_int) = (0, 0);
+    // SAFETY: two numbers are written, each to a place for one.
+    answer("nvrtcVersion", unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) })?;
+    Ok((major.unsigned_abs(), minor.unsigned_abs()))
+}
+
 /// Compiles a text to a cubin or to PTX.
 pub(super) fn compile(text: &[u8], name: &str, options: &[String], expressions: &[String], cubin: bool) -> Result<Done, Failed> {
     load()?;

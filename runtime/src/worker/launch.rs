@@ -8,10 +8,10 @@ use super::remote::{Lines, RemoteKernel};
 use super::value::{Argument, Kind};
 use super::wire::{Order, Parameter, Task};
 use super::words::nanos;
-use crate::error::{Error, Result};
-use crate::flight::Clock;
-use crate::launch::{GRACE, LONGEST_TIMEOUT};
+use crate::error::Result;
+use crate::limits::{Clock, Given, Limits, limit_methods};
 use crate::outcome::Outcome;
+use crate::running::{Cancel, InFlight, Stopping};
 use cudarc::driver::LaunchConfig;
 use std::future::Future;
 use std::pin::Pin;
@@ -30,15 +30,7 @@ const TELL: Duration = Duration::from_secs(3);
 pub struct RemoteLaunch<'a> {
     kernel: &'a RemoteKernel,
     arguments: Vec<Argument>,
-    timeout: Option<Duration>,
-    deadline: Option<Instant>,
-    has_limit: bool,
-    grace: Duration,
-    begin_within: Duration,
-    clock: Clock,
-    budget: Option<u64>,
-    fuel: Option<u64>,
-    count_fuel: bool,
+    given: Given,
     is_timed: bool,
     is_cooperative: bool,
     cluster: Option<[u32; 3]>,
@@ -49,15 +41,7 @@ impl<'a> RemoteLaunch<'a> {
         Self {
             kernel,
             arguments: Vec::new(),
-            timeout: None,
-            deadline: None,
-            has_limit: false,
-            grace: GRACE,
-            begin_within: BEGIN_WITHIN,
-            clock: Clock::Device,
-            budget: None,
-            fuel: None,
-            count_fuel: false,
+            given: Given { limits: Limits { begin_within: BEGIN_WITHIN, ..Limits::UNTIL_CANCELLED }, is_given: false },
             is_timed: false,
             is_cooperative: false,
             cluster: None,
@@ -70,59 +54,7 @@ impl<'a> RemoteLaunch<'a> {
         self
     }
 
-    /// Stops it this long after the kernel begins.
-    pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
-        (self.timeout, self.has_limit) = (Some(timeout), true);
-        self
-    }
-
-    /// Stops it at this moment, begun or not.
-    pub fn deadline(&mut self, deadline: Instant) -> &mut Self {
-        (self.deadline, self.has_limit) = (Some(deadline), true);
-        self
-    }
-
-    /// Lets it run until somebody cancels it.
-    pub fn until_cancelled(&mut self) -> &mut Self {
-        self.has_limit = true;
-        self
-    }
-
-    /// Stops a thread after so many iterations, where fuel is compiled in (`--fuel`).
-    pub fn fuel(&mut self, iterations: u64) -> &mut Self {
-        self.fuel = Some(iterations);
-        self
-    }
-
-    /// Stops a block after so many cycles, where a budget is compiled in (`--budget-cycles`).
-    pub fn budget_cycles(&mut self, cycles: u64) -> &mut Self {
-        self.budget = Some(cycles);
-        self
-    }
-
-    /// Asks for the most iterations that one thread ran, where fuel is compiled in.
-    pub fn count_fuel(&mut self) -> &mut Self {
-        self.count_fuel = true;
-        self
-    }
-
-    /// Who watches the time: the device unless said otherwise.
-    pub fn clock(&mut self, clock: Clock) -> &mut Self {
-        self.clock = clock;
-        self
-    }
-
-    /// How long it may take to leave once it was told to, before its process is killed; [`GRACE`] unless said otherwise.
-    pub fn grace(&mut self, grace: Duration) -> &mut Self {
-        self.grace = grace;
-        self
-    }
-
-    /// How long the GPU may take to begin it, once nothing is in front of it; 5 s unless said otherwise.
-    pub fn begin_within(&mut self, limit: Duration) -> &mut Self {
-        self.begin_within = limit;
-        self
-    }
+    limit_methods!();
 
     /// Takes the time with the device's own events, which costs the launch a microsecond or two.
     pub fn timed(&mut self) -> &mut Self {
@@ -151,7 +83,7 @@ impl<'a> RemoteLaunch<'a> {
     /// If it has no limit or one that makes no sense, the arguments do not fit, a buffer is lost ([`Fault::Lost`]), the driver fails, or the
     /// worker is lost meanwhile ([`Fault::Gone`]).
     pub fn start(&mut self, config: LaunchConfig) -> Result<RemoteRunning> {
-        self.check()?;
+        self.given.check(self.kernel.name(), false)?;
         let worker = &self.kernel.module.worker;
         let arguments = self.parameters()?;
         worker.call(|live| self.launch(live, arguments.clone(), config))
@@ -161,6 +93,7 @@ impl<'a> RemoteLaunch<'a> {
         let (grid, block) = (config.grid_dim, config.block_dim);
         let launch = self.kernel.module.worker.number();
         let process = self.prepare(live)?;
+        let limits = self.given.limits;
         let now = Instant::now();
         let until = |deadline: Instant| nanos(deadline.saturating_duration_since(now));
         let order = Order {
@@ -174,24 +107,24 @@ impl<'a> RemoteLaunch<'a> {
             shared_bytes: config.shared_mem_bytes,
             is_cooperative: self.is_cooperative,
             is_timed: self.is_timed,
-            timeout: self.timeout.map(nanos),
-            deadline: self.deadline.map(until),
-            grace: nanos(self.grace),
-            begin_within: nanos(self.begin_within),
-            by_host_clock: self.clock == Clock::Host,
-            budget: self.budget,
-            fuel: self.fuel,
-            count_fuel: self.count_fuel,
+            timeout: limits.timeout.map(nanos),
+            deadline: limits.deadline.map(until),
+            grace: nanos(limits.grace),
+            begin_within: nanos(limits.begin_within),
+            by_host_clock: limits.clock == Clock::Host,
+            budget: limits.budget_cycles,
+            fuel: limits.fuel,
+            count_fuel: limits.count_fuel,
         };
         let terms = Terms {
             kernel: self.kernel.shared_name(),
             grid: order.grid,
             block: order.block,
-            timeout: self.timeout,
-            deadline: self.deadline,
-            budget: self.budget,
-            fuel: self.fuel,
-            extra: self.begin_within.saturating_add(self.grace).saturating_add(TELL),
+            timeout: limits.timeout,
+            deadline: limits.deadline,
+            budget: limits.budget_cycles,
+            fuel: limits.fuel,
+            extra: limits.begin_within.saturating_add(limits.grace).saturating_add(TELL),
         };
         let flight = Flight::new(launch, terms, &process);
         process.launch(Task::Start(Box::new(order)), &flight)?;
@@ -223,17 +156,6 @@ impl<'a> RemoteLaunch<'a> {
             Kind::Buffer(_) => Err(Fault::OtherWorker { what: "buffer" }.into()),
         };
         self.arguments.iter().map(parameter).collect()
-    }
-
-    fn check(&self) -> Result<()> {
-        if !self.has_limit {
-            return Err(Error::NoLimit { kernel: self.kernel.name().to_owned() });
-        }
-        match self.timeout {
-            Some(timeout) if timeout.is_zero() => Err(Error::ZeroTimeout),
-            Some(timeout) if timeout > LONGEST_TIMEOUT => Err(Error::TimeoutTooLong(timeout)),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -274,6 +196,11 @@ impl RemoteRunning {
     /// If the worker does not listen, which ends it, and so the launch.
     pub fn cancel(&self) -> Result<()> {
         self.process.cancel(&self.flight)
+    }
+
+    /// Tells the launch to stop. The answer is ready when it has.
+    pub fn stop(self) -> Stopping<Self> {
+        InFlight::stop(self)
     }
 
     /// Number of the process that it runs in: another than that of a buffer's last write ([`super::Worker::pid`]), if that one went in between.
@@ -341,6 +268,32 @@ impl Future for RemoteRunning {
             Err(error) => Poll::Ready(Err(error)),
             Ok(None) => Poll::Pending,
         }
+    }
+}
+
+impl Cancel for RemoteCanceller {
+    fn cancel(&self) -> Result<()> {
+        self.cancel()
+    }
+}
+
+impl InFlight for RemoteRunning {
+    type Canceller = RemoteCanceller;
+
+    fn canceller(&self) -> RemoteCanceller {
+        self.canceller()
+    }
+
+    fn wait(&mut self) -> Result<Outcome> {
+        self.wait()
+    }
+
+    fn wait_for(&mut self, limit: Duration) -> Result<Option<Outcome>> {
+        self.wait_for(limit)
+    }
+
+    fn let_go(self) {
+        // Dropping it tells it to stop, and waits for nothing.
     }
 }
 

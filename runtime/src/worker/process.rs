@@ -9,6 +9,7 @@ use super::reaper;
 use super::wire::{self, Answer, Message, OURS, Request, Speech, Task};
 use super::words::{End, Refusal};
 use crate::error::{Error, Result};
+use crate::thread;
 use cuinstr_image::Arch;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -20,7 +21,6 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Tells a program that it is to be a worker, and of which version.
@@ -147,7 +147,7 @@ impl Process {
             changed: Condvar::new(),
         });
         let heard = Arc::downgrade(&process);
-        let started = thread::Builder::new().name("cuinstr-worker".into()).spawn(move || listen(ours, &heard));
+        let started = thread::spawn("cuinstr-worker", move || listen(ours, &heard));
         started.map_err(|error| Fault::Gone { pid, why: format!("no thread could be started to listen to it: {error}") })?;
         Ok(process)
     }
@@ -412,7 +412,7 @@ fn last_word(child: &mut Child, limit: Duration) -> Option<std::process::ExitSta
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
             _ => return None,
         }
     }

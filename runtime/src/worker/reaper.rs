@@ -1,10 +1,10 @@
 //! Kills processes, and takes note of their ends, so that none stays a zombie: a process whose kernel hangs needs a tenth of a second to go,
 //! for which nobody waits.
 
+use crate::thread;
 use std::process::Child;
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
 use std::time::Duration;
 
 /// How often those that are going are looked at.
@@ -17,7 +17,7 @@ pub(super) fn kill(mut child: Child) {
     let _ = child.kill();
     let start = || {
         let (sender, receiver) = mpsc::channel();
-        thread::Builder::new().name("cuinstr-reaper".into()).spawn(move || reap(&receiver)).ok()?;
+        thread::spawn("cuinstr-reaper", move || reap(&receiver)).ok()?;
         Some(sender)
     };
     if let Some(sender) = REAPER.get_or_init(start) {

@@ -8,12 +8,13 @@ use super::wire::{self, Answer, MOST_PAYLOAD, Message, OURS, Order, Parameter, R
 use super::words::{End, nanos};
 use crate::driver;
 use crate::error::{Error, Result};
-use crate::flight::Clock;
+use crate::launch::Prepared;
+use crate::limits::{Clock, Limits};
 use crate::module::{Kernel, Module};
 use crate::running::{Canceller, Running};
 use crate::station::Station;
 use cudarc::driver::sys::CUfunction_attribute_enum as Attribute;
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
@@ -29,9 +30,7 @@ use std::time::{Duration, Instant};
 const GREETING: Duration = Duration::from_secs(10);
 /// How often a worker looks whether its parent lives, besides noticing that the pipe is closed.
 const LOOK: Duration = Duration::from_secs(1);
-/// Bytes of an argument that fit the smaller block.
-const SMALL: usize = 16;
-/// Bytes of the larger block.
+/// Most bytes of an argument.
 const LARGE: usize = 4096;
 /// Bytes that are copied once while nobody waits.
 const WARM: usize = 1 << 20;
@@ -63,7 +62,7 @@ fn serve() -> ! {
         hook(info);
         die();
     }));
-    let watched = thread::Builder::new().spawn(move || {
+    let watched = crate::thread::spawn("cuinstr-parent", move || {
         // A fork of the parent may hold its end of the pipe open.
         while parent_id() == parent {
             thread::sleep(LOOK);
@@ -100,7 +99,7 @@ fn serve() -> ! {
     };
     let (sender, receiver) = mpsc::channel();
     let cancellers = Arc::clone(&desk.cancellers);
-    if thread::Builder::new().spawn(move || listen(stream, &sender, &cancellers)).is_err() {
+    if crate::thread::spawn("cuinstr-listen", move || listen(stream, &sender, &cancellers)).is_err() {
         die();
     }
     desk.serve(&receiver)
@@ -154,32 +153,6 @@ impl Outbox {
     }
 }
 
-/// A value on its way to a kernel's parameter, where the driver reads as many bytes as the parameter has.
-#[derive(Clone, Copy)]
-#[repr(C, align(16))]
-struct Block<const N: usize>([u8; N]);
-
-// SAFETY: plain bytes, of which the driver reads what the parameter takes.
-unsafe impl<const N: usize> DeviceRepr for Block<N> {}
-
-enum Value {
-    Small(Block<SMALL>),
-    Large(Box<Block<LARGE>>),
-}
-
-impl Value {
-    fn new(bytes: &[u8]) -> Option<Self> {
-        let mut block = [0; SMALL];
-        if let Some(head) = block.get_mut(..bytes.len()) {
-            head.copy_from_slice(bytes);
-            return Some(Self::Small(Block(block)));
-        }
-        let mut block = [0; LARGE];
-        block.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(Self::Large(Box::new(Block(block))))
-    }
-}
-
 /// A module with the kernels that were asked for.
 struct Shelf {
     module: Module,
@@ -216,7 +189,7 @@ impl Desk {
         let cancellers = Cancellers::default();
         let in_flight = Arc::<(Mutex<usize>, Condvar)>::default();
         let waiter = Waiter { outbox: outbox.clone(), cancellers: Arc::clone(&cancellers), in_flight: Arc::clone(&in_flight) };
-        let started = thread::Builder::new().spawn(move || waiter.wait(&launches));
+        let started = crate::thread::spawn("cuinstr-wait", move || waiter.wait(&launches));
         started.map_err(|error| Error::Machine(format!("no thread could be started: {error}")))?;
         let desk = Self {
             stream,
@@ -326,7 +299,8 @@ impl Desk {
     fn start(&mut self, order: &Order) -> Result<()> {
         let stream = Arc::clone(&self.stream);
         let kernel = self.kernel(order.module, &order.kernel)?.clone();
-        let values = self.values(&kernel, &order.arguments)?;
+        let mut launch = kernel.prepare(&stream);
+        self.give(&mut launch, &kernel, &order.arguments)?;
         if order.shared_bytes > ORDINARY_SHARED {
             let bytes = i32::try_from(order.shared_bytes).unwrap_or(i32::MAX);
             let most = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -335,35 +309,17 @@ impl Desk {
                 what: format!("the driver refuses {bytes} bytes of shared memory: {}", driver::fault("cuFuncSetAttribute", error)),
             })?;
         }
-        let mut launch = kernel.on(&stream)?;
-        for value in &values {
-            match value {
-                Value::Small(block) => launch.arg(block),
-                Value::Large(block) => launch.arg(&**block),
-            };
-        }
-        if let Some(timeout) = order.timeout {
-            launch.timeout(Duration::from_nanos(timeout));
-        }
-        if let Some(left) = order.deadline {
-            launch.deadline(Instant::now() + Duration::from_nanos(left));
-        }
-        if order.timeout.is_none() && order.deadline.is_none() {
-            launch.until_cancelled();
-        }
-        launch.grace(Duration::from_nanos(order.grace)).begin_within(Duration::from_nanos(order.begin_within));
-        if order.by_host_clock {
-            launch.clock(Clock::Host);
-        }
-        if let Some(cycles) = order.budget {
-            launch.budget_cycles(cycles);
-        }
-        if let Some(iterations) = order.fuel {
-            launch.fuel(iterations);
-        }
-        if order.count_fuel {
-            launch.count_fuel();
-        }
+        launch.limits(Limits {
+            timeout: order.timeout.map(Duration::from_nanos),
+            deadline: order.deadline.map(|left| Instant::now() + Duration::from_nanos(left)),
+            fuel: order.fuel,
+            budget_cycles: order.budget,
+            count_fuel: order.count_fuel,
+            clock: if order.by_host_clock { Clock::Host } else { Clock::Device },
+            grace: Duration::from_nanos(order.grace),
+            begin_within: Duration::from_nanos(order.begin_within),
+            extents: None,
+        });
         if order.is_timed {
             launch.timed();
         }
@@ -371,7 +327,7 @@ impl Desk {
             launch.cooperative();
         }
         if let Some(cluster) = order.cluster {
-            launch.cluster(cluster)?;
+            launch.cluster(cluster);
         }
         let ([gx, gy, gz], [bx, by, bz]) = (order.grid, order.block);
         let config = LaunchConfig { grid_dim: (gx, gy, gz), block_dim: (bx, by, bz), shared_mem_bytes: order.shared_bytes };
@@ -386,26 +342,22 @@ impl Desk {
             .map_err(|_| Error::Machine("the thread that waits is gone".into()))
     }
 
-    /// The arguments as the driver takes them.
-    fn values(&self, kernel: &Kernel, arguments: &[Parameter]) -> Result<Vec<Value>> {
-        let misfit = |what: String| Error::Arguments { kernel: kernel.name().to_owned(), what };
-        let value = |(index, argument): (usize, &Parameter)| {
-            let address;
-            let bytes = match argument {
-                Parameter::Bytes(bytes) => &bytes[..],
+    /// Gives a launch its arguments, which it compares with the kernel's parameters.
+    fn give(&self, launch: &mut Prepared, kernel: &Kernel, arguments: &[Parameter]) -> Result<()> {
+        for (index, argument) in arguments.iter().enumerate() {
+            match argument {
+                Parameter::Bytes(bytes) if bytes.len() > LARGE => {
+                    let what = format!("argument {index} has {} bytes; at most {LARGE} are taken", bytes.len());
+                    return Err(Error::Arguments { kernel: kernel.name().to_owned(), what });
+                }
+                Parameter::Bytes(bytes) => launch.bytes(bytes),
                 Parameter::Buffer(id) => {
                     let slice = self.buffers.get(id).ok_or_else(|| unknown("buffer", *id))?;
-                    address = slice.device_ptr(&self.stream).0.to_le_bytes();
-                    &address
+                    launch.arg(slice.device_ptr(&self.stream).0)
                 }
             };
-            let wanted = kernel.parameters().and_then(|sizes| sizes.get(index)).copied();
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != bytes.len()) {
-                return Err(misfit(format!("argument {index} has {} bytes, but the parameter has {wanted}", bytes.len())));
-            }
-            Value::new(bytes).ok_or_else(|| misfit(format!("argument {index} has {} bytes; at most {LARGE} are taken", bytes.len())))
-        };
-        arguments.iter().enumerate().map(value).collect()
+        }
+        Ok(())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::process::{Process, Recipe};
 use crate::error::{Error, Result};
+use crate::thread;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Processes in reserve.
@@ -88,7 +88,7 @@ impl Spares {
     fn refill(self: &Arc<Self>, nursery: &mut Nursery, wanted: usize) {
         while !nursery.is_closed && nursery.ready.len() + nursery.starting < wanted {
             let spares = Arc::clone(self);
-            let started = thread::Builder::new().name("cuinstr-spare".into()).spawn(move || spares.start());
+            let started = thread::spawn("cuinstr-spare", move || spares.start());
             if let Err(error) = started {
                 nursery.failure = Some(Error::Machine(format!("the thread that starts a worker could not be started: {error}")));
                 return;

@@ -17,23 +17,55 @@ mod twins;
 mod unrolled;
 mod verify;
 
+use cuinstr::options::Options;
 use cuinstr_tests::fixtures::{self, Fixture};
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require::required;
-use cuinstr_tests::unit::Nvrtc;
+use cuinstr_tests::unit::{Compiled, Nvrtc, STRICT, Unit};
 use libtest_mimic::{Arguments, Completion, Trial};
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What every test is given.
 struct Tools {
     nvcc: Nvcc,
     nvrtc: Result<Nvrtc, String>,
     fixtures: Vec<Fixture>,
+    /// What nvcc made of fixtures, so that tests which ask different things of one PTX compile it once.
+    compiled: Mutex<HashMap<String, Shared>>,
 }
 
+/// The one compilation of several tests.
+type Shared = Arc<OnceLock<Result<Compiled, String>>>;
+
 impl Tools {
+    /// What nvcc makes of a fixture, rewritten or as it is, with every warning on and lines in it; for the fixture's own architecture, but for no
+    /// older one than `sm_90`, unless the arguments name one.
+    fn ptx(&self, name: &str, options: Option<&Options>, args: &[&str]) -> Result<Compiled, String> {
+        let fixture = self.fixture(name)?;
+        let arch = format!("-arch=sm_{}", fixture.header.min_arch.max(90));
+        let mut all = [STRICT, &["-ptx"]].concat();
+        if !args.contains(&"-G") {
+            all.push("-lineinfo");
+        }
+        if !args.iter().any(|arg| arg.starts_with("-arch")) {
+            all.push(&arch);
+        }
+        all.extend(args);
+        let shared = {
+            let mut compiled = self.compiled.lock().map_err(|_| "another test panicked")?;
+            Arc::clone(compiled.entry(format!("{name} {options:?} {all:?}")).or_default())
+        };
+        let compile = || {
+            let plain = Unit::plain(fixture)?;
+            let unit = options.map_or_else(|| Ok(plain.clone()), |options| plain.rewrite(options))?;
+            unit.nvcc(&self.nvcc, &all)
+        };
+        shared.get_or_init(compile).clone()
+    }
+
     /// The fixture of that name.
     fn fixture(&self, name: &str) -> Result<&Fixture, String> {
         self.fixtures.iter().find(|fixture| fixture.name == name).ok_or_else(|| format!("no kernel is called {name}"))
@@ -89,7 +121,7 @@ fn main() -> ExitCode {
     let tools = Nvcc::find().map(|nvcc| {
         let fixtures = fixtures.into_iter().chain(benchmarks).collect();
         let nvrtc = Nvrtc::of(&nvcc, Path::new(env!("CARGO_BIN_EXE_nvrtc-compile")));
-        Arc::new(Tools { nvcc, nvrtc, fixtures })
+        Arc::new(Tools { nvcc, nvrtc, fixtures, compiled: Mutex::default() })
     });
     let trials = checks.list.into_iter().map(|(name, check)| {
         let tools = tools.clone();

@@ -3,7 +3,6 @@
 use crate::{Checks, Tools};
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::ptx;
-use cuinstr_tests::unit::Unit;
 
 /// Hangs that no cycle makes: threads wait at a barrier that never fills up.
 const BARRIERS_ONLY: &[&str] = &["hang/divergent_syncthreads", "hang/named_barrier"];
@@ -22,8 +21,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
 
 fn cycle(tools: &Tools, name: &str) -> Result<(), String> {
     let fixture = tools.fixture(name)?;
-    let arch = format!("-arch=sm_{}", fixture.header.min_arch);
-    let ptx = Unit::plain(fixture)?.nvcc(&tools.nvcc, &["-ptx", "-lineinfo", &arch])?.expect_clean()?.text();
+    let ptx = tools.ptx(name, None, &[])?.expect_clean()?.text();
     let cycles = ptx::cycles(&ptx);
     if BARRIERS_ONLY.contains(&name) {
         return if cycles.is_empty() { Ok(()) } else { Err(format!("it has a cycle: {cycles:?}")) };

@@ -7,7 +7,6 @@ use cuinstr::verify::report::Loop;
 use cuinstr::verify::verify_ptx;
 use cuinstr_tests::fixtures::{self, Fixture};
 use cuinstr_tests::removal::take_out;
-use cuinstr_tests::unit::Unit;
 
 /// Kernels of many shapes, for what is too slow to try on all.
 const VARIED: &[&str] = &["gemm_tiled", "collatz", "recursion", "goto_probe", "duff", "monte_carlo", "lambda_generic", "hang/deep_nest"];
@@ -115,21 +114,7 @@ pub(crate) fn add_sweep<'f>(fixtures: impl Iterator<Item = &'f Fixture>, checks:
 }
 
 fn ptx(tools: &Tools, name: &str, options: Option<&Options>, args: &[&str]) -> Result<String, String> {
-    let fixture = tools.fixture(name)?;
-    let arch = format!("-arch=sm_{}", fixture.header.min_arch.max(90));
-    let args: Vec<&str> = ["-ptx", "-w", "-lineinfo", &arch]
-        .iter()
-        .filter(|arg| **arg != "-lineinfo" || !args.contains(&"-G"))
-        .filter(|arg| **arg != arch || !args.iter().any(|own| own.starts_with("-arch=")))
-        .chain(args)
-        .copied()
-        .collect();
-    let plain = Unit::plain(fixture)?;
-    let unit = match options {
-        Some(options) => plain.rewrite(options)?,
-        None => plain,
-    };
-    let compiled = unit.nvcc(&tools.nvcc, &args)?;
+    let compiled = tools.ptx(name, options, args)?;
     if compiled.accepted { Ok(compiled.text()) } else { compiled.expect_clean().map(|_| String::new()) }
 }
 

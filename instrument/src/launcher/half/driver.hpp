@@ -17,6 +17,11 @@ struct driver {
   int (*query_stream)(void*);
   int (*is_capturing)(void*, int*);
   int (*capture_mode)(int*);
+  // Of CUDA 11.3 and later: by these a captured launch tells that its graph is gone.
+  int (*capture_info)(void*, int*, u64*, void**, const void**, unsigned long*);
+  int (*make_object)(void**, void*, void (*)(void*), u32, u32);
+  int (*release_object)(void*, u32);
+  int (*keep_object)(void*, void*, u32, u32);
   int (*write)(void*, address, u32, u32);
   int (*write_all)(void*, u32, const struct memory_write*, u32);
   int (*to_device)(address, const void*, unsigned long, void*);
@@ -84,11 +89,15 @@ struct image {
   address control_at, flag;
   u32 launch, index;
   bool works, told, stopping;
+  // Why its launches have no limit, unless it works.
+  const char* reason;
   // Who launches it: one queue, or several; and the longest limit of what was launched, if all have one.
   const struct queue* only;
   bool several, unlimited;
   u64 longest_ns;
   image* next;
+  // One clock serves all launches of an image, so it is off where launches with and without a limit may overlap.
+  bool has_no_clock() const { return several && unlimited; }
 };
 struct kernel {
   const void* key;
@@ -117,8 +126,10 @@ struct queue {
   const void* stream;
   const void* thread;
   u32 index, number, length;
+  // Threads that are on their way to launch in it.
+  u32 users;
   launched* ring;
-  // The next stream.
+  // The next stream, or the next captured launch whose graph is gone.
   queue* next;
   // The watch's own.
   bool runs, asked;
@@ -127,10 +138,10 @@ struct queue {
 };
 
 struct state {
-  lock setting_up, watching;
+  lock setting_up, watching, releasing;
   int process;
-  bool fails, finished;
-  u32 queue_count, image_count;
+  bool fails, finished, is_full;
+  u32 queue_count, stream_count, image_count;
   u64 stops, stops_read, launches;
   // Since when a launch has trapped, and since when the process is at its end; whether the driver knows that its GPU is lost; what the program ends with.
   u64 trapped_at, leaves_at;
@@ -142,6 +153,7 @@ struct state {
   kernel* kernels[1024];
   queue* queues[word_count];
   queue* streams;
+  queue* released;
   u64 last_look;
 };
 template <class unused>
@@ -184,5 +196,9 @@ __cuinstr_once bool load_driver(driver& cuda) {
     return false;
   }
   find(library, cuda.function_name, "cuFuncGetName");
+  find(library, cuda.capture_info, "cuStreamGetCaptureInfo_v2");
+  find(library, cuda.make_object, "cuUserObjectCreate");
+  find(library, cuda.release_object, "cuUserObjectRelease");
+  find(library, cuda.keep_object, "cuGraphRetainUserObject");
   return true;
 }

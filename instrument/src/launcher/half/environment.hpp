@@ -35,9 +35,17 @@ __cuinstr_once void refuse(const char* variable, const char* value, const char* 
 }
 __cuinstr_once const char* variable(const char* name) {
   const char* value = __cuinstr_c_getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
+  if (value == nullptr || *value == 0) return nullptr;
+  unsigned long size = 1;
+  while (value[size - 1] != 0) ++size;
+  // A copy, since a program may write over its environment (`setproctitle`).
+  char* copy = (char*)__cuinstr_c_calloc(size, 1);
+  if (copy != nullptr) __builtin_memcpy(copy, value, size);
+  return copy;
 }
-// Nanoseconds of `2s`, `500ms`, `1.5s`; 0 if it is no such time.
+// A hundred years.
+const u64 longest_ns = 3153600000000000000ull;
+// Nanoseconds of `2s`, `500ms`, `1.5s`; 0 if the words are no time, or one beyond the longest.
 __cuinstr_once u64 duration(const char* words, const char* end) {
   u64 number = 0, scale = 1;
   bool digits = false, fraction = false;
@@ -60,13 +68,15 @@ __cuinstr_once u64 duration(const char* words, const char* end) {
     const char* name = units[unit].name;
     const char* at = words;
     while (*name != 0 && at < end && *at == *name) ++name, ++at;
-    if (*name == 0 && at == end) return u64((unsigned __int128)number * units[unit].ns / scale);
+    if (*name != 0 || at != end) continue;
+    const unsigned __int128 ns = (unsigned __int128)number * units[unit].ns / scale;
+    return ns <= longest_ns ? u64(ns) : 0;
   }
   return 0;
 }
 // `2s,train_step=60s`: commas within a name's angle brackets are the name's.
 __cuinstr_once void read_timeouts(settings& set, const char* value) {
-  const char* const help = "write a time such as 2s or 500ms, or 2s,NAME=60s for a kernel of its own; units are ns, us, ms, s and m";
+  const char* const help = "write a time such as 2s or 500ms, or 2s,NAME=60s for a kernel of its own; units are ns, us, ms, s and m, and the longest time is 100 years";
   u32 parts = 1;
   for (const char* at = value; *at != 0; ++at) parts += *at == ',';
   set.limits = (named_limit*)__cuinstr_c_calloc(parts, sizeof(named_limit));
@@ -97,6 +107,30 @@ __cuinstr_once void read_fuel(settings& set, const char* value) {
   for (; *at >= '0' && *at <= '9' && set.fuel <= most; ++at) set.fuel = set.fuel * 10 + u64(*at - '0');
   if (*at != 0 || set.fuel == 0 || set.fuel > most) refuse("CUINSTR_FUEL", value, "write a number of iterations from 1 to 1099511627774");
 }
+// Names that begin like ours and that nothing reads: a limit that is spelled wrong is no limit.
+__cuinstr_once void tell_unread() {
+  static const char* const read[] = {"TIMEOUT", "FUEL", "ON_STOP", "REPORT", "FLAGS", "REQUIRE", "SESSION", "SETTLES", "WORKER", "EVALUATE",
+                                     "HALF_MACHINE", "SOURCE"};
+  for (char** entry = __cuinstr_c_environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const char* name = *entry;
+    for (const char* prefix = "CUINSTR_"; *prefix != 0 && *name == *prefix; ++prefix) ++name;
+    if (name != *entry + 8) continue;
+    const char* end = name;
+    while (*end != 0 && *end != '=') ++end;
+    bool known = false;
+    for (const char* word : read) {
+      const char* at = name;
+      while (*word != 0 && at < end && *at == *word) ++at, ++word;
+      known = known || (*word == 0 && at == end);
+    }
+    if (known) continue;
+    text message;
+    message << "cuinstr: warning: nothing reads the variable ";
+    for (const char* at = *entry; at < end; ++at) message.put(*at);
+    message << "; a program reads CUINSTR_TIMEOUT, CUINSTR_FUEL, CUINSTR_ON_STOP and CUINSTR_REPORT\n";
+    message.write_to(2);
+  }
+}
 // The file's name with the process (`%p`) and the host (`%h`) in it.
 __cuinstr_once const char* expand(const char* value) {
   static text name;
@@ -123,6 +157,7 @@ __cuinstr_once int decide() {
   settings& set = asked();
   set.reading.take();
   if (__atomic_load_n(&set.mode, __ATOMIC_ACQUIRE) == 0) {
+    tell_unread();
     const char* timeout = variable("CUINSTR_TIMEOUT");
     const char* fuel = variable("CUINSTR_FUEL");
     const char* action = variable("CUINSTR_ON_STOP");

@@ -127,9 +127,14 @@ __cuinstr_once image* find_image(void* handle, context* home) {
   unsigned long size = 0;
   driver& cuda = at.cuda;
   control words;
-  made->works = at.image_count < record_count && cuda.global(&made->control_at, &size, handle, "cuinstr_control_v1") == 0 && size == 1192 &&
+  made->reason = "was compiled without polls";
+  made->works = cuda.global(&made->control_at, &size, handle, "cuinstr_control_v1") == 0 && size == 1192 &&
       cuda.global(&made->flag, &size, handle, "cuinstr_flag_v1") == 0 &&
       cuda.to_host(&words, made->control_at, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0 && words.version == 1;
+  if (made->works && at.image_count == record_count) {
+    made->works = false;
+    made->reason = "came after 700 others of this process, and no more are watched";
+  }
   if (made->works) {
     const settings& set = asked();
     // A launch with the number 1 is one that nobody armed: a kernel's two ends pass it by.
@@ -166,7 +171,7 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
   if (!of->works && !of->told) {
     of->told = true;
     text message;
-    message << "cuinstr: warning: the unit of kernel `" << made->name << "` was compiled without polls: its launches have no limit\n";
+    message << "cuinstr: warning: the unit of kernel `" << made->name << "` " << of->reason << ": its launches have no limit\n";
     message.write_to(2);
   }
   settings& set = asked();
@@ -180,28 +185,94 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
   *bucket(call.what) = made;
   return made;
 }
+// A queue in which nothing is on its way, of a stream that launches no more, perhaps: if it does, it gets another one.
+__cuinstr_once queue* idle_stream() {
+  state& at = here();
+  queue* found = nullptr;
+  // At the process's end the lock is never given back.
+  if (at.finished || !at.watching.try_for(drain_ns)) return nullptr;
+  const u64 now = now_ns();
+  for (queue* one = at.streams; one != nullptr && found == nullptr; one = one->next) {
+    look(one, now);
+    if (__atomic_load_n(&one->users, __ATOMIC_ACQUIRE) == 0 && !one->runs && one->running == one->number) found = one;
+  }
+  at.watching.give();
+  return found;
+}
+// Of a captured launch whose graph is gone, and with it all that was made of the graph.
+__cuinstr_once queue* released_queue() {
+  state& at = here();
+  at.releasing.take();
+  queue* found = at.released;
+  if (found != nullptr) at.released = found->next;
+  at.releasing.give();
+  return found;
+}
+// The driver calls this, and may be called by nothing here.
+__cuinstr_once void release_queue(void* data) {
+  queue* one = (queue*)data;
+  state& at = here();
+  at.releasing.take();
+  one->next = at.released;
+  at.released = one;
+  at.releasing.give();
+}
+// Has the graph that the stream is being captured into tell when it is gone.
+__cuinstr_once void await_release(queue* one, void* stream) {
+  const driver& cuda = here().cuda;
+  if (cuda.capture_info == nullptr || cuda.make_object == nullptr || cuda.keep_object == nullptr || cuda.release_object == nullptr) return;
+  int status = 0;
+  u64 id = 0;
+  void *graph = nullptr, *object = nullptr;
+  if (cuda.capture_info(stream, &status, &id, &graph, nullptr, nullptr) != 0 || graph == nullptr) return;
+  // It is told of by a call that holds up nobody, and the graph takes our hold of it over.
+  if (cuda.make_object(&object, one, release_queue, 1, 1) != 0) return;
+  if (cuda.keep_object(graph, object, 1, 1) != 0) cuda.release_object(object, 1);
+}
+__cuinstr_once queue* new_queue(u32 length) {
+  state& at = here();
+  queue* made = at.queue_count < word_count ? (queue*)__cuinstr_c_calloc(1, sizeof(queue)) : nullptr;
+  if (made == nullptr) return nullptr;
+  made->length = length;
+  made->ring = (launched*)__cuinstr_c_calloc(length, sizeof(launched));
+  if (made->ring == nullptr) return nullptr;
+  made->index = at.queue_count;
+  at.queues[made->index] = made;
+  __atomic_store_n(&at.queue_count, made->index + 1, __ATOMIC_RELEASE);
+  return made;
+}
+// So many streams have queues of their own before those of idle ones are used again.
+const u32 many_streams = 256;
 __cuinstr_once queue* find_queue(void* stream, context* home, bool capturing) {
   state& at = here();
   const void* thread = stream == (void*)own_stream ? &written() : nullptr;
   for (queue* one = at.streams; one != nullptr && !capturing; one = one->next) {
     if (one->stream == stream && one->thread == thread && one->home == home) return one;
   }
-  queue* made = at.queue_count < word_count ? (queue*)__cuinstr_c_calloc(1, sizeof(queue)) : nullptr;
-  if (made == nullptr) return nullptr;
-  made->length = capturing ? 1 : ring_length;
-  made->ring = (launched*)__cuinstr_c_calloc(made->length, sizeof(launched));
-  if (made->ring == nullptr) return nullptr;
-  made->home = home;
-  made->stream = stream;
-  made->thread = thread;
-  made->index = at.queue_count;
-  if (!capturing) {
-    made->next = at.streams;
-    at.streams = made;
+  queue* found = capturing ? released_queue() : at.stream_count >= many_streams ? idle_stream() : nullptr;
+  queue* const made = found == nullptr ? new_queue(capturing ? 1 : ring_length) : nullptr;
+  if (made != nullptr) found = made;
+  else if (found == nullptr && !capturing) found = idle_stream();
+  if (found == nullptr) {
+    if (!at.is_full) {
+      text message;
+      message << "cuinstr: warning: " << word_count << " streams and captured launches are watched, and no more can be: launches in others have no limit\n";
+      message.write_to(2);
+    }
+    at.is_full = true;
+    return nullptr;
   }
-  at.queues[made->index] = made;
-  __atomic_store_n(&at.queue_count, made->index + 1, __ATOMIC_RELEASE);
-  return made;
+  found->home = home;
+  found->stream = stream;
+  found->thread = thread;
+  if (capturing) {
+    await_release(found, stream);
+  } else if (made != nullptr) {
+    found->next = at.streams;
+    at.streams = found;
+    ++at.stream_count;
+  }
+  return found;
 }
 // In a process that was forked nothing of its parent's is left but the memory.
 __cuinstr_once void begin_process() {
@@ -250,7 +321,10 @@ __cuinstr_once way prepare(const launch_call& call) {
   if (home != nullptr && at.cuda.is_capturing(call.stream, &status) == 0) {
     on.what = find_kernel(call, home);
     if (on.what != nullptr && on.what->home->works) on.where = find_queue(call.stream, home, status != 0);
-    if (on.where != nullptr) count_in(on.what->home, on);
+    if (on.where != nullptr) {
+      count_in(on.what->home, on);
+      __atomic_add_fetch(&on.where->users, 1, __ATOMIC_RELAXED);
+    }
   }
   at.cuda.capture_mode(&mode);
   at.setting_up.give();
@@ -282,14 +356,17 @@ __cuinstr_once int launch(launch_call& call) {
   // An image has one such clock: where launches of it may overlap, it must not end one that has a longer limit than another, and the watch does the rest.
   const image* of = on.what->home;
   const address control_at = of->control_at;
-  const u64 limit = !of->several ? on.what->timeout_ns : of->unlimited ? 0 : of->longest_ns;
-  const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(word, number, 2)};
+  const u64 limit = !of->several ? on.what->timeout_ns : of->has_no_clock() ? 0 : of->longest_ns;
+  const stop_record* record = &here().memory->records[of->index];
+  const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)here().memory);
+  const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
   const memory_write after[] = {write_of(control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
-  const int refused = cuda.write_all(call.stream, 3, before, 0);
+  const int refused = cuda.write_all(call.stream, 4, before, 0);
   // A driver for some virtual GPUs says that it has no such writes.
   if (refused == 801) complain("the driver can't write in the order of a stream");
   const int result = call.run(call);
   if (refused == 0) cuda.write_all(call.stream, 2, after, 0);
   at->handing_over.give();
+  __atomic_sub_fetch(&at->users, 1, __ATOMIC_RELEASE);
   return result;
 }

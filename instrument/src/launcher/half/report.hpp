@@ -179,6 +179,26 @@ __cuinstr_once void append_json(text& out, const stop& it) {
   }
   out << "}\n";
 }
+#if defined(__aarch64__)
+const int no_follow = 0100000;
+#else
+const int no_follow = 0400000;
+#endif
+const int is_link = 40;
+// Opens the report. In a folder that others may write to, a link of theirs could lead to any file of this user's: only links of this user and of root are
+// followed.
+__cuinstr_once int open_report(const char* name) {
+  // Write only, make it, append, wait for no reader of a pipe, not for programs that this one starts.
+  const int how = 01 | 0100 | 02000 | 04000 | 02000000;
+  const int file = __cuinstr_c_open(name, how | no_follow, 0666);
+  if (file >= 0 || *__cuinstr_c_errno() != is_link) return file;
+  // `struct statx`, in which the owner is the sixth word: of the link itself.
+  u32 about[64] = {};
+  const bool is_known = &__cuinstr_c_statx != nullptr && __cuinstr_c_statx(-100, name, 0x100, 8, about) == 0;
+  if (is_known && (about[5] == 0 || about[5] == __cuinstr_c_geteuid())) return __cuinstr_c_open(name, how, 0666);
+  *__cuinstr_c_errno() = is_link;
+  return -1;
+}
 // One line to the report, whole: a file that several processes write to stays readable.
 __cuinstr_once void write_report(const text& line) {
   const char* name = asked().report;
@@ -187,11 +207,12 @@ __cuinstr_once void write_report(const text& line) {
     return;
   }
   name = expand(name);
-  // Write only, make it, append, not for programs that this one starts.
-  const int file = __cuinstr_c_open(name, 01 | 0100 | 02000 | 02000000, 0666);
+  const int file = open_report(name);
   if (file < 0) {
+    const int error = *__cuinstr_c_errno();
     text message;
-    message << "cuinstr: error: can't write CUINSTR_REPORT `" << name << "`: " << __cuinstr_c_strerror(*__cuinstr_c_errno()) << "\n";
+    message << "cuinstr: error: can't write CUINSTR_REPORT `" << name
+            << "`: " << (error == is_link ? "it is another user's link: name a file" : __cuinstr_c_strerror(error)) << "\n";
     for (u32 at = 0; at < line.used; ++at) message.put(line.data[at]);
     message.write_to(2);
     return;

@@ -5,7 +5,8 @@
 #define __cuinstr_shown inline __attribute__((used, noinline, visibility("hidden")))
 #define __cuinstr_once inline __attribute__((noinline, cold))
 extern "C" {
-char* __cuinstr_c_getenv(const char*) __asm__("getenv");
+// Gives nothing to a program that runs with more rights than its user has (set-user-id): its environment is that user's.
+char* __cuinstr_c_getenv(const char*) __asm__("secure_getenv");
 int __cuinstr_c_open(const char*, int, ...) __asm__("open");
 long __cuinstr_c_write(int, const void*, unsigned long) __asm__("write");
 int __cuinstr_c_close(int) __asm__("close");
@@ -21,6 +22,8 @@ int __cuinstr_c_fflush(void*) __asm__("fflush");
 void __cuinstr_c_exit(int) __asm__("_exit") __attribute__((noreturn));
 char* __cuinstr_c_strerror(int) __asm__("strerror");
 int* __cuinstr_c_errno() __asm__("__errno_location");
+unsigned int __cuinstr_c_geteuid() __asm__("geteuid");
+extern char** __cuinstr_c_environ __asm__("environ");
 }
 // Libraries of older systems that a program need not be linked with: where they are missing, nothing is armed, and a message says so.
 static int __cuinstr_c_pthread_create(unsigned long*, const void*, void* (*)(void*), void*) __attribute__((weakref("pthread_create")));
@@ -29,6 +32,7 @@ static int __cuinstr_c_pthread_sigmask(int, const void*, void*) __attribute__((w
 static void* __cuinstr_c_dlopen(const char*, int) __attribute__((weakref("dlopen")));
 static void* __cuinstr_c_dlsym(void*, const char*) __attribute__((weakref("dlsym")));
 static int __cuinstr_c_dladdr(const void*, void*) __attribute__((weakref("dladdr")));
+static int __cuinstr_c_statx(int, const char*, int, unsigned int, void*) __attribute__((weakref("statx")));
 static int __cuinstr_c_on_exit(void (*)(int, void*), void*) __attribute__((weakref("on_exit")));
 static char* __cuinstr_c_demangle(const char*, char*, unsigned long*, int*) __attribute__((weakref("__cxa_demangle")));
 

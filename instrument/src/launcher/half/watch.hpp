@@ -183,18 +183,22 @@ inline u64 period_ns() {
   const u64 part = shortest / 100;
   return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
 }
+// Whether threads of the image's latest launch have looked at its clock. The stream's order clears the word before each launch.
+inline bool has_begun(const image* of) { return __atomic_load_n(&here().memory->records[of->index].start_ns, __ATOMIC_ACQUIRE) != 0; }
 // Which of two launches came first: to the head of their streams, or, between two looks, out of the program's hands.
 inline bool is_older(const queue* a, const queue* b) { return a->began != b->began ? a->began < b->began : last_of(a).order < last_of(b).order; }
 __cuinstr_once void look_at_all() {
   state& at = here();
   const u64 now = now_ns(), passed = now - at.last_look;
   at.last_look = now;
-  const queue* oldest = nullptr;
+  const queue *oldest = nullptr, *oldest_limited = nullptr;
   const u32 count = __atomic_load_n(&at.queue_count, __ATOMIC_ACQUIRE);
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
     look(one, now);
-    if (one->runs && (oldest == nullptr || is_older(one, oldest))) oldest = one;
+    if (!one->runs) continue;
+    if (oldest == nullptr || is_older(one, oldest)) oldest = one;
+    if (last_of(one).what->timeout_ns != 0 && (oldest_limited == nullptr || is_older(one, oldest_limited))) oldest_limited = one;
   }
   // What the GPU itself stopped comes first.
   for (image* of = __atomic_load_n(&at.images, __ATOMIC_ACQUIRE); of != nullptr; of = of->next) {
@@ -213,9 +217,11 @@ __cuinstr_once void look_at_all() {
   for (u32 index = 0; index < count; ++index) {
     queue* one = at.queues[index];
     if (!one->runs) continue;
-    // A launch that began later may still wait for a place on the GPU behind older ones, so only the oldest pays.
-    if (one == oldest && one->began < now) one->ran_ns += passed;
     const kernel* what = last_of(one).what;
+    // A launch that came later may still wait for a place on the GPU, so only the oldest pays. Behind launches without a limit that wait may have no end.
+    // The oldest launch with a limit pays behind these, too, once its image's clock says that it has begun, or if that clock is off.
+    const bool pays = one == oldest || (one == oldest_limited && (what->home->has_no_clock() || has_begun(what->home)));
+    if (pays && one->began < now) one->ran_ns += passed;
     // The launch's own clock has a start of some ticks.
     if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns + 2 * period_ns() && !one->asked) halt(one);
   }

@@ -32,9 +32,16 @@ struct Kernel {
 
 namespace {
 std::atomic<int> sticky;
-uint32_t flag;
-Control control = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+struct Module {
+    uint32_t flag = 0;
+    Control control = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+};
+Module all;
+bool has_no_objects, has_many_modules;
+std::map<const void*, Module> modules;
 std::map<const void*, Kernel> kernels;
+// All kernels are of one module, or each is of its own.
+Module& module_of(const void* kernel) { return has_many_modules ? modules[kernel] : all; }
 std::map<std::string, uint64_t> sites;
 
 struct Stream {
@@ -74,10 +81,21 @@ struct Stream {
         while ((busy || !work.empty()) && sticky == 0) changed.wait_for(held, std::chrono::milliseconds(1));
     }
 };
+// Odd handles are names of the ordinary stream: a program may have more streams than there can be threads.
 Stream& stream_of(void* handle) {
     static Stream* const ordinary = new Stream;
-    return handle == nullptr ? *ordinary : *static_cast<Stream*>(handle);
+    return handle == nullptr || (uint64_t(handle) & 1) != 0 ? *ordinary : *static_cast<Stream*>(handle);
 }
+// A graph that the ordinary stream is being captured into: none of its work is done, and what it keeps is told when it is gone.
+struct Object {
+    void* data;
+    void (*release)(void*);
+};
+struct Graph {
+    std::deque<Object*> kept;
+};
+Graph* captured;
+bool is_captured(void* stream) { return captured != nullptr && &stream_of(stream) == &stream_of(nullptr); }
 void* address(uint64_t at) { return reinterpret_cast<void*>(at); }
 uint32_t load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
@@ -88,7 +106,8 @@ unsigned turns_given, turn;
 bool fills(const std::string& name) { return name.find("fill") != std::string::npos; }
 std::atomic<bool> lost;
 
-void stop(uint64_t site, uint32_t why) {
+void stop(Module& of, uint64_t site, uint32_t why) {
+    Control& control = of.control;
     struct Record {
         uint32_t claimed, published;
         uint64_t site;
@@ -110,29 +129,33 @@ void stop(uint64_t site, uint32_t why) {
         }
         __atomic_store_n(&record->published, launch, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&flag, launch, __ATOMIC_RELEASE);
+    __atomic_store_n(&of.flag, launch, __ATOMIC_RELEASE);
     if (control.action == 0 && !lost) sticky = 719;
 }
-void run(const std::string& name, unsigned blocks) {
+void run(Module& of, const std::string& name, unsigned blocks) {
+    Control& control = of.control;
     if (sticky != 0) return;
     if (name.find("lost") != std::string::npos) {
         lost = true;
-        stop(sites["spin"], 2);
+        stop(of, sites["spin"], 2);
         for (;;) pause();
     }
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(blocks);
     const bool forever = name.find("spin") != std::string::npos || name.find("stubborn") != std::string::npos || name.find("deaf") != std::string::npos;
-    if (name.find("burn") != std::string::npos) return stop(sites["burn"], 4);
+    if (name.find("burn") != std::string::npos) return stop(of, sites["burn"], 4);
     const bool polls = name.find("stubborn") == std::string::npos;
     // `deaf` is a kernel whose own clock is always set anew by others.
     const bool has_clock = name.find("deaf") == std::string::npos;
     while (sticky == 0 && (forever || std::chrono::steady_clock::now() < until)) {
-        if (polls && load(&flag) == control.launch) return stop(sites["spin"], 1);
+        if (polls && load(&of.flag) == control.launch) return stop(of, sites["spin"], 1);
         const uint64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
         uint64_t start = 0;
-        __atomic_compare_exchange_n(&control.start_ns, &start, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
         const uint64_t timeout = __atomic_load_n(&control.timeout_ns, __ATOMIC_ACQUIRE);
-        if (polls && has_clock && timeout != 0 && start != 0 && now - start >= timeout) return stop(sites["spin"], 2);
+        const bool looks = polls && timeout != 0;
+        if (looks && __atomic_compare_exchange_n(&control.start_ns, &start, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && control.host_record != 0) {
+            __atomic_store_n((uint64_t*)address(control.host_record + 48), now, __ATOMIC_RELEASE);
+        }
+        if (looks && has_clock && start != 0 && now - start >= timeout) return stop(of, sites["spin"], 2);
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
 }
@@ -143,8 +166,9 @@ int enqueue(const void* what, Dim grid, size_t shared, void* stream) {
     if (sticky != 0) return sticky;
     const Kernel kernel = kernels[what];
     if (shared > size_t(kernel.name.find("full") == std::string::npos ? room_by_default : most_at_launch)) return 1;
+    if (is_captured(stream)) return 0;
     if (!fills(kernel.name)) {
-        stream_of(stream).add([=] { run(kernel.name, grid.x); });
+        stream_of(stream).add([=] { run(module_of(what), kernel.name, grid.x); });
         return 0;
     }
     const unsigned mine = turns_given++;
@@ -152,7 +176,7 @@ int enqueue(const void* what, Dim grid, size_t shared, void* stream) {
         std::unique_lock<std::mutex> held(turns);
         turn_changed.wait(held, [=] { return turn == mine; });
         held.unlock();
-        run(kernel.name, grid.x);
+        run(module_of(what), kernel.name, grid.x);
         held.lock();
         ++turn;
         turn_changed.notify_all();
@@ -166,17 +190,18 @@ __attribute__((destructor)) void end() {
 
 extern "C" {
 // The driver.
-int cuCtxGetCurrent(void** context) { return *context = &control, 0; }
+int cuCtxGetCurrent(void** context) { return *context = &all, 0; }
 int cuCtxGetId(void*, unsigned long long* id) { return *id = 7, 0; }
 int cuCtxSetCurrent(void*) { return 0; }
 int cuKernelGetFunction(void** function, void* kernel) { return *function = kernel, 0; }
-int cuFuncGetModule(void** module, void*) { return *module = &control, 0; }
+int cuFuncGetModule(void** module, void* function) { return *module = &module_of(function), 0; }
 int cuFuncGetName(const char** name, void* function) { return *name = kernels[function].name.c_str(), 0; }
-int cuModuleGetGlobal_v2(uint64_t* at, size_t* bytes, void*, const char* name) {
+int cuModuleGetGlobal_v2(uint64_t* at, size_t* bytes, void* module, const char* name) {
+    Module& of = *(Module*)module;
     const bool is_flag = std::strcmp(name, "cuinstr_flag_v1") == 0;
-    *at = is_flag ? (uint64_t)&flag : (uint64_t)&control;
-    *bytes = is_flag ? sizeof flag : sizeof control;
-    control.flag = (uint64_t)&flag;
+    *at = is_flag ? (uint64_t)&of.flag : (uint64_t)&of.control;
+    *bytes = is_flag ? sizeof of.flag : sizeof of.control;
+    of.control.flag = (uint64_t)&of.flag;
     return 0;
 }
 int cuMemHostRegister_v2(void*, size_t, unsigned) { return 0; }
@@ -185,7 +210,19 @@ int cuCtxGetStreamPriorityRange(int* lowest, int* highest) { return *lowest = 0,
 int cuStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new Stream, 0; }
 int cuStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
 int cuStreamQuery(void* stream) { return sticky != 0 ? sticky.load() : stream_of(stream).is_idle() ? 0 : 600; }
-int cuStreamIsCapturing(void*, int* status) { return *status = 0, sticky.load(); }
+int cuStreamIsCapturing(void* stream, int* status) { return *status = is_captured(stream), sticky.load(); }
+int cuStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long*, void** graph, const void**, size_t*) {
+    return *status = is_captured(stream), *graph = captured, 0;
+}
+int cuUserObjectCreate(void** object, void* data, void (*release)(void*), unsigned count, unsigned flags) {
+    if (has_no_objects || count != 1 || flags != 1) return 801;
+    return *object = new Object{data, release}, 0;
+}
+int cuUserObjectRelease(void* object, unsigned) { return delete (Object*)object, 0; }
+int cuGraphRetainUserObject(void* graph, void* object, unsigned count, unsigned flags) {
+    if (graph != captured || count != 1 || flags != 1) return 1;
+    return captured->kept.push_back((Object*)object), 0;
+}
 int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
 int cuStreamWriteValue32_v2(void* stream, uint64_t at, uint32_t value, unsigned) {
     if (sticky != 0) return sticky;
@@ -200,9 +237,10 @@ struct Write {
 };
 int cuStreamBatchMemOp_v2(void* stream, unsigned count, const Write* writes, unsigned) {
     if (sticky != 0) return sticky;
-    for (unsigned index = 0; index < count; ++index) {
+    for (unsigned index = 0; index < count && !is_captured(stream); ++index) {
         const Write one = writes[index];
         stream_of(stream).add([=] {
+            if (sticky != 0) return;
             if (one.kind == 5) __atomic_store_n((uint64_t*)address(one.to), one.value, __ATOMIC_RELEASE);
             else __atomic_store_n((uint32_t*)address(one.to), (uint32_t)one.value, __ATOMIC_RELEASE);
         });
@@ -272,6 +310,14 @@ int cudaFuncSetAttribute(const void*, int attribute, int value) {
     most_at_launch = value;
     return 0;
 }
+int cudaStreamBeginCapture(void*, int) { return captured = new Graph, 0; }
+int cudaStreamEndCapture(void*, void** graph) { return *graph = captured, captured = nullptr, 0; }
+int cudaGraphDestroy(void* graph) {
+    for (Object* one : ((Graph*)graph)->kept) one->release(one->data), delete one;
+    return delete (Graph*)graph, 0;
+}
+void stand_in_without_objects() { has_no_objects = true; }
+void stand_in_with_many_modules() { has_many_modules = true; }
 int cudaStreamCreate(void** stream) { return *stream = new Stream, 0; }
 int cudaStreamSynchronize(void* stream) { return stream_of(stream).wait(), sticky.load(); }
 int cudaDeviceSynchronize() { return stream_of(nullptr).wait(), sticky.load(); }

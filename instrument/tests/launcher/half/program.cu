@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +30,12 @@ __global__ void full(int* p) {
     }
 }
 
-extern "C" unsigned long long cuinstr_stopped_launches();
+extern "C" {
+unsigned long long cuinstr_stopped_launches();
+void stand_in_without_objects();
+void stand_in_with_many_modules();
+extern char** environ;
+}
 
 int main(int count, char** words) {
     cudaStream_t other;
@@ -57,6 +63,35 @@ int main(int count, char** words) {
                 cudaLaunchKernel((const void*)scope::spin<int>, dim3(1), dim3(1), none, 0, nullptr);
                 break;
             }
+            case 'O': scope::spin<int><<<2, 32, 0, other>>>(nullptr); break;
+            case 'E':  // As `setproctitle` does.
+                for (char** one = environ; *one != nullptr; ++one) std::memset(*one, '#', std::strlen(*one));
+                break;
+            case 'M': stand_in_with_many_modules(); break;
+            case 'U': stand_in_without_objects(); break;
+            case 'C':
+            case 'K':  // So many captured launches, of graphs that are destroyed, or kept.
+                for (int left = std::atoi(words[word] + 1); left > 0; --left) {
+                    cudaGraph_t graph;
+                    cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal);
+                    sleeps<<<1, 1>>>();
+                    cudaStreamEndCapture(nullptr, &graph);
+                    if (words[word][0] == 'C') cudaGraphDestroy(graph);
+                }
+                break;
+            case 'T':  // So many streams, a launch in each.
+                for (int left = std::atoi(words[word] + 1); left > 0; --left) {
+                    sleeps<<<0, 1, 0, (cudaStream_t)(size_t)(2 * left + 1001)>>>();
+                    if (left % 100 == 0) cudaDeviceSynchronize();
+                }
+                break;
+            case 'I':  // So many modules, a launch of each.
+                stand_in_with_many_modules();
+                for (int left = std::atoi(words[word] + 1); left > 0; --left) {
+                    void* none[1] = {};
+                    cudaLaunchKernel((const void*)(size_t)(16 * left), dim3(0), dim3(1), none, 0, nullptr);
+                }
+                break;
             case 'S': {
                 const int bytes = std::atoi(words[word] + 1);
                 std::printf("set: %d\n", (int)cudaFuncSetAttribute(full, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));

@@ -9,26 +9,27 @@ use std::ops::Range;
 
 /// One name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reference {
+pub struct Reference {
     /// Where the name stands in the text, without its quotes.
-    pub(super) name: Range<usize>,
+    pub name: Range<usize>,
     /// Whether it is quoted, so that the folder of the file itself comes first.
-    pub(super) quoted: bool,
+    pub quoted: bool,
     /// Whether the search goes on behind the folder that the file itself was found in.
-    pub(super) next: bool,
+    pub next: bool,
 }
 
 /// What a text names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Names {
+pub struct Names {
     /// Names that it spells out.
-    pub(super) references: Vec<Reference>,
+    pub references: Vec<Reference>,
     /// Whether it may name more, by ways that are not followed here.
-    pub(super) others: bool,
+    pub others: bool,
 }
 
 /// All names in the text.
-pub(super) fn names(text: &[u8]) -> Names {
+#[must_use]
+pub fn names(text: &[u8]) -> Names {
     let mut names = Names { others: memmem::find(text, b"%:").is_some(), ..Names::default() };
     for hash in memchr_iter(b'#', text) {
         let at = skip_blanks(text, hash + 1);
@@ -91,6 +92,28 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
             _ => return at,
         };
     }
+}
+
+/// The text with other names of included files, if there are any. Edits count in the text as it was before `inserted` was put in.
+#[must_use]
+pub fn edited(text: &[u8], inserted: &[Range<usize>], edits: &[(Range<usize>, Vec<u8>)]) -> Option<Vec<u8>> {
+    if edits.is_empty() {
+        return None;
+    }
+    let mut changed = text.to_vec();
+    let mut edits: Vec<_> = edits.iter().collect();
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    for (range, name) in edits {
+        let mut start = range.start;
+        for insertion in inserted {
+            if insertion.start > start {
+                break;
+            }
+            start += insertion.len();
+        }
+        changed.splice(start..start + range.len(), name.iter().copied());
+    }
+    Some(changed)
 }
 
 #[cfg(test)]

@@ -1,0 +1,592 @@
+//! The driver's functions, as programs ask for them by name.
+
+#![allow(non_snake_case, missing_docs)]
+
+use crate::control;
+use crate::engine::{Launched, Op};
+use crate::machine::{Allocation, Event, Function, Kind, Machine, Module, Stream, code, lock, wait};
+use crate::raw::{self, get, put};
+use cuinstr_abi::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, FLAG_SYMBOL};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+type Done = Result<(), u32>;
+type Handle = *mut c_void;
+type Guard = MutexGuard<'static, Machine>;
+
+thread_local! {
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    static CAPTURE_MODE: Cell<c_int> = const { Cell::new(0) };
+    static THREAD: u64 = {
+        static THREADS: AtomicU64 = AtomicU64::new(1);
+        THREADS.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+macro_rules! calls {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub(crate) extern "C" fn $name($($argument: $type),*) -> u32 {
+                #[allow(clippy::redundant_closure_call)]
+                let done = control::enter(stringify!($name)).and_then(|()| (|| -> Done { $body })());
+                done.err().unwrap_or(0)
+            }
+        )*
+    };
+}
+
+fn give<T>(place: *mut T, value: T) -> Done {
+    if put(place, value) { Ok(()) } else { Err(code::INVALID_VALUE) }
+}
+
+fn pointer(handle: usize) -> Handle {
+    ptr::without_provenance_mut(handle)
+}
+
+/// The thread's context, in whatever state.
+pub(crate) fn thread_context() -> usize {
+    CURRENT.get()
+}
+
+/// The thread's context, alive and not lost.
+pub(crate) fn current(machine: &Machine) -> Result<usize, u32> {
+    let current = CURRENT.get();
+    match machine.contexts.get(&current) {
+        _ if current == 0 => Err(code::INVALID_CONTEXT),
+        None => Err(code::CONTEXT_IS_DESTROYED),
+        Some(context) => context.lost.map_or(Ok(current), Err),
+    }
+}
+
+/// What a handle of a stream stands for: 0 and 1 the context's own, 2 the thread's own.
+fn stream(machine: &mut Machine, handle: Handle) -> Result<usize, u32> {
+    match handle.addr() {
+        0 | 1 => {
+            let context = current(machine)?;
+            machine.contexts.get(&context).map(|context| context.default_stream).ok_or(code::INVALID_CONTEXT)
+        }
+        2 => {
+            let context = current(machine)?;
+            let key = (context, THREAD.with(|thread| *thread));
+            if let Some(stream) = machine.thread_streams.get(&key) {
+                return Ok(*stream);
+            }
+            let made = machine.make_stream(context, true);
+            machine.thread_streams.insert(key, made);
+            Ok(made)
+        }
+        address => {
+            let of = machine.streams.get(&address).ok_or(code::INVALID_HANDLE)?;
+            let lost = machine.contexts.get(&of.context).and_then(|context| context.lost);
+            lost.map_or(Ok(address), Err)
+        }
+    }
+}
+
+fn state(machine: &Machine, stream: usize) -> Result<&Stream, u32> {
+    let found = machine.streams.get(&stream).ok_or(code::INVALID_HANDLE)?;
+    machine.contexts.get(&found.context).and_then(|context| context.lost).map_or(Ok(found), Err)
+}
+
+/// Waits while the stream is as full as it may be, then puts something into it.
+fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<Op, u32>) -> Result<usize, u32> {
+    let mut machine = lock();
+    let key = stream(&mut machine, handle)?;
+    let is_full = |machine: &Machine| state(machine, key).is_ok_and(|stream| stream.queue.len() >= machine.depth);
+    let mut machine = wait(machine, |machine| !is_full(machine));
+    let is_capturing = state(&machine, key)?.is_capturing;
+    let op = make(&mut machine)?;
+    if let Some(stream) = machine.streams.get_mut(&key).filter(|_| !is_capturing) {
+        stream.queue.push_back(op);
+    }
+    machine.step();
+    crate::machine::changed();
+    Ok(key)
+}
+
+/// Waits until the stream has done everything.
+fn drained(key: usize) -> Done {
+    let machine = wait(lock(), |machine| !state(machine, key).is_ok_and(|stream| !stream.is_drained()));
+    state(&machine, key).map(|_| ())
+}
+
+/// Waits until no kernel of the thread's context runs.
+fn idle() -> Result<(Guard, usize), u32> {
+    let machine = lock();
+    let context = current(&machine)?;
+    let machine = wait(machine, |machine| machine.is_idle(context));
+    current(&machine)?;
+    Ok((machine, context))
+}
+
+fn allocate(place: *mut u64, bytes: usize, kind: Kind) -> Done {
+    let mut machine = lock();
+    let context = current(&machine)?;
+    if bytes == 0 {
+        return Err(code::INVALID_VALUE);
+    }
+    give(place, machine.allocate(context, bytes, kind)?)
+}
+
+fn free(address: u64) -> Done {
+    // Another thread may have other memory of this context freed meanwhile.
+    let (mut machine, _) = idle()?;
+    if machine.free(address) { Ok(()) } else { Err(code::INVALID_VALUE) }
+}
+
+fn is_host_memory(machine: &Machine, address: u64) -> bool {
+    machine.allocation(address).is_none()
+}
+
+fn to_device(to: u64, from: *const c_void, bytes: usize, stream: Handle) -> Result<usize, u32> {
+    enqueue(stream, |machine| {
+        let address = from.expose_provenance() as u64;
+        // Memory that is not pinned has been read when the call returns.
+        let is_read = is_host_memory(machine, address);
+        Ok(if is_read { Op::Put { to, bytes: raw::bytes(from, bytes) } } else { Op::Copy { to, from: address, bytes } })
+    })
+}
+
+fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> Result<usize, u32> {
+    let address = to.expose_provenance() as u64;
+    let key = enqueue(stream, |_| Ok(Op::Copy { to: address, from, bytes }))?;
+    if is_host_memory(&lock(), address) {
+        drained(key)?;
+    }
+    Ok(key)
+}
+
+fn fill(to: u64, bytes: Vec<u8>, stream: Handle) -> Done {
+    enqueue(stream, |_| Ok(Op::Put { to, bytes })).map(|_| ())
+}
+
+/// `CUstreamBatchMemOpParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct MemoryOp {
+    kind: u32,
+    unused: u32,
+    to: u64,
+    value: u64,
+    rest: [u64; 3],
+}
+
+const _: () = assert!(size_of::<MemoryOp>() == 48);
+
+calls! {
+    fn cuInit(_flags: c_uint) { Ok(()) }
+    fn cuDriverGetVersion(version: *mut c_int) { give(version, 13_000) }
+    fn cuDeviceGetCount(count: *mut c_int) { give(count, 1) }
+    fn cuDeviceGet(device: *mut c_int, ordinal: c_int) {
+        if ordinal != 0 { return Err(101); }
+        give(device, 0)
+    }
+    fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: c_int) {
+        let room = usize::try_from(length).unwrap_or(0);
+        for (index, byte) in b"stand-in\0".iter().take(room).enumerate() {
+            put(name.wrapping_add(index), byte.cast_signed() as c_char);
+        }
+        Ok(())
+    }
+    fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) {
+        give(value, match attribute {
+            1 => 1024,        // threads of a block
+            10 => 32,         // threads of a warp
+            16 => 132,        // multiprocessors
+            75 => 9,          // compute capability
+            115 | 76 => 0,    // memory pools; its minor part
+            _ => 1,
+        })
+    }
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { give(bytes, 80 << 30) }
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let used = usize::try_from(lock().bytes(Kind::Device)).unwrap_or(0);
+        give(free, (80 << 30) - used).and_then(|()| give(total, 80 << 30))
+    }
+
+    fn cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) {
+        let mut machine = lock();
+        let (primary, count) = machine.primary.unwrap_or_else(|| (machine.make_context(), 0));
+        machine.primary = Some((primary, count + 1));
+        give(context, pointer(primary))
+    }
+    fn cuDevicePrimaryCtxRelease_v2(_device: c_int) {
+        let mut machine = lock();
+        match machine.primary {
+            None => return Err(code::INVALID_CONTEXT),
+            Some((primary, 1)) => machine.destroy_context(primary),
+            Some((primary, count)) => machine.primary = Some((primary, count - 1)),
+        }
+        Ok(())
+    }
+    fn cuCtxCreate_v4(context: *mut Handle, _parameters: Handle, _flags: c_uint, _device: c_int) {
+        let made = lock().make_context();
+        CURRENT.set(made);
+        give(context, pointer(made))
+    }
+    fn cuCtxCreate_v2(context: *mut Handle, _flags: c_uint, _device: c_int) {
+        let made = lock().make_context();
+        CURRENT.set(made);
+        give(context, pointer(made))
+    }
+    fn cuCtxDestroy_v2(context: Handle) {
+        if !lock().contexts.contains_key(&context.addr()) { return Err(code::INVALID_CONTEXT); }
+        lock().destroy_context(context.addr());
+        if CURRENT.get() == context.addr() { CURRENT.set(0); }
+        Ok(())
+    }
+    fn cuCtxGetCurrent(context: *mut Handle) { give(context, pointer(CURRENT.get())) }
+    fn cuCtxSetCurrent(context: Handle) {
+        if !context.is_null() && !lock().contexts.contains_key(&context.addr()) { return Err(code::INVALID_CONTEXT); }
+        CURRENT.set(context.addr());
+        Ok(())
+    }
+    fn cuCtxGetId(context: Handle, id: *mut u64) {
+        let context = if context.is_null() { CURRENT.get() } else { context.addr() };
+        let found = lock().contexts.get(&context).map(|context| context.id);
+        give(id, found.ok_or(code::CONTEXT_IS_DESTROYED)?)
+    }
+    fn cuCtxGetDevice(device: *mut c_int) { give(device, 0) }
+    fn cuCtxGetStreamPriorityRange(lowest: *mut c_int, highest: *mut c_int) {
+        current(&lock())?;
+        give(lowest, 0).and_then(|()| give(highest, -5))
+    }
+    fn cuCtxSynchronize() { idle().map(|_| ()) }
+
+    fn cuMemAlloc_v2(address: *mut u64, bytes: usize) { allocate(address, bytes, Kind::Device) }
+    fn cuMemAllocManaged(address: *mut u64, bytes: usize, _flags: c_uint) { allocate(address, bytes, Kind::Managed) }
+    fn cuMemHostAlloc(address: *mut u64, bytes: usize, _flags: c_uint) { allocate(address, bytes, Kind::Pinned) }
+    fn cuMemFree_v2(address: u64) { free(address) }
+    fn cuMemFreeHost(address: *mut c_void) { free(address.expose_provenance() as u64) }
+    fn cuMemHostGetDevicePointer_v2(device: *mut u64, host: *mut c_void, _flags: c_uint) { give(device, host.expose_provenance() as u64) }
+    fn cuMemHostRegister_v2(host: *mut c_void, bytes: usize, _flags: c_uint) {
+        let mut machine = lock();
+        let context = current(&machine)?;
+        let allocation = Allocation { bytes, kind: Kind::Registered, context };
+        if machine.memory.contains_key(&(host.expose_provenance() as u64)) { return Err(code::ALREADY_REGISTERED); }
+        machine.memory.insert(host.expose_provenance() as u64, allocation);
+        Ok(())
+    }
+    fn cuMemHostUnregister(host: *mut c_void) {
+        if lock().free(host.expose_provenance() as u64) { Ok(()) } else { Err(code::INVALID_VALUE) }
+    }
+    fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: u64) {
+        let context = lock().context_of(address).ok_or(code::INVALID_VALUE)?;
+        match attribute {
+            1 => give(value.cast::<Handle>(), pointer(context)),
+            2 => give(value.cast::<c_int>(), 2),
+            _ => Err(code::INVALID_VALUE),
+        }
+    }
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle) { to_device(to, from, bytes, stream).map(|_| ()) }
+    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle) { to_host(to, from, bytes, stream).map(|_| ()) }
+    fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) { to_device(to, from, bytes, ptr::null_mut()).and_then(drained) }
+    fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) { to_host(to, from, bytes, ptr::null_mut()).and_then(drained) }
+    fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) { fill(to, vec![value; count], stream) }
+    fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) { fill(to, value.to_le_bytes().repeat(count), stream) }
+
+    fn cuStreamCreate(stream: *mut Handle, _flags: c_uint) {
+        let mut machine = lock();
+        let context = current(&machine)?;
+        give(stream, pointer(machine.make_stream(context, false)))
+    }
+    fn cuStreamCreateWithPriority(stream: *mut Handle, _flags: c_uint, _priority: c_int) {
+        let mut machine = lock();
+        let context = current(&machine)?;
+        give(stream, pointer(machine.make_stream(context, false)))
+    }
+    fn cuStreamDestroy_v2(stream: Handle) {
+        let mut machine = lock();
+        let found = machine.streams.get(&stream.addr()).ok_or(code::INVALID_HANDLE)?;
+        // What is in it is done all the same; the handle is gone once it is.
+        if !found.is_drained() {
+            machine = wait(machine, |machine| machine.streams.get(&stream.addr()).is_none_or(Stream::is_drained));
+        }
+        machine.streams.remove(&stream.addr());
+        Ok(())
+    }
+    fn cuStreamSynchronize(handle: Handle) {
+        let key = stream(&mut lock(), handle)?;
+        drained(key)
+    }
+    fn cuStreamQuery(handle: Handle) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        machine.step();
+        if state(&machine, key)?.is_drained() { Ok(()) } else { Err(code::NOT_READY) }
+    }
+    fn cuStreamGetId(handle: Handle, id: *mut u64) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        give(id, state(&machine, key)?.id)
+    }
+    fn cuStreamGetCtx(handle: Handle, context: *mut Handle) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        give(context, pointer(state(&machine, key)?.context))
+    }
+    fn cuStreamIsCapturing(handle: Handle, status: *mut c_int) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        give(status, c_int::from(state(&machine, key)?.is_capturing))
+    }
+    fn cuStreamBeginCapture_v2(handle: Handle, _mode: c_int) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.is_capturing = true;
+        Ok(())
+    }
+    fn cuStreamEndCapture(handle: Handle, graph: *mut Handle) {
+        let mut machine = lock();
+        let key = stream(&mut machine, handle)?;
+        machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.is_capturing = false;
+        let made = machine.handle();
+        give(graph, pointer(made))
+    }
+    fn cuGraphDestroy(_graph: Handle) { Ok(()) }
+    fn cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
+        let wanted = get(mode).ok_or(code::INVALID_VALUE)?;
+        give(mode, CAPTURE_MODE.replace(wanted))
+    }
+    fn cuStreamWaitEvent(handle: Handle, event: Handle, _flags: c_uint) {
+        let event = event.addr();
+        enqueue(handle, |machine| {
+            let generation = machine.events.get(&event).ok_or(code::INVALID_HANDLE)?.recorded;
+            Ok(Op::Wait { event, generation })
+        }).map(|_| ())
+    }
+    fn cuStreamWriteValue32_v2(handle: Handle, to: u64, value: u32, _flags: c_uint) { fill(to, value.to_le_bytes().to_vec(), handle) }
+    fn cuStreamBatchMemOp_v2(handle: Handle, count: c_uint, operations: *const MemoryOp, _flags: c_uint) {
+        for index in 0..count as usize {
+            let operation = get(operations.wrapping_add(index)).ok_or(code::INVALID_VALUE)?;
+            match operation.kind {
+                2 => fill(operation.to, operation.value.to_le_bytes()[..4].to_vec(), handle)?,
+                5 => fill(operation.to, operation.value.to_le_bytes().to_vec(), handle)?,
+                _ => return Err(code::NOT_SUPPORTED),
+            }
+        }
+        Ok(())
+    }
+
+    fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
+        let mut machine = lock();
+        let context = current(&machine)?;
+        let handle = machine.handle();
+        machine.events.insert(handle, Event { context, recorded: 0, reached: 0, at_ns: 0 });
+        give(event, pointer(handle))
+    }
+    fn cuEventDestroy_v2(event: Handle) { lock().events.remove(&event.addr()).map(|_| ()).ok_or(code::INVALID_HANDLE) }
+    fn cuEventRecord(event: Handle, stream: Handle) {
+        let event = event.addr();
+        enqueue(stream, |machine| {
+            let found = machine.events.get_mut(&event).ok_or(code::INVALID_HANDLE)?;
+            found.recorded += 1;
+            Ok(Op::Record { event, generation: found.recorded })
+        }).map(|_| ())
+    }
+    fn cuEventQuery(event: Handle) {
+        let mut machine = lock();
+        machine.step();
+        let found = machine.events.get(&event.addr()).ok_or(code::INVALID_HANDLE)?;
+        if let Some(lost) = machine.contexts.get(&found.context).and_then(|context| context.lost) { return Err(lost); }
+        if found.reached >= found.recorded { Ok(()) } else { Err(code::NOT_READY) }
+    }
+    fn cuEventSynchronize(event: Handle) {
+        let is_open = |machine: &Machine| {
+            machine.events.get(&event.addr()).is_some_and(|event| {
+                event.reached < event.recorded && machine.contexts.get(&event.context).is_some_and(|context| context.lost.is_none())
+            })
+        };
+        let machine = wait(lock(), |machine| !is_open(machine));
+        let found = machine.events.get(&event.addr()).ok_or(code::INVALID_HANDLE)?;
+        machine.contexts.get(&found.context).and_then(|context| context.lost).map_or(Ok(()), Err)
+    }
+    fn cuEventElapsedTime_v2(milliseconds: *mut f32, begin: Handle, end: Handle) { elapsed(milliseconds, begin, end) }
+    fn cuEventElapsedTime(milliseconds: *mut f32, begin: Handle, end: Handle) { elapsed(milliseconds, begin, end) }
+
+    fn cuModuleLoadData(module: *mut Handle, image: *const c_void) { load(module, image) }
+    fn cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, _count: c_uint, _options: Handle, _values: Handle) { load(module, image) }
+    fn cuLibraryLoadData(library: *mut Handle, image: *const c_void, _a: Handle, _b: Handle, _c: c_uint, _d: Handle, _e: Handle, _f: c_uint) {
+        load(library, image)
+    }
+    fn cuModuleUnload(module: Handle) {
+        let (mut machine, _) = idle()?;
+        if !machine.modules.contains_key(&module.addr()) { return Err(code::INVALID_HANDLE); }
+        machine.unload(module.addr());
+        Ok(())
+    }
+    fn cuLibraryUnload(library: Handle) { lock().unload(library.addr()); Ok(()) }
+    fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) { find_function(function, module, name) }
+    fn cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) { find_function(kernel, library, name) }
+    fn cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
+        if !lock().functions.contains_key(&kernel.addr()) { return Err(code::INVALID_HANDLE); }
+        give(function, kernel)
+    }
+    fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) { find_global(address, bytes, module, name) }
+    fn cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) { find_global(address, bytes, library, name) }
+    fn cuFuncGetModule(module: *mut Handle, function: Handle) {
+        let of = lock().functions.get(&function.addr()).map(|function| function.module);
+        give(module, pointer(of.ok_or(code::INVALID_HANDLE)?))
+    }
+    fn cuFuncGetName(name: *mut *const c_char, function: Handle) { name_of(name, function) }
+    fn cuKernelGetName(name: *mut *const c_char, kernel: Handle) { name_of(name, kernel) }
+    fn cuFuncLoad(_function: Handle) { current(&lock()).map(|_| ()) }
+    fn cuFuncGetParamInfo(function: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+        let machine = lock();
+        let found = machine.functions.get(&function.addr()).ok_or(code::INVALID_HANDLE)?;
+        let sizes = found.parameters.as_ref().ok_or(code::NOT_SUPPORTED)?;
+        let wanted = *sizes.get(index).ok_or(code::INVALID_VALUE)?;
+        give(offset, sizes[..index].iter().sum()).and_then(|()| give(size, wanted))
+    }
+    fn cuFuncSetAttribute(_function: Handle, _attribute: c_int, _value: c_int) { current(&lock()).map(|_| ()) }
+    fn cuFuncGetAttribute(value: *mut c_int, _attribute: c_int, _function: Handle) { give(value, 1) }
+    fn cuLaunchKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        _shared: c_uint, stream: Handle, parameters: *const *const u64, _extra: Handle,
+    ) { launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], stream, parameters) }
+    fn cuLaunchCooperativeKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        _shared: c_uint, stream: Handle, parameters: *const *const u64,
+    ) { launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], stream, parameters) }
+
+    fn cuLinkCreate_v2(_count: c_uint, _options: Handle, _values: Handle, state: *mut Handle) {
+        let handle = lock().handle();
+        give(state, pointer(handle))
+    }
+    fn cuLinkAddData_v2(
+        _state: Handle, _kind: c_int, _data: Handle, _size: usize, _name: *const c_char, _count: c_uint, _options: Handle, _values: Handle,
+    ) { Ok(()) }
+    // A linker would make machine code; there is nothing to make it with.
+    fn cuLinkComplete(_state: Handle, _image: *mut Handle, _size: *mut usize) { Err(code::NOT_SUPPORTED) }
+    fn cuLinkDestroy(_state: Handle) { Ok(()) }
+    fn cuGetErrorName(_error: c_int, text: *mut *const c_char) { give(text, c"an error of the stand-in driver".as_ptr()) }
+    fn cuGetErrorString(_error: c_int, text: *mut *const c_char) { give(text, c"an error of the stand-in driver".as_ptr()) }
+}
+
+fn elapsed(milliseconds: *mut f32, begin: Handle, end: Handle) -> Done {
+    let machine = lock();
+    let at = |event: Handle| machine.events.get(&event.addr()).map(|event| event.at_ns).ok_or(code::INVALID_HANDLE);
+    give(milliseconds, Duration::from_nanos(at(end)?.saturating_sub(at(begin)?)).as_secs_f32() * 1e3)
+}
+
+/// Names that were asked for; they live as long as the process, which is a test.
+fn name_of(place: *mut *const c_char, function: Handle) -> Done {
+    let name = lock().functions.get(&function.addr()).map(|function| function.name.clone()).ok_or(code::INVALID_HANDLE)?;
+    let name: &'static str = Box::leak(format!("{name}\0").into_boxed_str());
+    give(place, name.as_ptr().cast())
+}
+
+/// Where an image ends: PTX at its zero, ELF and fat binaries by what their heads say.
+fn image_bytes(image: *const c_void) -> Vec<u8> {
+    let word = |offset: usize| get(image.wrapping_byte_add(offset).cast::<u64>()).unwrap_or(0);
+    match get(image.cast::<u32>()) {
+        // A fat binary: its head of 16 bytes, then as many as it says.
+        Some(0xba55_ed50) => raw::bytes(image, 16 + word(8) as usize),
+        // ELF: up to the end of its section headers, or of its program headers.
+        Some(0x464c_457f) => {
+            let half = |offset: usize| (word(offset) & 0xffff) as usize;
+            let sections = word(40) as usize + half(58) * half(60);
+            raw::bytes(image, sections.max(word(32) as usize + half(54) * half(56)))
+        }
+        // What nvcc puts around a fat binary points to it.
+        Some(0x4662_43b1) => image_bytes(ptr::with_exposed_provenance(word(8) as usize)),
+        _ => raw::text(image.cast()).into_bytes(),
+    }
+}
+
+pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
+    let (mut machine, context) = idle()?;
+    if image.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    let image = image_bytes(image);
+    let has = |text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
+    let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xba55_ed50_u32.to_le_bytes());
+    if !is_binary && !has(".version") {
+        return Err(if image.is_empty() { code::INVALID_IMAGE } else { code::INVALID_PTX });
+    }
+    let mut globals = BTreeMap::new();
+    let mut add = |name: &str, bytes: usize| {
+        let address = raw::allocate(bytes).ok_or(code::OUT_OF_MEMORY)?;
+        globals.insert(name.to_owned(), (address, bytes));
+        Ok::<u64, u32>(address)
+    };
+    // A fat binary may be compressed: it is taken for one that was rewritten.
+    if has(CONTROL_SYMBOL) || !is_binary && has("cuinstr_control") || image.starts_with(&0xba55_ed50_u32.to_le_bytes()) {
+        let (control, flag) = (add(CONTROL_SYMBOL, size_of::<ControlBlock>())?, add(FLAG_SYMBOL, 4)?);
+        raw::store(control + offset_of!(ControlBlock, abi_version) as u64, ABI_VERSION);
+        raw::store(control + offset_of!(ControlBlock, action) as u64, Action::Trap as u32);
+        raw::store(control + offset_of!(ControlBlock, launch) as u64, FIRST_LAUNCH);
+        raw::store(control + offset_of!(ControlBlock, flag) as u64, flag);
+    }
+    let handle = machine.handle();
+    machine.modules.insert(handle, Module { context, image, globals });
+    give(place, pointer(handle))
+}
+
+/// Bytes of each parameter of an entry of PTX; nothing if there is no such entry.
+fn parameters(ptx: &str, name: &str) -> Option<Vec<usize>> {
+    let mut entries = ptx.split(".entry").skip(1).map(str::trim_start);
+    let entry = entries.find_map(|entry| entry.strip_prefix(name).filter(|rest| rest.trim_start().starts_with('(')))?;
+    let list = entry.split_once('(')?.1.split_once(')')?.0;
+    let size = |parameter: &str| {
+        let count = parameter.split_once('[').and_then(|(_, count)| count.split_once(']')?.0.trim().parse().ok()).unwrap_or(1);
+        let one = [("64", 8), ("32", 4), ("16", 2), ("8", 1)].into_iter().find(|(bits, _)| {
+            parameter.split_whitespace().any(|word| word.strip_suffix(bits).is_some_and(|kind| [".u", ".s", ".b", ".f"].contains(&kind)))
+        });
+        one.map(|(_, bytes)| bytes * count)
+    };
+    list.split(',').filter(|parameter| parameter.contains(".param")).map(size).collect()
+}
+
+pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_char) -> Done {
+    let mut machine = lock();
+    let name = raw::text(name);
+    let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
+    let parameters = match std::str::from_utf8(&found.image) {
+        Ok(ptx) => Some(parameters(ptx, &name).ok_or(code::NOT_FOUND)?),
+        Err(_) => None,
+    };
+    let handle = machine.handle();
+    machine.functions.insert(handle, Function { module: module.addr(), name, parameters });
+    give(place, pointer(handle))
+}
+
+fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) -> Done {
+    let mut machine = lock();
+    let name = raw::text(name);
+    let found = machine.modules.get_mut(&module.addr()).ok_or(code::INVALID_HANDLE)?;
+    let known = found.globals.get(&name).copied();
+    let (at, size) = known.ok_or(code::NOT_FOUND)?;
+    put(address, at);
+    put(bytes, size);
+    Ok(())
+}
+
+pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parameters: *const *const u64) -> Done {
+    let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
+    if found.name.contains("refuse") {
+        return Err(code::LAUNCH_OUT_OF_RESOURCES);
+    }
+    let sizes = found.parameters.unwrap_or_default();
+    let read = |(index, bytes): (usize, &usize)| {
+        let place = get(parameters.wrapping_add(index))?;
+        if *bytes == 8 { get(place) } else { Some(0) }
+    };
+    let words: Option<Vec<u64>> = sizes.iter().enumerate().map(read).collect();
+    let words = words.ok_or(code::INVALID_VALUE)?;
+    let threads = extents.into_iter().map(u64::from).product();
+    let key = enqueue(stream, |machine| {
+        let control = machine.modules.get(&found.module).and_then(|module| module.globals.get(CONTROL_SYMBOL)).map(|(address, _)| *address);
+        Ok(Op::Launch(Launched { name: found.name, control, words, threads, begun: None, ends: 0 }))
+    })?;
+    // As with the driver, the call waits for its kernel.
+    if std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1") { drained(key) } else { Ok(()) }
+}

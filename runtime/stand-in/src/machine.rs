@@ -1,0 +1,300 @@
+//! What the driver keeps: contexts, modules, memory, streams, events, and the device's clock.
+
+use crate::engine::{Launched, Op};
+use crate::raw;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Results of the driver's that the stand-in gives by itself.
+pub(crate) mod code {
+    pub(crate) const INVALID_VALUE: u32 = 1;
+    pub(crate) const OUT_OF_MEMORY: u32 = 2;
+    pub(crate) const INVALID_IMAGE: u32 = 200;
+    pub(crate) const INVALID_CONTEXT: u32 = 201;
+    pub(crate) const INVALID_PTX: u32 = 218;
+    pub(crate) const INVALID_HANDLE: u32 = 400;
+    pub(crate) const NOT_FOUND: u32 = 500;
+    pub(crate) const NOT_READY: u32 = 600;
+    pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
+    pub(crate) const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
+    pub(crate) const CONTEXT_IS_DESTROYED: u32 = 709;
+    pub(crate) const ALREADY_REGISTERED: u32 = 712;
+    pub(crate) const LAUNCH_FAILED: u32 = 719;
+    pub(crate) const NOT_SUPPORTED: u32 = 801;
+}
+
+/// How often running kernels look at their flags and at the clock.
+const LOOK: Duration = Duration::from_micros(20);
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) id: u64,
+    pub(crate) lost: Option<u32>,
+    pub(crate) default_stream: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) id: u64,
+    pub(crate) context: usize,
+    pub(crate) is_default: bool,
+    pub(crate) is_capturing: bool,
+    pub(crate) queue: VecDeque<Op>,
+    pub(crate) running: Option<Launched>,
+}
+
+impl Stream {
+    pub(crate) fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.running.is_none()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) context: usize,
+    pub(crate) recorded: u64,
+    pub(crate) reached: u64,
+    pub(crate) at_ns: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) context: usize,
+    pub(crate) image: Vec<u8>,
+    pub(crate) globals: BTreeMap<String, (u64, usize)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) module: usize,
+    pub(crate) name: String,
+    /// Bytes of each parameter; nothing if the image does not tell.
+    pub(crate) parameters: Option<Vec<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Device,
+    Pinned,
+    Managed,
+    /// The host's own, registered.
+    Registered,
+}
+
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) bytes: usize,
+    pub(crate) kind: Kind,
+    pub(crate) context: usize,
+}
+
+/// `%globaltimer`.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    since: Instant,
+    base_ns: u64,
+    ppm: i64,
+}
+
+impl Clock {
+    pub(crate) fn now_ns(&self) -> u64 {
+        let passed = i128::try_from(self.since.elapsed().as_nanos()).unwrap_or(0);
+        let passed = passed + passed * i128::from(self.ppm) / 1_000_000;
+        self.base_ns.saturating_add(u64::try_from(passed).unwrap_or(0))
+    }
+
+    pub(crate) fn set(&mut self, ppm: i64, step_ns: i64) {
+        *self = Self { since: Instant::now(), base_ns: self.now_ns().saturating_add_signed(step_ns), ppm };
+    }
+}
+
+pub(crate) struct Machine {
+    pub(crate) contexts: BTreeMap<usize, Context>,
+    /// The primary context, and how often it is retained.
+    pub(crate) primary: Option<(usize, usize)>,
+    pub(crate) streams: BTreeMap<usize, Stream>,
+    pub(crate) thread_streams: BTreeMap<(usize, u64), usize>,
+    pub(crate) events: BTreeMap<usize, Event>,
+    pub(crate) modules: BTreeMap<usize, Module>,
+    pub(crate) functions: BTreeMap<usize, Function>,
+    pub(crate) memory: BTreeMap<u64, Allocation>,
+    pub(crate) clock: Clock,
+    pub(crate) depth: usize,
+    pub(crate) is_held: bool,
+    pub(crate) is_busy: bool,
+    pub(crate) ends: u64,
+    pub(crate) site: u64,
+    next_handle: usize,
+    next_id: u64,
+}
+
+static CHANGED: Condvar = Condvar::new();
+
+fn machine() -> &'static Mutex<Machine> {
+    static MACHINE: OnceLock<Mutex<Machine>> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let machine = Machine {
+            contexts: BTreeMap::new(),
+            primary: None,
+            streams: BTreeMap::new(),
+            thread_streams: BTreeMap::new(),
+            events: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            clock: Clock { since: Instant::now(), base_ns: 1_000_000_000_000, ppm: 0 },
+            depth: 1024,
+            is_held: false,
+            is_busy: false,
+            ends: 0,
+            site: 2,
+            next_handle: 0x10_0000,
+            next_id: 1,
+        };
+        // The device itself.
+        thread::Builder::new().name("stand-in-device".into()).spawn(run).expect("a thread for the device");
+        Mutex::new(machine)
+    })
+}
+
+pub(crate) fn lock() -> MutexGuard<'static, Machine> {
+    machine().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The device looks at what has changed.
+pub(crate) fn changed() {
+    CHANGED.notify_all();
+}
+
+/// Waits until `is_done`, while the device goes on.
+pub(crate) fn wait(mut machine: MutexGuard<'static, Machine>, mut is_done: impl FnMut(&Machine) -> bool) -> MutexGuard<'static, Machine> {
+    loop {
+        machine.step();
+        if is_done(&machine) {
+            return machine;
+        }
+        machine = CHANGED.wait_timeout(machine, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+fn run() {
+    let mut machine = lock();
+    loop {
+        machine.step();
+        machine = if machine.running() > 0 {
+            CHANGED.wait_timeout(machine, LOOK).unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            CHANGED.wait(machine).unwrap_or_else(PoisonError::into_inner)
+        };
+    }
+}
+
+impl Machine {
+    pub(crate) fn handle(&mut self) -> usize {
+        self.next_handle += 0x40;
+        self.next_handle
+    }
+
+    pub(crate) fn id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.streams.values().filter(|stream| stream.running.as_ref().is_some_and(|kernel| kernel.begun.is_some())).count()
+    }
+
+    pub(crate) fn bytes(&self, kind: Kind) -> u64 {
+        self.memory.values().filter(|allocation| allocation.kind == kind).map(|allocation| allocation.bytes as u64).sum()
+    }
+
+    /// A new context. It gets the address of one that is destroyed, if there was one, as the driver's do.
+    pub(crate) fn make_context(&mut self) -> usize {
+        let context = (0x1000..usize::MAX).step_by(0x1000).find(|handle| !self.contexts.contains_key(handle)).unwrap_or(0);
+        let default_stream = self.make_stream(context, true);
+        let id = self.id();
+        self.contexts.insert(context, Context { id, lost: None, default_stream });
+        context
+    }
+
+    pub(crate) fn make_stream(&mut self, context: usize, is_default: bool) -> usize {
+        let (handle, id) = (self.handle(), self.id());
+        let stream = Stream { id, context, is_default, is_capturing: false, queue: VecDeque::new(), running: None };
+        self.streams.insert(handle, stream);
+        handle
+    }
+
+    /// All that belongs to a context goes with it.
+    pub(crate) fn destroy_context(&mut self, context: usize) {
+        self.contexts.remove(&context);
+        self.streams.retain(|_, stream| stream.context != context);
+        self.thread_streams.retain(|(of, _), _| *of != context);
+        self.events.retain(|_, event| event.context != context);
+        let modules: Vec<usize> = self.modules.iter().filter(|(_, module)| module.context == context).map(|(handle, _)| *handle).collect();
+        for module in modules {
+            self.unload(module);
+        }
+        let gone: Vec<u64> = self.memory.iter().filter(|(_, memory)| memory.context == context).map(|(address, _)| *address).collect();
+        for address in gone {
+            self.free(address);
+        }
+        if self.primary.is_some_and(|(primary, _)| primary == context) {
+            self.primary = None;
+        }
+    }
+
+    pub(crate) fn unload(&mut self, module: usize) {
+        self.functions.retain(|_, function| function.module != module);
+        if let Some(module) = self.modules.remove(&module) {
+            for (address, bytes) in module.globals.into_values() {
+                raw::free(address, bytes);
+            }
+        }
+    }
+
+    pub(crate) fn allocate(&mut self, context: usize, bytes: usize, kind: Kind) -> Result<u64, u32> {
+        let address = raw::allocate(bytes).ok_or(code::OUT_OF_MEMORY)?;
+        self.memory.insert(address, Allocation { bytes, kind, context });
+        Ok(address)
+    }
+
+    pub(crate) fn free(&mut self, address: u64) -> bool {
+        let Some(allocation) = self.memory.remove(&address) else { return false };
+        if allocation.kind != Kind::Registered {
+            raw::free(address, allocation.bytes);
+        }
+        true
+    }
+
+    /// The piece of memory that an address lies in.
+    pub(crate) fn allocation(&self, address: u64) -> Option<&Allocation> {
+        let (start, allocation) = self.memory.range(..=address).next_back()?;
+        (address < start + allocation.bytes as u64).then_some(allocation)
+    }
+
+    /// The context that device memory, a module's variables included, belongs to.
+    pub(crate) fn context_of(&self, address: u64) -> Option<usize> {
+        let is_in = |(start, bytes): &(u64, usize)| (*start..start + *bytes as u64).contains(&address);
+        let of_module = || self.modules.values().find(|module| module.globals.values().any(is_in)).map(|module| module.context);
+        self.allocation(address).map(|allocation| allocation.context).or_else(of_module)
+    }
+
+    /// A kernel has ended its context.
+    pub(crate) fn lose(&mut self, context: usize, error: u32) {
+        if let Some(context) = self.contexts.get_mut(&context) {
+            context.lost.get_or_insert(error);
+        }
+        for stream in self.streams.values_mut().filter(|stream| stream.context == context) {
+            stream.queue.clear();
+            stream.running = None;
+        }
+        changed();
+    }
+
+    /// Whether no kernel of the context runs or is to run.
+    pub(crate) fn is_idle(&self, context: usize) -> bool {
+        self.streams.values().filter(|stream| stream.context == context).all(Stream::is_drained)
+    }
+}

@@ -1,0 +1,77 @@
+//! The runtime over the stand-in driver: what no GPU does on request, such as to refuse one call, to block in another, to have a clock that drifts.
+//!
+//! Each case runs in a process of its own: this program again, with the stand-in for its driver.
+
+mod clocks;
+mod contexts;
+mod interfaces;
+mod launches;
+mod sweep;
+mod world;
+
+use cuinstr_stand_in::client;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Names the case that a child runs.
+const CASE: &str = "CUINSTR_CASE";
+/// Longest that a case may take; a sweep of all calls takes longer.
+const LIMIT: Duration = Duration::from_secs(100);
+/// Stands before the name of the call that a case sweeps.
+const SWEEP: &str = "no failure of one call does harm: ";
+/// The case that tells the calls to sweep.
+const NAMES: &str = "names";
+
+type Case = (&'static str, fn());
+
+fn main() -> ExitCode {
+    cuinstr_runtime::worker::serve_if_asked();
+    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, interfaces::CASES].concat();
+    if let Ok(wanted) = std::env::var(CASE) {
+        assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
+        match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {
+            (NAMES, _) => sweep::names(),
+            (_, Some(call)) => sweep::sweep(call),
+            _ => cases.into_iter().find(|(name, _)| *name == wanted).expect("a case of this program").1(),
+        }
+        return ExitCode::SUCCESS;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    client::install(folder.path()).expect("the stand-in beside this program");
+    let calls = run(NAMES, folder.path()).expect("nothing fails where no call does");
+    let sweeps = calls.lines().map(|call| format!("{SWEEP}{call}"));
+    let trial = |name: String| {
+        let path = folder.path().to_owned();
+        Trial::test(name.clone(), move || run(&name, &path).map(|_| ()))
+    };
+    let trials = cases.iter().map(|(name, _)| (*name).to_owned()).chain(sweeps).map(trial).collect();
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    drop(folder);
+    conclusion.exit_code()
+}
+
+/// Runs a case in a child, and gives what it printed.
+fn run(name: &str, folder: &Path) -> Result<String, Failed> {
+    let limit = if std::env::var_os("CUINSTR_SWEEP").is_some() { LIMIT * 20 } else { LIMIT };
+    let mut command = Command::new(std::env::current_exe()?);
+    let mut child = command.env(CASE, name).env("LD_LIBRARY_PATH", folder).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let since = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if since.elapsed() > limit {
+            child.kill()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let said = child.stderr.take().map(std::io::read_to_string).transpose()?.unwrap_or_default();
+    match status {
+        Some(status) if status.success() => Ok(child.stdout.take().map(std::io::read_to_string).transpose()?.unwrap_or_default()),
+        Some(status) => Err(format!("{status}\n{said}").into()),
+        None => Err(format!("it did not end within {limit:?}\n{said}").into()),
+    }
+}
