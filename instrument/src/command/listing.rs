@@ -30,7 +30,8 @@ pub(crate) fn table(path: &str, site_map: &SiteMap) -> String {
 
 fn row(site: &Site) -> ([String; 5], String) {
     let place = site.file.as_ref().map_or(String::new(), |file| format!("{}:", one_line(file)));
-    let cells = [format!("{place}{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
+    let cells =
+        [format!("{place}{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
     let waiver = site.waiver.as_ref().map(|reason| format!("accepted: {reason}"));
     let note = site.why.iter().cloned().chain(waiver).collect::<Vec<_>>().join("; ");
     (cells, one_line(&note))

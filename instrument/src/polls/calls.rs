@@ -4,8 +4,16 @@ use crate::polls::find::Loops;
 use cuinstr_ptx::{Callee, Calls, Components, Graph, Module};
 
 /// Functions of the system, which have no body in any PTX and return (PTX interoperability document, "System calls").
-const SYSTEM: [&str; 8] =
-    ["vprintf", "malloc", "free", "__assertfail", "__assert_fail", "cudaDeviceSynchronize", "cudaGetParameterBufferV2", "cudaLaunchDeviceV2"];
+const SYSTEM: [&str; 8] = [
+    "vprintf",
+    "malloc",
+    "free",
+    "__assertfail",
+    "__assert_fail",
+    "cudaDeviceSynchronize",
+    "cudaGetParameterBufferV2",
+    "cudaLaunchDeviceV2",
+];
 
 /// Most activations below a function that does not poll where it begins.
 const MOST: u32 = 1 << 12;
@@ -82,7 +90,8 @@ impl<'a> Activations<'a> {
 fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
     let nodes: Vec<u32> = (0..edges.len() as u32).collect();
     let mut at_entry = vec![false; edges.len()];
-    for component in Components::default().find(edges.len(), &nodes, |node, nth| edges[node as usize].get(nth as usize).map(|to| Some(*to))) {
+    for component in Components::default().find(edges.len(), &nodes, |node, nth| edges[node as usize].get(nth as usize).map(|to| Some(*to)))
+    {
         for member in component {
             at_entry[member as usize] = true;
         }
@@ -118,8 +127,12 @@ fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
 /// Functions that lead to a poll by calls.
 fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool> {
     let count = module.functions.len();
-    let polls: Vec<bool> =
-        module.functions.iter().zip(at_entry).map(|(function, at_entry)| *at_entry || !Loops::new(&Graph::new(function)).all.is_empty()).collect();
+    let polls: Vec<bool> = module
+        .functions
+        .iter()
+        .zip(at_entry)
+        .map(|(function, at_entry)| *at_entry || !Loops::new(&Graph::new(function)).all.is_empty())
+        .collect();
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count + 1];
     for (from, to) in edges.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
         callers[to as usize].push(from as u32);

@@ -163,7 +163,6 @@ impl<'a> Context<'_, 'a> {
         found
     }
 
-
     /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
     pub(super) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
         let one = &self.loops.all[number as usize];
@@ -194,7 +193,7 @@ impl<'a> Context<'_, 'a> {
                 continue;
             }
             let at = self.function.statements[written as usize];
-            let variable = self.spelled(written, if self.is_written_by(written, variable) { 0 } else { 1 })?;
+            let variable = self.spelled(written, usize::from(!self.is_written_by(written, variable)))?;
             let bound = match bound {
                 Operand::Integer(_) => self.number(test, nth)?,
                 _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
@@ -276,8 +275,12 @@ impl<'a> Context<'_, 'a> {
             _ => return None,
         };
         match *self.code.operands(statement) {
-            [Operand::Register(_), Operand::Register(base), Operand::Integer(step)] => Some((base, sign * i64::from(i32::try_from(step).ok()?))),
-            [Operand::Register(_), Operand::Integer(step), Operand::Register(base)] if sign == 1 => Some((base, i32::try_from(step).ok()?.into())),
+            [Operand::Register(_), Operand::Register(base), Operand::Integer(step)] => {
+                Some((base, sign * i64::from(i32::try_from(step).ok()?)))
+            }
+            [Operand::Register(_), Operand::Integer(step), Operand::Register(base)] if sign == 1 => {
+                Some((base, i32::try_from(step).ok()?.into()))
+            }
             _ => None,
         }
     }
@@ -293,7 +296,8 @@ impl<'a> Context<'_, 'a> {
         if last.flow != Flow::Branch {
             return None;
         }
-        let leaves = |block: u32, when: bool| self.graph.edges(block).any(|edge| edge.when == Some(when) && !self.loops.holds(number, edge.to));
+        let leaves =
+            |block: u32, when: bool| self.graph.edges(block).any(|edge| edge.when == Some(when) && !self.loops.holds(number, edge.to));
         if last.guarded {
             let comes_back = self.graph.edges(latch).any(|edge| edge.to == one.header && edge.when == Some(true));
             return (comes_back && leaves(latch, false)).then_some((latch, true));
@@ -302,7 +306,8 @@ impl<'a> Context<'_, 'a> {
         let test = self.function.statements[self.graph.blocks[before as usize].end as usize - 1];
         let falls_in = self.graph.edges(before).any(|edge| edge.to == latch && edge.when == Some(false));
         let is_only = self.graph.sources(latch).all(|source| source == before);
-        (test.flow == Flow::Branch && falls_in && leaves(before, true) && is_only && self.loops.innermost(before) == number).then_some((before, false))
+        (test.flow == Flow::Branch && falls_in && leaves(before, true) && is_only && self.loops.innermost(before) == number)
+            .then_some((before, false))
     }
 }
 

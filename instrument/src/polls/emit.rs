@@ -34,16 +34,22 @@ pub(super) enum Cold {
     Inline,
 }
 
-/// A poll. Control goes on behind it. Registers and labels in braces are its own, whatever the user's are called.
+/// A poll. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved names: a branch to one
+/// further on would be taken for one to an outer register of that name.
 fn poll(out: &mut String, site: u64, cold: Cold) {
     let _ = write!(out, "{{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n{POLL}");
     let _ = match cold {
         Cold::Call => {
-            write!(out, "\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n\tst.param.b64 [a], {site};\n\tst.param.b32 [b], launch;\n\tcall __cuinstr_stop, (a, b);\n\t}}\n\texit;\n")
+            write!(
+                out,
+                "\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n\tst.param.b64 [a], {site};\n\tst.param.b32 [b], launch;\n\tcall __cuinstr_stop, (a, b);\n\t}}\n\texit;\n"
+            )
         }
-        Cold::Inline => write!(out, "\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, {site};\n\tmov.b32 why, launch;\n{STOP}\t}}\n"),
+        Cold::Inline => {
+            write!(out, "\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, {site};\n\tmov.b32 why, launch;\n{STOP}\t}}\n")
+        }
     };
-    out.push_str("stays:\n\t}\n");
+    out.push_str("$__cuinstr_stays:\n\t}\n");
 }
 
 /// A poll at each passage, where control comes by too seldom to count.
@@ -160,7 +166,9 @@ pub(super) fn chunk_taken(number: u32, over: u32, site: u64, cold: Cold, predica
 /// A counter at a place that cycles without a single header pass: a poll each time that it has run down.
 pub(super) fn count_here(number: u32, interval: u32, site: u64, cold: Cold) -> String {
     let (c, q) = (format!("%__cuinstr_c{number}"), format!("%__cuinstr_q{number}"));
-    let mut out = format!("\n\tadd.s32 {c}, {c}, -1;\n\tsetp.ne.s32 {q}, {c}, 0;\n\t@{q} bra $__cuinstr_over{number};\n\tmov.b32 {c}, {interval};\n\t");
+    let mut out = format!(
+        "\n\tadd.s32 {c}, {c}, -1;\n\tsetp.ne.s32 {q}, {c}, 0;\n\t@{q} bra $__cuinstr_over{number};\n\tmov.b32 {c}, {interval};\n\t"
+    );
     poll(&mut out, site, cold);
     let _ = write!(out, "$__cuinstr_over{number}:\n\t");
     out

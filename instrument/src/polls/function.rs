@@ -66,7 +66,8 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     let code = Code::new(module.text, function);
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
-    let context = Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
+    let context =
+        Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
     let intervals = intervals(&context, module.polls);
     let mut placer = Placer { module, context, way, edits, next, polled: &mut polled };
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
@@ -109,7 +110,8 @@ fn intervals(context: &Context<'_, '_>, polls: Polls) -> Vec<u32> {
         }
     }
     // One that waits asks in each round: what it waits for may take as long as it likes.
-    let interval = |weight: u32| if weight >= WAIT { 1 } else { (BUDGET / weight.max(1) & !15).clamp(*INTERVAL.start(), *INTERVAL.end()) };
+    let interval =
+        |weight: u32| if weight >= WAIT { 1 } else { ((BUDGET / weight.max(1)) & !15).clamp(*INTERVAL.start(), *INTERVAL.end()) };
     weights.into_iter().map(interval).collect()
 }
 
@@ -130,6 +132,19 @@ fn weight_of(opcode: &str) -> u32 {
         "bar" | "barrier" | "call" | "fence" | "membar" => 15,
         _ => 0,
     }
+}
+
+/// The one test of a loop.
+#[derive(Clone, Copy)]
+struct Test<'a> {
+    /// The block that ends with it.
+    block: u32,
+    /// Whether the loop goes on where its branch is taken.
+    taken: bool,
+    /// Its predicate as it is spelled.
+    predicate: &'a str,
+    /// Whether the loop goes on where that holds.
+    goes_on_if: bool,
 }
 
 struct Placer<'p, 'a> {
@@ -153,22 +168,24 @@ impl<'a> Placer<'_, 'a> {
         } else if !one.is_natural || self.behind_label(header.first).is_none() {
             self.count_edges(number, site, interval);
             Form::CountDown
-        } else if let Some((block, taken)) = self.context.test_of(number) {
-            match self.context.counted(number, block, taken) {
-                Some(counted) => {
-                    self.strip(number, site, interval, block, taken, &counted);
-                    Form::Strip
-                }
-                None => {
-                    self.chunk(number, site, interval, Some((block, taken)));
-                    Form::Chunk
-                }
-            }
         } else {
-            self.chunk(number, site, interval, None);
-            Form::Chunk
+            let test = self.test(number);
+            let counted = test.and_then(|test| self.context.counted(number, test.block, test.taken));
+            if let (Some(test), Some(counted)) = (test, counted) {
+                self.strip(number, site, interval, test, &counted);
+                Form::Strip
+            } else {
+                self.chunk(number, site, interval, test);
+                Form::Chunk
+            }
         };
         self.polled.sites.push(Site { id: site, at, statement: header.first, form, is_loop: true });
+    }
+
+    fn test(&self, number: u32) -> Option<Test<'a>> {
+        let (block, taken) = self.context.test_of(number)?;
+        let (predicate, when) = self.predicate(block)?;
+        Some(Test { block, taken, predicate, goes_on_if: taken == when })
     }
 
     /// A number for names, with its counter declared.
@@ -217,24 +234,24 @@ impl<'a> Placer<'_, 'a> {
     }
 
     /// A loop in strips whose lengths are computed where each begins.
-    fn strip(&mut self, number: u32, site: u64, interval: u32, block: u32, taken: bool, counted: &Counted<'_>) {
-        let Some((predicate, when)) = self.predicate(block) else { return };
+    fn strip(&mut self, number: u32, site: u64, interval: u32, test: Test<'a>, counted: &Counted<'_>) {
         let name = self.counter();
         let header = self.context.graph.blocks[self.context.loops.all[number as usize].header as usize].first;
         if let Some(at) = self.behind_label(header) {
             insert(self.edits, at, emit::strip(name, counted, interval));
         }
-        let branch = self.last(block);
-        let test = self.context.function.statements[counted.test as usize];
+        let branch = self.last(test.block);
+        let compares = self.context.function.statements[counted.test as usize];
         let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
-        let comparison = Span { start: test.opcode, end: test.end }.of(self.module.text);
+        let comparison = Span { start: compares.opcode, end: compares.end }.of(self.module.text);
         let comparison = if is_same { format!("{comparison};\n\t") } else { String::new() };
         insert(self.edits, self.start_of(branch), emit::counted_test(name, &comparison));
-        self.cold(number, site, name, block, taken, predicate, taken == when);
+        self.cold(number, site, name, test);
     }
 
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
-    fn cold(&mut self, number: u32, site: u64, name: u32, block: u32, taken: bool, predicate: &str, goes_on_if: bool) {
+    fn cold(&mut self, number: u32, site: u64, name: u32, test: Test<'a>) {
+        let Test { block, taken, predicate, goes_on_if } = test;
         if taken {
             insert(self.edits, self.start_of(self.last(block)), emit::guarded_poll(name, site, self.way.cold, predicate, goes_on_if));
         } else {
@@ -253,7 +270,7 @@ impl<'a> Placer<'_, 'a> {
     }
 
     /// A natural loop in chunks of a constant number of iterations.
-    fn chunk(&mut self, number: u32, site: u64, interval: u32, test: Option<(u32, bool)>) {
+    fn chunk(&mut self, number: u32, site: u64, interval: u32, test: Option<Test<'a>>) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize].first;
         let (header_block, latches) = (one.header, one.latches.clone());
@@ -267,11 +284,9 @@ impl<'a> Placer<'_, 'a> {
         if let Some(at) = self.behind_label(header) {
             insert(self.edits, at, emit::chunk(name, interval));
         }
-        if let Some((block, taken)) = test
-            && let Some((predicate, when)) = self.predicate(block)
-        {
-            insert(self.edits, self.start_of(self.last(block)), emit::chunk_test(name, predicate, taken == when));
-            return self.cold(number, site, name, block, taken, predicate, taken == when);
+        if let Some(test) = test {
+            insert(self.edits, self.start_of(self.last(test.block)), emit::chunk_test(name, test.predicate, test.goes_on_if));
+            return self.cold(number, site, name, test);
         }
         for latch in latches {
             let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();

@@ -54,7 +54,18 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
     if !refusals.is_empty() {
         return refused(options, Vec::new(), refusals, hash);
     }
-    Pass { text, module, options, hash, edits: Vec::new(), next: 0, sites: Vec::new(), diagnostics: Vec::new(), summary: Summary::default() }.run()
+    Pass {
+        text,
+        module,
+        options,
+        hash,
+        edits: Vec::new(),
+        next: 0,
+        sites: Vec::new(),
+        diagnostics: Vec::new(),
+        summary: Summary::default(),
+    }
+    .run()
 }
 
 /// Whether a text is PTX rather than CUDA source: its first word is `.version`.
@@ -72,12 +83,16 @@ fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
         return Err(Box::new(Diagnostic::new(Code::TooLarge, "the file is larger than 4 GiB").help("split the file")));
     }
     if source.iter().all(u8::is_ascii_whitespace) {
-        return Err(Box::new(Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before")));
+        return Err(Box::new(
+            Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before"),
+        ));
     }
     std::str::from_utf8(source).map_err(|error| {
         let at = error.valid_up_to();
         let help = "give PTX text; `cuobjdump -ptx FILE` prints the PTX inside an object";
-        Box::new(Diagnostic::new(Code::UnsoundPtx, format!("this is no PTX: byte {:#04x} is not UTF-8", source[at])).at(at..at + 1).help(help))
+        Box::new(
+            Diagnostic::new(Code::UnsoundPtx, format!("this is no PTX: byte {:#04x} is not UTF-8", source[at])).at(at..at + 1).help(help),
+        )
     })
 }
 
@@ -94,7 +109,7 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
         refusals.push(Diagnostic::new(Code::OwnOutput, "the PTX holds names that only cuinstr inserts").at(at..at + 10).help(help));
     }
     let number = |target: &&str| target.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse::<u32>().ok();
-    let oldest = module.targets.iter().filter_map(|target| number(target)).min();
+    let oldest = module.targets.iter().filter_map(number).min();
     if let (Some(architecture), Some(span)) = (oldest.filter(|architecture| *architecture < OLDEST), module.target) {
         let message = format!("the target sm_{architecture} is older than sm_{OLDEST}");
         let help = "compile for sm_70 or newer, or rewrite the source instead";
@@ -146,7 +161,8 @@ impl Pass<'_> {
         let polled = poll_cycles(&module, function, way, &mut self.edits, &mut self.next);
         for statement in &polled.lost {
             let at = function.statements[*statement as usize].start as usize;
-            let diagnostic = Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
+            let diagnostic =
+                Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
             self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
         }
         for site in &polled.sites {
@@ -205,7 +221,17 @@ impl Pass<'_> {
             _ => (None, line, column),
         };
         let why = (id & 1 == 1).then(|| "threads trap here: leaving is not defined beside what this function uses".to_owned());
-        let site = Site { id: format!("{:#018x}", id & !1), kind, function: function.name.to_owned(), file, line, column, form, why, waiver: None };
+        let site = Site {
+            id: format!("{:#018x}", id & !1),
+            kind,
+            function: function.name.to_owned(),
+            file,
+            line,
+            column,
+            form,
+            why,
+            waiver: None,
+        };
         self.sites.push((at, site));
     }
 

@@ -128,7 +128,9 @@ impl Verdict {
             Self::WaitsInHardware => "waits in hardware".to_owned(),
             Self::NotPolled { why } => format!("not polled: {why}"),
             Self::TooMany { rounds, seconds } if *seconds > 1 => {
-                format!("too long: with the loops around it, inside it and what it calls, {seconds} seconds and {rounds} rounds may pass without a poll")
+                format!(
+                    "too long: with the loops around it, inside it and what it calls, {seconds} seconds and {rounds} rounds may pass without a poll"
+                )
             }
             Self::TooMany { rounds, .. } => {
                 format!("too many rounds: with the loops inside it and what it calls, {rounds} may pass without a poll")
