@@ -130,6 +130,26 @@ fn every_cycle_of_every_shape_is_polled() {
 }
 
 #[test]
+fn loops_with_few_constant_trips_are_left_alone() {
+    let form = |body: &str| {
+        let (rewrite, output) = output(&kernel(&format!("mov.b32 %r2, 3; {body} ret;")), Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{body}");
+        rewrite.summary.bounded
+    };
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 16; @%p1 bra $L;"), 1);
+    assert_eq!(
+        form(
+            "$O: mov.b32 %r1, 64; $L: add.s32 %r1, %r1, -4; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L; add.s32 %r2, %r2, 1; setp.ne.s32 %p2, %r2, %r3; @%p2 bra $O;"
+        ),
+        1
+    );
+    // The start is not written anew, the bound is jumped over, or there are too many.
+    assert_eq!(form("mov.b32 %r1, 0; $O: $L: add.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L; bra $O;"), 0);
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L;"), 0);
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 1000; @%p1 bra $L;"), 0);
+}
+
+#[test]
 fn no_poll_can_be_taken_out() {
     // The proof accepts more calls in a row than the pass leaves without a poll.
     for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| *name != "a tree of calls") {

@@ -71,6 +71,8 @@ pub(super) struct Counted<'a> {
     pub(super) test: u32,
     /// The induction variable at the header.
     pub(super) variable: &'a str,
+    /// Its register.
+    pub(super) register: Register,
     /// What it goes towards: a register or a number.
     pub(super) bound: &'a str,
     /// What is added in each iteration.
@@ -192,6 +194,7 @@ impl<'a> Context<'_, 'a> {
             if !order.fits(step) || step.abs() > MOST_STEP {
                 continue;
             }
+            let register = variable;
             let at = self.function.statements[written as usize];
             let variable = self.spelled(written, usize::from(!self.is_written_by(written, variable)))?;
             let bound = match bound {
@@ -199,9 +202,27 @@ impl<'a> Context<'_, 'a> {
                 _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
-            return is_named.then_some(Counted { test, variable, bound, step, order, is_signed, width });
+            return is_named.then_some(Counted { test, register, variable, bound, step, order, is_signed, width });
         }
         None
+    }
+
+    /// How often a counted loop runs at most where start and bound are constants: the start is written in each round of the loop around it.
+    pub(super) fn constant_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
+        let one = &self.loops.all[number as usize];
+        let bound: i128 = counted.bound.parse().ok()?;
+        let mut writers = self.writers.of(counted.register).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
+        let start = writers.next().filter(|_| writers.next().is_none())?;
+        let block = self.block_of(start);
+        let is_fresh = self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
+        let is_move = self.code.opcode(start).starts_with("mov.") && !self.function.statements[start as usize].guarded;
+        let [Operand::Register(_), value] = *self.code.operands(start) else { return None };
+        let start = value.number().filter(|_| is_fresh && is_move)?;
+        let distance = if counted.step > 0 { bound - start } else { start - bound };
+        let step = i128::from(counted.step.unsigned_abs());
+        let is_met = counted.order != Order::NotEqual || distance % step == 0;
+        // One round more than the division says, for bounds that are passed.
+        u64::try_from(distance).ok().filter(|distance| is_met && *distance > 0).map(|distance| distance / counted.step.unsigned_abs() + 1)
     }
 
     fn is_written_by(&self, statement: u32, register: Register) -> bool {

@@ -15,6 +15,9 @@ const BUDGET: u32 = 2048;
 /// Least and most iterations of a strip. ptxas unrolls loops by powers of two, so strips are multiples of 16.
 const INTERVAL: std::ops::RangeInclusive<u32> = 16..=4096;
 
+/// Most statements of a loop with constant trips that is left alone.
+const MOST_ALONE: u64 = 1024;
+
 /// Iterations that a loop is taken to run when the loop around it is weighed.
 const LIKELY_TRIPS: u32 = 16;
 
@@ -69,7 +72,7 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     let context =
         Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
     let intervals = intervals(&context, module.polls);
-    let mut placer = Placer { module, context, way, edits, next, polled: &mut polled };
+    let mut placer = Placer { plain: plain(&context), module, context, way, edits, next, polled: &mut polled };
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, intervals[number as usize]);
@@ -147,7 +150,27 @@ struct Test<'a> {
     goes_on_if: bool,
 }
 
+/// Loops without a call or another loop inside.
+fn plain(context: &Context<'_, '_>) -> Vec<bool> {
+    let mut plain = vec![true; context.loops.all.len()];
+    for (block, number) in context.graph.blocks.iter().zip(0..) {
+        // A call ends its block.
+        if context.function.statements[block.end as usize - 1].flow == Flow::Call
+            && let Some(plain) = plain.get_mut(context.loops.innermost(number) as usize)
+        {
+            *plain = false;
+        }
+    }
+    for one in &context.loops.all {
+        if let Some(outer) = plain.get_mut(one.outer as usize) {
+            *outer = false;
+        }
+    }
+    plain
+}
+
 struct Placer<'p, 'a> {
+    plain: Vec<bool>,
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
     way: Way,
@@ -171,7 +194,10 @@ impl<'a> Placer<'_, 'a> {
         } else {
             let test = self.test(number);
             let counted = test.and_then(|test| self.context.counted(number, test.block, test.taken));
-            if let (Some(test), Some(counted)) = (test, counted) {
+            let trips = counted.as_ref().and_then(|counted| self.context.constant_trips(number, counted));
+            if trips.is_some_and(|trips| self.is_short(number, trips)) {
+                Form::None
+            } else if let (Some(test), Some(counted)) = (test, counted) {
                 self.strip(number, site, interval, test, &counted);
                 Form::Strip
             } else {
@@ -188,6 +214,11 @@ impl<'a> Placer<'_, 'a> {
         Some(Test { block, taken, predicate, goes_on_if: taken == when })
     }
 
+    /// Whether a loop with constant trips is left alone: it runs few statements, and holds no other loop and no call.
+    fn is_short(&self, number: u32, trips: u64) -> bool {
+        self.plain[number as usize] && trips.saturating_mul(self.context.loops.all[number as usize].statements.into()) <= MOST_ALONE
+    }
+
     /// A number for names, with its counter declared.
     fn counter(&mut self) -> u32 {
         *self.next += 1;
@@ -202,7 +233,9 @@ impl<'a> Placer<'_, 'a> {
 
     /// Offset behind the last label of a statement.
     fn behind_label(&self, statement: u32) -> Option<u32> {
-        let label = self.context.function.labels.iter().rev().find(|label| label.statement == statement)?;
+        let labels = &self.context.function.labels;
+        let last = labels.partition_point(|label| label.statement <= statement).checked_sub(1)?;
+        let label = labels.get(last).filter(|label| label.statement == statement)?;
         let from = label.at + label.name.len() as u32;
         let end = self.context.function.statements[statement as usize].start;
         let colon = tokens(Span { start: from, end }.of(self.module.text)).find(|token| token.kind == Kind::Mark(b':'))?;
@@ -212,7 +245,8 @@ impl<'a> Placer<'_, 'a> {
     /// Offset in front of the first label of a statement.
     fn before_label(&self, statement: u32) -> u32 {
         let labels = &self.context.function.labels;
-        let label = labels.iter().find(|label| label.statement == statement);
+        let first = labels.partition_point(|label| label.statement < statement);
+        let label = labels.get(first).filter(|label| label.statement == statement);
         label.map_or(self.context.function.statements[statement as usize].start, |label| label.at)
     }
 

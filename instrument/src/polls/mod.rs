@@ -12,6 +12,7 @@ mod function;
 use crate::apply::{self, Edit};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::Options;
+use crate::position::LineIndex;
 use crate::rewrite::{Rewrite, refused, site_map};
 use crate::site::{Form, Kind, Site, Summary};
 use calls::Activations;
@@ -56,6 +57,7 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
     }
     Pass {
         text,
+        lines: LineIndex::new(source),
         module,
         options,
         hash,
@@ -128,6 +130,7 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
 
 struct Pass<'a> {
     text: &'a str,
+    lines: LineIndex,
     module: Module<'a>,
     options: &'a Options,
     hash: u64,
@@ -167,7 +170,12 @@ impl Pass<'_> {
         }
         for site in &polled.sites {
             self.summary.loops += 1;
-            self.summary.polled += 1;
+            match site.form {
+                Form::None => {
+                    self.summary.bounded += 1;
+                }
+                _ => self.summary.polled += 1,
+            }
             self.site(function, site.at, site.id, Kind::Loop, site.form, site.statement);
         }
         let mut before = String::new();
@@ -212,15 +220,16 @@ impl Pass<'_> {
     }
 
     fn site(&mut self, function: &Function<'_>, at: u32, id: u64, kind: Kind, form: Form, statement: u32) {
-        self.summary.polls += 1;
-        let (line, column) = self.line(at);
+        self.summary.polls += usize::from(form != Form::None);
+        let (line, column) = self.lines.position(at as usize);
         let place = function.location(statement).filter(|location| location.point.line != 0);
         let file = place.and_then(|location| self.module.files.iter().find(|(number, _)| *number == location.point.file));
         let (file, line, column) = match (file, place) {
             (Some((_, file)), Some(location)) => (Some((*file).to_owned()), location.point.line, location.point.column.max(1)),
             _ => (None, line, column),
         };
-        let why = (id & 1 == 1).then(|| "threads trap here: leaving is not defined beside what this function uses".to_owned());
+        let traps = (id & 1 == 1).then_some("threads trap here: leaving is not defined beside what this function uses");
+        let why = if form == Form::None { Some("it ends soon: start, bound and step are constants") } else { traps }.map(str::to_owned);
         let site = Site {
             id: format!("{:#018x}", id & !1),
             kind,
@@ -233,13 +242,6 @@ impl Pass<'_> {
             waiver: None,
         };
         self.sites.push((at, site));
-    }
-
-    /// Line and column of an offset, from 1.
-    fn line(&self, at: u32) -> (u32, u32) {
-        let before = &self.text.as_bytes()[..at as usize];
-        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        (memchr::memchr_iter(b'\n', before).count() as u32 + 1, (before.len() - start) as u32 + 1)
     }
 
     /// How threads of a function come to their end, by the instructions in it.
