@@ -2,7 +2,7 @@
 
 use super::find::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
 const MOST_STEP: i64 = 1 << 16;
@@ -100,12 +100,12 @@ pub(super) struct Context<'c, 'a> {
 /// Declarations of registers by the names that they begin with.
 #[derive(Debug)]
 pub(super) struct Declared<'a> {
-    by_name: HashMap<&'a str, Vec<u32>>,
+    by_name: BTreeMap<&'a str, Vec<u32>>,
 }
 
 impl<'a> Declared<'a> {
     pub(super) fn new(function: &Function<'a>) -> Self {
-        let mut by_name: HashMap<&str, Vec<u32>> = HashMap::new();
+        let mut by_name: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (declaration, number) in function.registers.iter().zip(0..) {
             by_name.entry(declaration.name).or_default().push(number);
         }
@@ -202,7 +202,7 @@ impl<'a> Context<'_, 'a> {
                 _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
-            return is_named.then_some(Counted { test, register, variable, bound, step, order, is_signed, width });
+            return is_named.then_some(Counted { test, variable, register, bound, step, order, is_signed, width });
         }
         None
     }
