@@ -49,6 +49,7 @@ mod overload;
 mod place;
 mod plan;
 mod poll;
+mod polls;
 pub mod position;
 pub mod prelude;
 #[cfg(feature = "project")]
@@ -72,4 +73,5 @@ mod value;
 pub mod verify;
 mod waiver;
 
+pub use polls::{is_ptx, rewrite_ptx};
 pub use rewrite::{Rewrite, rewrite};

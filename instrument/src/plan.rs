@@ -650,7 +650,8 @@ impl Planner<'_> {
             self.plan.summary.polls += 1;
         }
         let (line, column) = self.input.lines.position(offset);
-        let site = Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), line, column, form, why, waiver: None };
+        let site =
+            Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), file: None, line, column, form, why, waiver: None };
         self.plan.sites.push((offset, site));
         id
     }

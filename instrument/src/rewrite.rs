@@ -164,12 +164,12 @@ fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> SiteMap {
+pub(crate) fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> SiteMap {
     let file = if options.site_path.is_empty() { options.path.clone() } else { options.site_path.clone() };
     SiteMap { version: SiteMap::VERSION, file, hash: format!("{hash:016x}"), polls_each: options.polls == Polls::Each, sites }
 }
 
-fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
+pub(crate) fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
     let sites = site_map(options, sites, hash);
     Rewrite {
         output: None,

@@ -12,7 +12,7 @@ use cuinstr::project::include::edited;
 use cuinstr::project::input::Input;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
-use cuinstr::{Rewrite, rewrite};
+use cuinstr::{Rewrite, is_ptx, rewrite, rewrite_ptx};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
@@ -82,6 +82,8 @@ impl Job<'_> {
             let done = if self.writes() { "copied unchanged" } else { "left alone" };
             return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
         }
+        let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
+        let rewrite = if is_ptx { rewrite_ptx } else { rewrite };
         let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } =
             rewrite(&bytes, &self.options(site_path.clone()));
         let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));

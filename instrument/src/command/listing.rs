@@ -70,7 +70,9 @@ fn meaning(form: Form) -> &'static str {
 }
 
 fn row(site: &Site) -> ([String; 5], String) {
-    let cells = [format!("{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
+    let place = site.file.as_ref().map_or(String::new(), |file| format!("{}:", one_line(file)));
+    let cells =
+        [format!("{place}{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
     let waiver = site.waiver.as_ref().map(|reason| format!("accepted: {reason}"));
     let note = site.why.iter().cloned().chain(waiver).collect::<Vec<_>>().join("; ");
     (cells, one_line(&note))
@@ -104,6 +106,7 @@ mod tests {
             id: "00f1".to_owned(),
             kind,
             function: "spin".to_owned(),
+            file: None,
             line,
             column: 3,
             form,
