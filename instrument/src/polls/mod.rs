@@ -20,7 +20,7 @@ use cuinstr_abi::sites::hash;
 use cuinstr_ptx::{Flow, Function, Graph, Kind as Token, Module, Span};
 use emit::Cold;
 use function::{Way, poll_cycles, site_id};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Oldest architecture whose instructions polls are made of.
 const OLDEST: u32 = 70;
@@ -297,6 +297,7 @@ impl Pass<'_> {
             diagnostics: self.diagnostics,
             summary: self.summary,
             used_waivers: BTreeSet::new(),
+            reasons: BTreeMap::new(),
             shared_bytes: None,
         }
     }

@@ -121,6 +121,18 @@ impl Verdict {
         matches!(self, Self::Polled { .. } | Self::Bounded { .. })
     }
 
+    /// The code of the finding, if it is one.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Polled { .. } | Self::Bounded { .. } => None,
+            Self::NotPolled { .. } => Some(Code::NotStoppable),
+            Self::TooMany { .. } => Some(Code::TooManyRounds),
+            Self::TrapOnly => Some(Code::TrapsOnly),
+            Self::WaitsInHardware => Some(Code::WaitsInHardware),
+        }
+    }
+
     /// In a few words.
     #[must_use]
     pub fn text(&self) -> String {

@@ -1,0 +1,225 @@
+//! Proved texts, and what the interpreter reaches in them.
+
+use crate::differential::random::Random;
+use cuinstr::verify::verify_ptx;
+use cuinstr_ptx as ptx;
+use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Name of the control block.
+const CONTROL: &str = "cuinstr_control_v1";
+/// Bytes of each buffer that a parameter may point to.
+const BUFFER: usize = 1 << 14;
+/// Instructions that a base may run while reached statements are noted.
+const STEPS: u64 = 60_000;
+
+/// A proved text.
+#[derive(Debug)]
+pub struct Base {
+    /// Where it comes from.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Statements that threads reach.
+    pub sites: Vec<Site>,
+}
+
+/// A statement that a thread of a kernel reaches.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The kernel.
+    pub kernel: String,
+    /// Number of the function that the statement stands in.
+    pub function: usize,
+    /// Offset of the statement.
+    pub at: u32,
+    /// Predicates of the function's outermost scope, with their values when the statement is reached first.
+    pub predicates: Vec<(String, bool)>,
+    /// Words of 32 bits, likewise.
+    pub words: Vec<(String, u32)>,
+    /// Whether the text declares a control block.
+    pub has_control: bool,
+}
+
+/// A text for each kernel of a text, without the other kernels.
+#[must_use]
+pub fn split(text: &str) -> Vec<(String, String)> {
+    let module = ptx::parse(text);
+    let kernels = || module.functions.iter().filter(|function| function.is_kernel);
+    let alone = |kept: &ptx::Function<'_>| {
+        let mut edits = ptx::Edits::new();
+        for other in kernels().filter(|other| other.at != kept.at) {
+            edits.replace(ptx::Span { start: other.head.start, end: other.body.end }, "");
+        }
+        Some((kept.name.to_owned(), edits.apply(text).ok()?))
+    };
+    kernels().filter_map(alone).collect()
+}
+
+/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`.
+#[must_use]
+pub fn kept() -> Vec<Base> {
+    let texts = split(include_str!("../../data/ptx/strips.ptx"));
+    texts.iter().filter_map(|(kernel, text)| Base::new(kernel, text).ok()).collect()
+}
+
+impl Base {
+    /// Runs each kernel of a text.
+    ///
+    /// # Errors
+    /// If the text is not proved, or no statement is reached.
+    pub fn new(name: &str, text: &str) -> Result<Self, String> {
+        if !verify_ptx(text).holds() {
+            return Err(format!("{name} is not proved"));
+        }
+        let program = Program::read(text)?;
+        let module = ptx::parse(text);
+        let has_control = module.variables.iter().any(|variable| variable.name == CONTROL);
+        let mut sites = Vec::new();
+        for kernel in program.kernels() {
+            let Ok(mut machine) = launch(&program, text, kernel, 4) else { continue };
+            let mut reached: HashMap<(usize, u32), Vec<u64>> = HashMap::new();
+            machine.run(STEPS, &mut |moment| {
+                reached.entry((moment.function, moment.at)).or_insert_with(|| moment.registers().to_vec());
+            });
+            let mut reached: Vec<_> = reached.into_iter().collect();
+            reached.sort_unstable_by_key(|(place, _)| *place);
+            sites.extend(reached.iter().filter_map(|((function, at), registers)| {
+                site(&module.functions[*function], kernel, *function, *at, registers, has_control)
+            }));
+        }
+        if sites.is_empty() {
+            return Err(format!("no statement of {name} is reached"));
+        }
+        Ok(Self { name: name.to_owned(), text: text.to_owned(), sites })
+    }
+
+    /// One of the sites.
+    #[must_use]
+    pub fn site(&self, random: &mut Random) -> &Site {
+        &self.sites[random.below(self.sites.len())]
+    }
+}
+
+/// A place for an insertion, unless it is part of a call, whose parameters ptxas wants in one piece.
+fn site(function: &ptx::Function<'_>, kernel: &str, number: usize, at: u32, registers: &[u64], has_control: bool) -> Option<Site> {
+    let statement = function.statements.iter().find(|statement| statement.start == at)?;
+    let mut scope = statement.scope;
+    while scope != 0 {
+        if function.variables.iter().any(|variable| variable.space == ".param" && variable.scope == scope) {
+            return None;
+        }
+        scope = function.scopes[scope as usize].outer;
+    }
+    if statement.opcode == statement.end {
+        return None;
+    }
+    let is_hidden = |name: &str| function.registers.iter().any(|inner| inner.scope != 0 && inner.name.starts_with(name));
+    let (mut predicates, mut words, mut next) = (Vec::new(), Vec::new(), 0);
+    for declared in &function.registers {
+        // Registers have their numbers in the order of their declarations.
+        let first = next;
+        next += declared.count.unwrap_or(1) * u32::from(declared.lanes);
+        let Some(count) = declared.count.filter(|_| declared.scope == 0 && declared.lanes == 1 && !is_hidden(declared.name)) else {
+            continue;
+        };
+        for nth in 0..count {
+            let value = *registers.get((first + nth) as usize)?;
+            let name = format!("{}{nth}", declared.name);
+            match declared.width {
+                1 => predicates.push((name, value == 1)),
+                32 if declared.kind != ".f32" => words.push((name, value as u32)),
+                _ => {}
+            }
+        }
+    }
+    Some(Site { kernel: kernel.to_owned(), function: number, at, predicates, words, has_control })
+}
+
+/// A launch of one block, with a buffer for each parameter of 64 bits and 37 for others, and an armed control block.
+///
+/// # Errors
+/// If the interpreter can't launch it.
+pub fn launch<'p>(program: &'p Program, text: &str, kernel: &str, threads: u32) -> Result<Machine<'p>, String> {
+    let module = ptx::parse(text);
+    let function = module.functions.iter().find(|function| function.name == kernel).ok_or("no such kernel")?;
+    let mut memory = Memory::new(program);
+    let mut parameters = Vec::new();
+    for parameter in &function.parameters {
+        parameters.push(match (parameter.kind, parameter.elements) {
+            (".u64" | ".b64" | ".s64", None) => {
+                let bytes = (0..BUFFER).map(|at| if at % 4 == 0 { (at / 4 % 23) as u8 } else { 0 }).collect();
+                memory.allocate(bytes).to_le_bytes().to_vec()
+            }
+            (".u32" | ".b32" | ".s32", None) => 37_u32.to_le_bytes().to_vec(),
+            (".f32", None) => 1.5_f32.to_le_bytes().to_vec(),
+            (".f64", None) => 1.5_f64.to_le_bytes().to_vec(),
+            (kind, elements) => return Err(format!("a parameter of type {kind}, {elements:?}")),
+        });
+    }
+    let flag = memory.allocate(vec![0; 4]);
+    if let Some(control) = memory.address(CONTROL) {
+        memory.write(control + 8, 4, 1);
+        memory.write(control + 16, 8, flag);
+    }
+    let launch = Launch { kernel: kernel.to_owned(), grid: [1; 3], block: [threads, 1, 1], shared: 4096, parameters };
+    Machine::new(program, memory, launch)
+}
+
+/// Tells the threads of a launch to stop, as a host does.
+pub fn stop(machine: &mut Machine<'_>) {
+    let Some(control) = machine.memory.address(CONTROL) else { return };
+    let word = |from: usize, size: usize| {
+        let bytes = machine.memory.bytes(control).and_then(|bytes| bytes.get(from..from + size)).unwrap_or_default();
+        bytes.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte))
+    };
+    let (number, flag) = (word(8, 4), word(16, 8));
+    machine.memory.write(flag, 4, number);
+}
+
+/// What shows that a text hangs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// It still runs long after the flag was written.
+    Runs,
+    /// It came to an end.
+    Ends,
+    /// The site was not reached.
+    NotReached,
+    /// The interpreter can't tell.
+    Unknown(String),
+}
+
+/// Runs a text until a statement of a part of it is reached, tells the launch to stop, and runs on for so many instructions.
+#[must_use]
+pub fn watch(text: &str, kernel: &str, part: Range<u32>, more: u64) -> Shown {
+    let program = match Program::read(text) {
+        Ok(program) => program,
+        Err(why) => return Shown::Unknown(why),
+    };
+    let mut machine = match launch(&program, text, kernel, 4) {
+        Ok(machine) => machine,
+        Err(why) => return Shown::Unknown(why),
+    };
+    let mut reached = false;
+    let mut outcome = None;
+    while !reached && outcome.is_none() && machine.steps < 2 * STEPS {
+        let until = machine.steps + 64;
+        outcome = machine.run(until, &mut |moment| reached |= part.contains(&moment.at));
+    }
+    if outcome.is_none() {
+        if !reached {
+            return Shown::NotReached;
+        }
+        stop(&mut machine);
+        outcome = machine.run(machine.steps + more, &mut |_| ());
+    }
+    match outcome {
+        None => Shown::Runs,
+        // A recursion that hardware ends by a fault, at a depth that depends on its memory.
+        Some(Outcome::Fault(_, why)) if why == "the stack is full" => Shown::Runs,
+        Some(Outcome::Completed | Outcome::Trapped(_) | Outcome::Deadlock) => Shown::Ends,
+        Some(Outcome::Fault(_, why) | Outcome::NotSimulated(_, why)) => Shown::Unknown(why),
+    }
+}
