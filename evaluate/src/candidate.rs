@@ -142,7 +142,9 @@ mod tests {
         assert_eq!(found[1].line(1).as_deref(), Some("a.cu"));
         // Two paths are two candidates, whatever they look like.
         let odd = [b"\xff.cu", b"\xfe.cu"].map(|name| folder.path().join(std::ffi::OsStr::from_bytes(name)));
-        odd.iter().for_each(|path| std::fs::write(path, "").unwrap());
+        for path in &odd {
+            std::fs::write(path, "").unwrap();
+        }
         let names: Vec<_> = Candidate::files(&odd).unwrap().into_iter().map(|found| found.name).collect();
         assert!(names.len() == 2 && names[0].ends_with("\\xff.cu") && names[1].ends_with("\\xfe.cu"), "{names:?}");
         let said = |paths: &[PathBuf]| Candidate::files(paths).unwrap_err().to_string();

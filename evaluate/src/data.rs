@@ -221,7 +221,7 @@ pub(crate) fn marks(length: usize) -> Vec<u8> {
     bytes.take(length).collect()
 }
 
-/// Numbers from a seed, the same everywhere. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+/// Numbers from a seed, the same everywhere. `SplitMix64`: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 fn split_mix(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {

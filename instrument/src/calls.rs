@@ -165,6 +165,11 @@ impl CallGraph {
         found
     }
 
+    /// What the function calls.
+    pub(crate) fn calls_of(&self, function: usize) -> &[Call] {
+        &self.callees[function]
+    }
+
     /// All functions that can be reached from `roots`, them included.
     pub(crate) fn reachable(&self, roots: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();

@@ -29,6 +29,9 @@ const MOST_VALUE: usize = 64;
 /// Most loops directly inside another whose costs are told from one another.
 const MOST_INNER: usize = 256;
 
+/// Loops nested so deep are not asked how often they run: each question reads all that is inside.
+const MOST_HEIGHT: usize = 16;
+
 /// Tokens that a subscript costs: where it may go to memory that the whole device shares, so that a full grid takes a third of a microsecond
 /// for it; where its index comes from such memory itself, which takes microseconds (less than 128 units, with what stands beside it: strips weigh powers of two); and
 /// where the array is the block's or the thread's own.
@@ -123,16 +126,25 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
     let memory = Memory::of(context, body);
+    let mut directly_inside: Vec<Vec<usize>> = vec![Vec::new(); body.loops.len()];
+    for (index, loop_) in body.loops.iter().enumerate() {
+        if let Some(inner) = loop_.outer.map(|outer| &mut directly_inside[outer]).filter(|inner| inner.len() < MOST_INNER) {
+            inner.push(index);
+        }
+    }
+    // How deep the loops inside each are nested.
+    let mut heights = vec![0_usize; body.loops.len()];
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
         let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
-        let within = (index + 1..body.loops.len()).take_while(|at| body.loops[*at].keyword <= end);
-        let inner: Vec<usize> = within.filter(|at| body.loops[*at].outer == Some(index)).take(MOST_INNER).collect();
+        let mut inner = std::mem::take(&mut directly_inside[index]);
+        inner.retain(|at| body.loops[*at].keyword <= end);
+        heights[index] = inner.iter().map(|at| heights[*at] + 1).max().unwrap_or(0);
         let mut tokens = 0_u64;
         let mut folds = false;
         let mut at = loop_.keyword;
         while at <= end {
-            if let Some(&nested) = inner.iter().find(|nested| body.loops[**nested].keyword == at)
+            if let Ok(nested) = inner.binary_search_by_key(&at, |nested| body.loops[*nested].keyword).map(|found| inner[found])
                 && let Some(nested_end) = body.loops[nested].end
             {
                 tokens += match costs[nested].left_alone {
@@ -163,6 +175,7 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
                     costs[index].calls |= call.is_none_or(|call| call.loops);
                     call.map_or(CALL, |call| call.tokens)
                 }
+                Kind::Ident if calls_the_unseen(context, at) => CALL,
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
                 Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
                 Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
@@ -176,6 +189,7 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
         if leave
             && !folds
             && inner.len() < MOST_INNER
+            && heights[index] < MOST_HEIGHT
             && let Some(trips) = bound::trips(&homes[loop_.scope], loop_)
         {
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
@@ -183,10 +197,22 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
         }
         // A loop around it whose trips the compiler may know needs a weight that it knows.
         let around = || std::iter::successors(loop_.outer, |outer| body.loops[*outer].outer);
-        let alone = leave && !folds && inner.len() < MOST_INNER && !around().any(|outer| may_be_known[outer]);
+        let alone = tiles[index].is_some() && leave && !folds && inner.len() < MOST_INNER && !around().any(|outer| may_be_known[outer]);
         costs[index].shares = alone && tiles[index].as_ref().is_some_and(|tile| tile.trips.saturating_mul(tokens) <= SHARED);
     }
     costs
+}
+
+/// Whether the token calls what a variable holds, or a function that is only declared here: it may run for as long as any.
+pub(crate) fn calls_the_unseen(context: &Context, at: usize) -> bool {
+    let (source, fragment) = (context.source, context.fragment);
+    let name = fragment.text(source, at);
+    fragment.kind(at) == Some(Kind::Ident)
+        && fragment.is(at + 1, b'(')
+        && !context.functions.contains(name)
+        && !context.macros.is_defined(name)
+        && (context.declarations.may_be_called(name) || context.others.contains(name))
+        && !is_declared(source, fragment, at)
 }
 
 /// The token in front of a subscript's first bracket: `a` for each bracket of `a[i][j]`.

@@ -114,6 +114,11 @@ impl<'a> Declarations<'a> {
         self.types.contains(name) || self.names.contains(name)
     }
 
+    /// Whether the file declares the name as something that may be called: a variable, a parameter or a function.
+    pub(crate) fn may_be_called(&self, name: &[u8]) -> bool {
+        self.names.contains(name) && !self.types.contains(name)
+    }
+
     /// Whether an operator may change a number that is its operand.
     pub(crate) fn has_writing_operator(&self) -> bool {
         self.changed_by_operators.iter().any(|name| *name == b"auto" || is_integer(name) || self.aliases.contains(name))

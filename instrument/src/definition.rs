@@ -61,24 +61,36 @@ pub(crate) fn device_code(source: &[u8], fragment: &Fragment, macros: &Macros, o
     DeviceCode { functions, outside: definitions.outside, unmarked }
 }
 
-/// Names that device code of a file uses, and names of its unmarked functions. For those who rewrite several files of one unit.
+/// Names in a file, for those who rewrite several files of one unit.
 #[cfg(feature = "launcher")]
-pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) {
+#[derive(Debug, Default)]
+pub(crate) struct FileNames {
+    /// What its device code uses, or declares.
+    pub(crate) used: BTreeSet<Vec<u8>>,
+    /// Its functions that nothing marks.
+    pub(crate) unmarked: BTreeSet<Vec<u8>>,
+    /// Its device functions.
+    pub(crate) device: BTreeSet<Vec<u8>>,
+}
+
+/// The names of a file.
+#[cfg(feature = "launcher")]
+pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> FileNames {
     let Marked { functions, declared } = crate::function::find(source, fragment, macros);
     let definitions = Definitions::read(source, fragment, macros, &functions);
     let mut named: HashSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
-    let own = definitions.unmarked.iter().filter_map(|definition| definition.function.name);
-    let own = own.map(|name| fragment.text(source, name).to_vec()).collect();
-    let mut used: BTreeSet<Vec<u8>> = named.iter().map(|name| name.to_vec()).collect();
+    let name_of = |function: &Function| function.name.map(|name| fragment.text(source, name).to_vec());
+    let mut found = FileNames { used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
+    found.unmarked.extend(definitions.unmarked.iter().filter_map(|definition| name_of(&definition.function)));
     let chosen = definitions.choose(source, fragment, macros, &functions, named);
-    let bodies = functions.values().chain(chosen.into_iter().map(|index| &definitions.unmarked[index].function));
-    for function in bodies {
+    for function in functions.values().chain(chosen.into_iter().map(|index| &definitions.unmarked[index].function)) {
+        found.device.extend(name_of(function));
         let idents = (function.head..function.close).filter(|at| fragment.kind(*at) == Some(Kind::Ident));
-        used.extend(idents.map(|at| fragment.text(source, at).to_vec()));
+        found.used.extend(idents.map(|at| fragment.text(source, at).to_vec()));
     }
-    (used, own)
+    found
 }
 
 /// Whether a loop may begin at the token.

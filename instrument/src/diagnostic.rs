@@ -59,6 +59,8 @@ codes! {
         "The file holds no function marked `__global__` or `__device__`, directly or by a macro that cuinstr knows, and no macro with a loop that device code could use. It may be a binary, PTX, or plain C++.\n\nIf its functions are marked by a macro that is defined elsewhere, name it in cuinstr.toml:\n\n    [device-macros]\n    MY_DEVICE = \"device\"        # or \"kernel\", \"host-device\"";
     TooLarge "CI007" Error "the file is larger than 4 GiB",
         "Offsets are 32 bits wide. Split the file.";
+    NotInPtx "CI008" Error "the option is for source only",
+        "Fuel counts iterations as the source has them, and compiled-in limits need words that a block shares. Neither is there in PTX: compilers unroll loops, and shared memory belongs to the user.\n\nGive the CUDA source, or leave the option away and arm the launch (docs/HOSTS.md).";
     UnknownLoopMacro "CI010" Warning "an unknown macro stands where a loop may be",
         "Inside device code a macro that this file does not define is followed by a block or a statement, as in\n\n    CUDA_KERNEL_LOOP(i, n) { ... }\n\nIf it opens a loop, its header is not in sight. In front of a block, a poll is put at the brace: harmless if there is no loop. In front of a bare statement nothing can be inserted.\n\nPut braces around the statement, and name the macro in cuinstr.toml:\n\n    loop-macros = [\"CUDA_KERNEL_LOOP\"]";
     TokensOnly "CI011" Warning "a loop was found by its tokens alone",
@@ -75,6 +77,8 @@ codes! {
         "The file includes a header that was not rewritten with it. Loops in device code of that header have no polls, and nothing is known of functions that its macros mark.\n\nCompile through the launcher, which rewrites the project's headers along (`cuinstr nvcc -c kernel.cu`), name the header on the same command line, or accept it with\n\n    // cuinstr: allow(CI016) reason\n\nHeaders of the C and C++ libraries and CUDA headers that hold no loops are not reported.";
     KeywordRedefined "CI017" Warning "a keyword is redefined",
         "A macro has the name of a word of the language, as in\n\n    #define for if (0) ; else for\n\nSo the text does not tell what is a loop. Loops by that word get the plainest poll. Where the macro takes a word that inserted text needs (`int`, `bool`), the file is refused.\n\nRename the macro.";
+    CalleeElsewhere "CI018" Warning "a function is in another file",
+        "The PTX calls a function whose body it does not hold. Loops in it are polled only if the file that holds it is instrumented, too. The caller polls where it begins if the callee may lead back to it.\n\nInstrument the PTX of all units that are linked together.";
     LeaveUndefined "CI020" Note "threads do not leave here",
         "The function uses hardware for which CUDA does not define what happens when a thread leaves in the middle: bulk or tensor copies, `wgmma`, `tcgen05`, `setmaxnreg`, cluster peers' shared memory. Its polls trap as everywhere; under `leave` they publish that the launch must stop and go on, and the launch falls to the next tier.";
     BarrierNotChecked "CI021" Note "after this barrier the flag is not checked",

@@ -17,7 +17,7 @@ use std::ops::Range;
 const HEAVY: u32 = 64;
 
 /// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
-const MOST_LOOPS: usize = 1024;
+pub(crate) const MOST_LOOPS: usize = 256;
 
 /// Most tokens in front of a function's name that are looked at.
 const MOST_HEAD: usize = 24;
@@ -61,6 +61,8 @@ pub(crate) struct Decision {
     pub(crate) weight: String,
     /// What the compiler may know of how often a foldable loop runs.
     pub(crate) extent: Option<Extent>,
+    /// Why the shape is not a better one: a chunk no strip, a count-down no chunk.
+    pub(crate) why: Option<&'static str>,
 }
 
 /// A chunk of iterations.
@@ -85,10 +87,12 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
     let words = if few { nest::words(homes, body, &costs) } else { vec![u64::MAX; costs.len()] };
     let are_rolled: Vec<bool> = body.loops.iter().enumerate().map(|(at, loop_)| is_rolled(at, loop_)).collect();
     let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
+    let mut reasons: Vec<Option<&'static str>> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
         let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
-        let nest = match (nest::entry(&homes[loop_.scope], loop_), around.map(|outer| &shapes[outer])) {
+        let entry = if few { nest::entry(&homes[loop_.scope], loop_) } else { None };
+        let nest = match (entry, around.map(|outer| &shapes[outer])) {
             (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false }),
             (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,
@@ -104,13 +108,17 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         let words = if varies { u64::MAX } else { words[index] };
         let known = Known { cost: costs[index], words, is_open: !may_be_known[index], nest, around_shared, around_paid };
         let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
-        let shape = tile.unwrap_or_else(|| better(options, &homes[loop_.scope], loop_, known).unwrap_or(Shape::CountDown));
+        let (shape, why) = match tile {
+            Some(tile) => (tile, None),
+            None => better(options, &homes[loop_.scope], loop_, known).unwrap_or_else(|why| (Shape::CountDown, Some(why))),
+        };
         if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
             && costs[index].left_alone.is_none()
         {
             nests[loop_.scope] += 1;
         }
         shapes.push(shape);
+        reasons.push(why);
     }
     let inner_of = |index: usize| match &shapes[index] {
         Shape::Foldable(nest) if costs[index].left_alone.is_none() => Some(Inner::Nest(*nest)),
@@ -124,8 +132,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         Inner::Tile(_) => None,
     };
     let extents: Vec<Option<Extent>> = (0..body.loops.len()).map(extent_of).collect();
-    let decided = shapes.into_iter().zip(costs).zip(weights).zip(extents);
-    decided.map(|(((shape, cost), weight), extent)| Decision { cost, shape, weight, extent }).collect()
+    let decided = shapes.into_iter().zip(costs).zip(weights).zip(extents).zip(reasons);
+    decided.map(|((((shape, cost), weight), extent), why)| Decision { cost, shape, weight, extent, why }).collect()
 }
 
 /// What is known of a loop before its form is decided.
@@ -144,29 +152,29 @@ struct Known {
     around_paid: bool,
 }
 
-/// The best form, or why there is none but counting down.
-fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<Shape, &'static str> {
+/// The best form, with the reason why it is no strip; or why there is none but counting down.
+fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<(Shape, Option<&'static str>), &'static str> {
     let (context, cost) = (home.context, known.cost);
     if options.polls != Polls::Amortised {
-        return Err("nobody asked for more");
+        return Err("`--polls` asks for this form");
     }
     if home.body.bare {
         return Err("it stands in a macro");
     }
     if home.body.loops.len() > MOST_LOOPS {
-        return Err("its function has more loops than anybody writes");
+        return Err("its function has more than 1024 loops");
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
         // What it would not unroll in any case is better off in strips: between two looks nothing of ours then keeps a sum of the user's in memory.
         // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the look.
         if let Some(strip) = rolled(options, home, loop_, cost) {
-            return Ok(Shape::Strip(strip, Unroll::Unasked));
+            return Ok((Shape::Strip(strip, Unroll::Unasked), None));
         }
         let is_plain = may_be_plain(options, home, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
         let unrolled = is_plain && !known.around_paid && nest::is_unrolled(home, loop_, known.words);
-        return Ok(Shape::Foldable(Nest { unrolled, ..nest }));
+        return Ok((Shape::Foldable(Nest { unrolled, ..nest }), None));
     }
     if options.limits.fuel.is_some() {
         return Err("each iteration costs fuel");
@@ -189,7 +197,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
         return Err("what stands in front of it may be meant for the user's own loop");
     }
     let why = match strip::of_loop(home, loop_) {
-        Ok(strip) if !jumps(home, loop_) => return Ok(Shape::Strip(strip, unroll)),
+        Ok(strip) if !jumps(home, loop_) => return Ok((Shape::Strip(strip, unroll), None)),
         Ok(_) => "a jump leads into it or out of it",
         Err(why) => why,
     };
@@ -202,7 +210,7 @@ fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<
     }
     let condition = condition(home, loop_).filter(|condition| is_chunkable(home, loop_, condition)).ok_or(why)?;
     let chunk = Chunk { turns: (4 * HEAVY / cost.weight()).clamp(4, MOST_TURNS), has_condition: !condition.is_empty() };
-    Ok(Shape::Chunk(chunk, unroll))
+    Ok((Shape::Chunk(chunk, unroll), Some(why)))
 }
 
 /// Whether nothing but the compiler decides how a loop is unrolled that it may know, and each of its iterations may be one of many that are paid for.

@@ -360,6 +360,30 @@ impl Head<'_> {
     }
 }
 
+/// Whether calls of the function do not bear its name: a lambda, an operator, a destructor, a constructor.
+pub(crate) fn is_called_by_no_name(source: &[u8], fragment: &Fragment, function: &Function) -> bool {
+    let Some(name) = function.name else { return true };
+    if fragment.kind(name) == Some(Kind::Operator) {
+        return true;
+    }
+    let before = name.checked_sub(1);
+    if before.is_some_and(|before| fragment.is(before, b'~')) {
+        return true;
+    }
+    // A constructor has no type: nothing but attributes and the like stands in front, or the class of the same name does.
+    let owner = before.filter(|before| fragment.kind(*before) == Some(Kind::Scope)).and_then(|scope| fragment.before(scope));
+    if owner.is_some_and(|owner| fragment.text(source, owner) == fragment.text(source, name)) {
+        return true;
+    }
+    (function.head..name).all(|at| match fragment.kind(at) {
+        Some(Kind::Host | Kind::Device | Kind::Constexpr) => true,
+        Some(Kind::Keyword) => {
+            matches!(fragment.text(source, at), b"explicit" | b"inline" | b"__forceinline__" | b"__noinline__" | b"__inline__")
+        }
+        _ => false,
+    })
+}
+
 fn name_is_operator(fragment: &Fragment, assign: usize) -> bool {
     assign.checked_sub(1).and_then(|at| fragment.kind(at)) == Some(Kind::Operator)
 }

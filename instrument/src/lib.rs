@@ -18,6 +18,7 @@ mod brief;
 pub mod build;
 mod calls;
 mod census;
+mod chain;
 mod class;
 mod cost;
 mod declaration;
@@ -48,6 +49,7 @@ mod overload;
 mod place;
 mod plan;
 mod poll;
+mod polls;
 pub mod position;
 pub mod prelude;
 #[cfg(feature = "project")]
@@ -71,4 +73,5 @@ mod value;
 pub mod verify;
 mod waiver;
 
+pub use polls::{is_ptx, rewrite_ptx};
 pub use rewrite::{Rewrite, rewrite};

@@ -384,8 +384,8 @@ impl<'a> Macros<'a> {
                 .zip(body.tokens.last())
                 .map_or(&b""[..], |(first, last)| &source[first.start as usize..last.end as usize]);
             let own = text.windows(2).any(|pair| pair == b"##" || pair == b"%:");
-            let used = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
-            (own || used()) && self.pasting.insert(name)
+            let by_another = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
+            (own || by_another()) && self.pasting.insert(name)
         });
         for (name, _, fragment) in bodies {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
@@ -401,10 +401,10 @@ impl<'a> Macros<'a> {
     /// What the words of a body say of a function that they stand in front of.
     fn spaces_in(&self, source: &[u8], body: &Fragment) -> Spaces {
         let is_attribute = |token: &Token| token.kind == Kind::Keyword && &source[token.range()] == b"__attribute__";
-        let in_attribute = body.tokens.iter().any(is_attribute);
+        let has_attribute = body.tokens.iter().any(is_attribute);
         body.tokens.iter().fold(Spaces::default(), |spaces, token| {
             let text = &source[token.range()];
-            let named = if in_attribute { spaces_of_word(text) } else { Spaces::default() };
+            let named = if has_attribute { spaces_of_word(text) } else { Spaces::default() };
             spaces.union(self.spaces_of(token.kind, text)).union(named)
         })
     }

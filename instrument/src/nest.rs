@@ -10,7 +10,7 @@
 //! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
 
 use crate::cost::Cost;
-use crate::form::Nest;
+use crate::form::{MOST_LOOPS, Nest};
 use crate::induction::{self, Relation, Step};
 use crate::invariant::Home;
 use crate::poll::NEST;
@@ -93,7 +93,8 @@ pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     }
     let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
     // The semicolon of a header or the brace of an initialiser ends no statement.
-    (before >= home.open && home.body.scopes.iter().all(|scope| scope.open != first)).then(|| fragment.tokens[before].end as usize)
+    (before >= home.open && home.body.scopes.binary_search_by_key(&first, |scope| scope.open).is_err())
+        .then(|| fragment.tokens[before].end as usize)
 }
 
 /// What the header of a loop says of how often it runs, for the compiler to reckon with where it takes all of it for constants.
@@ -243,6 +244,10 @@ pub(crate) enum Inner<'a> {
 pub(crate) fn weight<'a>(home: &Home, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> String {
     // What the compiler may unroll pays once in so many units, by no clock.
     let own = if inner_of(index).is_some() { costs[index].weight() } else { costs[index].charge() };
+    // All of them are counted down.
+    if home.body.loops.len() > MOST_LOOPS {
+        return format!("{own}u");
+    }
     // What is in the same count has counted itself.
     let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
     let paid = |nested: usize| {

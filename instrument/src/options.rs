@@ -192,10 +192,14 @@ pub struct Options {
     pub rewritten_too: Vec<String>,
     /// Names that device code in other files of the translation unit uses: functions of these names are device code, whatever marks them.
     pub device_names: Vec<String>,
+    /// Device functions that other files of the translation unit define.
+    pub device_functions: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
     /// Gaps that are accepted.
     pub waivers: Vec<Waiver>,
     /// Whether a gap is an error.
     pub strict: bool,
+    /// Name by which the output includes the prelude ([`crate::prelude::body`]); absent: the prelude stands in the output itself.
+    pub prelude: Option<String>,
 }

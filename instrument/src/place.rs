@@ -34,7 +34,8 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
     {
         return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
     }
-    let is_prefix = |at: usize| body.prefixes.iter().find(|(from, to)| (*from..=*to).contains(&at)).map(|(_, to)| to + 1);
+    let behind = |at: usize| body.prefixes.partition_point(|(from, _)| *from <= at).checked_sub(1).map(|index| body.prefixes[index].1);
+    let is_prefix = |at: usize| behind(at).filter(|to| at <= *to).map(|to| to + 1);
     let mut first = loop_.body;
     while let Some(behind) = is_prefix(first) {
         first = behind;

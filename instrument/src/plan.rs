@@ -1,9 +1,11 @@
 //! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is changed here.
 
+mod entries;
 mod macro_use;
 
 use crate::apply::Edit;
 use crate::calls::{self, CallGraph};
+use crate::chain::Link;
 use crate::cost;
 use crate::declaration::Declarations;
 use crate::definition::{self, DeviceCode};
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) sites: Vec<(usize, Site)>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) summary: Summary,
+    /// Why a loop has no better form, by its site.
+    pub(crate) reasons: BTreeMap<u64, &'static str>,
 }
 
 /// What a plan is made from.
@@ -55,8 +59,14 @@ pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
     for fragment in std::iter::once(file).chain(input.macros.bodies()) {
         declarations.read(input.source, fragment);
     }
-    let mut planner = Planner { input, declarations, plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
-    planner.fragment(file, definition::device_code(input.source, file, input.macros, input.options));
+    let others = input.options.device_functions.iter().map(String::as_bytes).collect();
+    let mut planner =
+        Planner { input, declarations, others, links: Vec::new(), plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
+    let code = definition::device_code(input.source, file, input.macros, input.options);
+    let names: Vec<&[u8]> =
+        code.functions.values().filter_map(|function| function.name).map(|name| file.text(input.source, name)).collect();
+    planner.fragment(file, code);
+    planner.others.extend(names);
     for fragment in &input.macros.fragments {
         let functions = function::find(input.source, fragment, input.macros).functions;
         planner.fragment(fragment, DeviceCode { functions, outside: std::iter::once(0..fragment.len()).collect(), unmarked: Vec::new() });
@@ -69,6 +79,10 @@ pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
 struct Planner<'a> {
     input: &'a Input<'a>,
     declarations: Declarations<'a>,
+    /// Names of device functions outside the fragment that is planned.
+    others: BTreeSet<&'a [u8]>,
+    /// The activations of that fragment, each with its owner and where its name stands.
+    links: Vec<(Link, Owner, usize)>,
     plan: Plan,
     ids: BTreeSet<u64>,
     grammar: Grammar,
@@ -159,8 +173,8 @@ impl Planner<'_> {
             let name = self.name_of(&known, index);
             let at = fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
             let message = format!("`{name}` looks like device code, but no attribute or known macro marks it: it is polled in case it is");
-            let help = "name the macro in front of it in cuinstr.toml, under [device-macros]";
-            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(help));
+            let advice = "name the macro in front of it in cuinstr.toml, under [device-macros]";
+            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(advice));
         }
         // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
         let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
@@ -182,6 +196,7 @@ impl Planner<'_> {
             let body = statement::read(source, fragment, &functions, (range.start, range.end), braces);
             self.body(&known, &functions, &body, (range.start, range.end));
         }
+        self.looks_at_entries(&known, &calls);
         if self.input.options.at_exit == AtExit::Gate {
             for (index, function) in known.functions.iter().enumerate().filter(|(_, function)| function.spaces.global) {
                 let name = self.name_of(&known, index);
@@ -230,14 +245,16 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        spelling: Spelling { polls: options.polls, host_too },
+                        spelling: Spelling { polls: options.polls, host_too, inner: false },
                         untouched,
                         held: known.held.contains(&index),
                     }
                 }
                 (None, Some(outer)) => {
                     let mut owner = owners[outer].clone();
-                    owner.spelling.host_too |= function::may_be_evaluated(known.fragment, scope.open);
+                    if !owner.spelling.host_too && function::may_be_evaluated(known.fragment, scope.open) {
+                        owner.spelling = Spelling { host_too: true, inner: true, ..owner.spelling };
+                    }
                     owner
                 }
                 (None, None) => {
@@ -247,7 +264,13 @@ impl Planner<'_> {
                         .clone()
                         .map_or(String::new(), |name| format!("#define {}", String::from_utf8_lossy(&self.input.source[name])));
                     let held = !known.held.is_empty();
-                    Owner { function: None, name, spelling: Spelling { polls: options.polls, host_too: true }, untouched: None, held }
+                    Owner {
+                        function: None,
+                        name,
+                        spelling: Spelling { polls: options.polls, host_too: true, inner: false },
+                        untouched: None,
+                        held,
+                    }
                 }
             };
             owners.push(owner);
@@ -261,6 +284,7 @@ impl Planner<'_> {
         let first_edit = self.plan.edits.len();
         let owners = self.owners(known, body);
         let mut allowance = vec![false; body.scopes.len()];
+        let others = self.others.clone();
         let context = Context {
             source: self.input.source,
             lexed: self.input.lexed,
@@ -268,6 +292,7 @@ impl Planner<'_> {
             macros: self.input.macros,
             declarations: &self.declarations,
             functions: &known.names,
+            others: &others,
             call_costs: &known.call_costs,
         };
         let homes: Vec<Home> = (0..body.scopes.len())
@@ -280,6 +305,7 @@ impl Planner<'_> {
             })
             .collect();
         let decisions = form::of_loops(self.input.options, &context, &homes);
+        self.links.extend(entries::links(self.input.options, &context, known, &owners, body, &decisions, range));
         let function = owners[0].function.map(|index| known.functions[index]);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
         let brief = if is_kernel { brief::nests(&homes, &decisions) } else { Vec::new() };
@@ -310,8 +336,9 @@ impl Planner<'_> {
                 census::loop_kind(fragment, lost),
             );
         }
+        let unpaid = jump::Unpaid::of(body, &decisions);
         for goto in &body.gotos {
-            self.goto(known, &owners[goto.scope], body, &decisions, goto, &mut allowance[goto.scope]);
+            self.goto(known, &owners[goto.scope], body, &unpaid, goto, &mut allowance[goto.scope]);
         }
         for use_ in &body.macro_uses {
             self.macro_use(known, &owners[use_.scope], use_, &mut allowance[use_.scope]);
@@ -348,24 +375,28 @@ impl Planner<'_> {
             );
         }
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
+        let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
         // A use of a macro that brings a loop along needs the allowance of the activation it lands in.
         for at in range.0..range.1.min(fragment.len()) {
             if fragment.kind(at) != Some(Kind::Ident) {
                 continue;
             }
             if self.input.macros.may_paste_a_loop(self.input.source, fragment, at) {
-                let owner = &owners[innermost_scope(fragment, body, at)];
+                let owner = &owners[scopes[at - range.0]];
                 self.plan.summary.loops += 1;
                 let message = "this macro pastes words that may make a loop: it is not polled";
                 self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
             }
             if self.input.macros.looping(fragment.text(self.input.source, at)).is_some() {
-                allowance[innermost_scope(fragment, body, at)] = true;
+                allowance[scopes[at - range.0]] = true;
             }
             if fragment.of_macro.is_none() {
                 self.jump_of_macro(known, &owners, body, at);
             }
         }
+        let source = self.input.source;
+        let calls_itself = (range.0..range.1.min(fragment.len())).filter(|at| calls::calls_its_own_argument(source, fragment, *at));
+        let calling_themselves: BTreeSet<usize> = calls_itself.map(|at| scopes[at - range.0]).collect();
         let polls = allowance.contains(&true);
         let first_opening = self.plan.edits.len();
         for (index, scope) in body.scopes.iter().enumerate() {
@@ -378,8 +409,8 @@ impl Planner<'_> {
             let exit = exit.filter(|_| index == 0 && twins.is_some_and(|twins| twins.len() == 1));
             let counts = Counts { allowance: allowance[index], turns: turns[index], nests: nests[index], polls, exit };
             self.opening(known, &owners[index], scope.open, is_function, counts);
-            if !is_function && index > 0 && owners[index].untouched.is_none() {
-                self.lambda(known, &owners[index], body, index);
+            if !is_function && index > 0 && owners[index].untouched.is_none() && calling_themselves.contains(&index) {
+                self.lambda(fragment, &owners[index], scope.open);
             }
             for &twin in twins.into_iter().flatten() {
                 let open = known.functions[twin].open;
@@ -447,16 +478,10 @@ impl Planner<'_> {
     }
 
     /// A lambda that reaches itself polls where it begins, as a recursive function does.
-    fn lambda(&mut self, known: &Known, owner: &Owner, body: &Body, scope: usize) {
-        let (source, fragment) = (self.input.source, known.fragment);
-        let open = body.scopes[scope].open;
-        let Some(close) = fragment.mate(open) else { return };
-        let is_call = |at: usize| calls::calls_its_own_argument(source, fragment, at) && innermost_scope(fragment, body, at) == scope;
-        if (open..close).any(is_call) {
-            let at = fragment.tokens[open].range();
-            let site = self.site(SiteKind::Recursion, at.start, owner, Form::Each, None);
-            self.insert(at.end, false, owner.spelling.opening(&Opening { recursion: Some(site), ..Opening::default() }));
-        }
+    fn lambda(&mut self, fragment: &Fragment, owner: &Owner, open: usize) {
+        let at = fragment.tokens[open].range();
+        let site = self.site(SiteKind::Recursion, at.start, owner, Form::Each, None);
+        self.insert(at.end, false, owner.spelling.opening(&Opening { recursion: Some(site), ..Opening::default() }));
     }
 
     /// Whether a kernel calls a function of this file, whose loops may be long, or uses a macro of its own, whose text may be anything.
@@ -482,7 +507,7 @@ impl Planner<'_> {
         owner: &Owner,
         body: &Body,
         loop_: &Loop,
-        Decision { cost, shape, weight, extent }: &Decision,
+        Decision { cost, shape, weight, extent, why }: &Decision,
         activation: &mut Activation,
     ) {
         let fragment = known.fragment;
@@ -510,6 +535,7 @@ impl Planner<'_> {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
         let site = self.site(kind, at, owner, owner.spelling.form_of(shape), None);
+        self.plan.reasons.extend(why.map(|why| (site, why)));
         self.plan.summary.polled += 1;
         let poll = if let Shape::Foldable(nest) = shape {
             if nest.unrolled {
@@ -544,10 +570,10 @@ impl Planner<'_> {
         }
     }
 
-    fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, decisions: &[Decision], goto: &statement::Simple, allowance: &mut bool) {
+    fn goto(&mut self, known: &Known, owner: &Owner, body: &Body, unpaid: &jump::Unpaid, goto: &statement::Simple, allowance: &mut bool) {
         let (source, fragment) = (self.input.source, known.fragment);
         let label = fragment.text(source, goto.token + 1);
-        if owner.untouched.is_some() || jump::is_ahead(source, fragment, body, goto.token, label) {
+        if owner.untouched.is_some() || jump::is_ahead(body, goto.token, label) {
             return;
         }
         self.plan.summary.loops += 1;
@@ -558,7 +584,7 @@ impl Planner<'_> {
         let site = self.site(SiteKind::Goto, at, owner, owner.spelling.form(), None);
         *allowance = true;
         self.plan.summary.polled += 1;
-        let weight = jump::weight(source, fragment, body, decisions, goto.token, label);
+        let weight = unpaid.weight(body, goto.token, label);
         self.insert(at, false, format!("{{ {}; ", owner.spelling.repeat(site, &format!("{weight}u"))));
         self.insert(fragment.tokens[goto.token + 2].end as usize, true, " }".to_owned());
     }
@@ -572,7 +598,7 @@ impl Planner<'_> {
                     name: function
                         .name
                         .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
-                    spelling: Spelling { polls: self.input.options.polls, host_too: false },
+                    spelling: Spelling { polls: self.input.options.polls, host_too: false, inner: false },
                     untouched: None,
                     held: false,
                 };
@@ -624,19 +650,36 @@ impl Planner<'_> {
             self.plan.summary.polls += 1;
         }
         let (line, column) = self.input.lines.position(offset);
-        let site = Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), line, column, form, why, waiver: None };
+        let site =
+            Site { id: format!("{id:#018x}"), kind, function: owner.name.clone(), file: None, line, column, form, why, waiver: None };
         self.plan.sites.push((offset, site));
         id
     }
 }
 
-/// The innermost scope that holds a token.
+/// The innermost scope of each token of the range. Scopes stand in the order of their braces.
+fn innermost_scopes(fragment: &Fragment, body: &Body, range: Range<usize>) -> Vec<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut next = 1;
+    let mut innermost = Vec::with_capacity(range.len());
+    for at in range {
+        while open.last().is_some_and(|scope| fragment.mate(body.scopes[*scope].open).is_none_or(|close| at > close)) {
+            open.pop();
+        }
+        while body.scopes.get(next).is_some_and(|scope| scope.open <= at) {
+            open.push(next);
+            next += 1;
+        }
+        innermost.push(open.last().copied().unwrap_or(0));
+    }
+    innermost
+}
+
+/// The innermost scope that holds a token. Scopes stand in the order of their braces.
 pub(crate) fn innermost_scope(fragment: &Fragment, body: &Body, token: usize) -> usize {
-    body.scopes
-        .iter()
-        .enumerate()
-        .skip(1)
-        .rev()
-        .find(|(_, scope)| scope.open <= token && fragment.mate(scope.open).is_some_and(|close| token <= close))
-        .map_or(0, |(index, _)| index)
+    let mut index = body.scopes.partition_point(|scope| scope.open <= token).saturating_sub(1);
+    while index > 0 && fragment.mate(body.scopes[index].open).is_none_or(|close| token > close) {
+        index = body.scopes[index].outer.unwrap_or(0);
+    }
+    index
 }

@@ -47,6 +47,8 @@ pub(crate) struct Spelling {
     pub(crate) polls: Polls,
     /// The host, or the compiler, may run the function too.
     pub(crate) host_too: bool,
+    /// It is a lambda or a local class's method in a function of the device, whose pace it must not name.
+    pub(crate) inner: bool,
 }
 
 impl Spelling {
@@ -54,12 +56,17 @@ impl Spelling {
         if self.host_too { "_hd" } else { "" }
     }
 
+    /// What keeps pace with the clock; where nothing does, a constant.
+    fn pace(self) -> &'static str {
+        if self.inner { "::__cuinstr_pace" } else { "__cuinstr_pace" }
+    }
+
     /// The poll of a loop, an expression of type `void`.
     pub(crate) fn repeat(self, site: u64, weight: &str) -> String {
         match self.polls {
             Polls::Each => format!("__cuinstr_poll{}({site:#x}ull)", self.suffix()),
             Polls::Amortised | Polls::CountDown => {
-                format!("__cuinstr_tick{}(__cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)", self.suffix())
+                format!("__cuinstr_tick{}(__cuinstr_left, {}, {weight}, {site:#x}ull)", self.suffix(), self.pace())
             }
         }
     }
@@ -68,12 +75,13 @@ impl Spelling {
     pub(crate) fn in_nest(self, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
         let run = nest(in_nest.index);
         let Some(Extent { counter, start, bound, by_type, amount, sure }) = extent else {
-            return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)", self.suffix());
+            return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {}, {weight}, {site:#x}ull)", self.suffix(), self.pace());
         };
         if *by_type {
             return format!(
-                "__cuinstr_tick_sized{}<decltype({bound})>({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, {start}, {amount})",
-                self.suffix()
+                "__cuinstr_tick_sized{}<decltype({bound})>({run}, __cuinstr_left, {}, {weight}, {site:#x}ull, {start}, {amount})",
+                self.suffix(),
+                self.pace()
             );
         }
         let names: Vec<&String> = [start, bound, amount].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
@@ -375,6 +383,13 @@ fn pragmas(unroll: &Unroll) -> (String, String) {
         Unroll::Pragma(text) => ("__cuinstr_rolled ".to_owned(), format!("__cuinstr_pragma({text}) ")),
         Unroll::Unasked | Unroll::Unknown => (String::new(), String::new()),
     }
+}
+
+/// The least that a weight may be, from its text.
+pub(crate) fn least_weight(weight: &str) -> u64 {
+    let number = weight.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let digits = number.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    if weight.starts_with(|c: char| c.is_ascii_digit()) || weight.starts_with("__cuinstr_weigh") { digits.parse().unwrap_or(1) } else { 1 }
 }
 
 /// The weight as a power of two, as text.

@@ -9,9 +9,12 @@ use std::fmt::Write as _;
 
 pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 
-/// One text in four parts: the control block and how a thread stops; allowances and what renews them, a look; the forms of loops; functions that
-/// the host may run too, barriers, and a kernel's two ends.
-const TEMPLATE: &str = concat!(
+/// What differs from file to file.
+const SETTINGS: &str = include_str!("prelude/settings.cuh");
+
+/// What is the same for all files. One text in four parts: the control block and how a thread stops; allowances and what renews them, a look; the
+/// forms of loops; functions that the host may run too, barriers, and a kernel's two ends.
+const BODY: &str = concat!(
     include_str!("prelude/control.cuh"),
     include_str!("prelude/look.cuh"),
     include_str!("prelude/loops.cuh"),
@@ -22,8 +25,8 @@ const TEMPLATE: &str = concat!(
 #[cfg(feature = "launcher")]
 const HOST: &str = include_str!("prelude/host.cuh");
 
-/// Bytes of the record in one string literal.
-const PIECE: usize = 1000;
+/// Characters of a line of the record, about.
+const LINE: usize = 180;
 
 /// The whole prelude.
 pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_bytes: Option<u64>) -> String {
@@ -33,7 +36,13 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_
     }
     let shared =
         SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source), bytes: shared_bytes.unwrap_or(u64::MAX) };
-    text.push_str(&device_side(options, shared));
+    text.push_str(&settings(options, shared));
+    match &options.prelude {
+        Some(name) => {
+            let _ = writeln!(text, "#include \"{}\"", escape_path(name));
+        }
+        None => text.push_str(&body()),
+    }
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
     text
@@ -55,7 +64,7 @@ pub(crate) fn sets_registers(text: &[u8]) -> bool {
 
 /// How many calls of functions that may reach themselves are polled.
 pub(crate) fn polled_calls(sites: &SiteMap) -> usize {
-    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && site.form != Form::None).count()
+    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && !matches!(site.form, Form::None | Form::Flag)).count()
 }
 
 /// Whether threads check at a barrier of this file if others of their block have left.
@@ -104,12 +113,28 @@ impl SharedMemory {
 }
 
 /// The device side of the ABI, the same for all files of a translation unit.
+#[cfg(feature = "launcher")]
 pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
+    settings(options, shared) + &body()
+}
+
+/// The text that a file rewritten with [`Options::prelude`] includes. It is the same for all files and options.
+#[must_use]
+pub fn body() -> String {
+    let values = [
+        ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
+        ("MOST_PACE", poll::MOST_PACE.to_string()),
+        ("NEST", poll::NEST.to_string()),
+    ];
+    filled(BODY, &values)
+}
+
+/// What the body is to know of a file and its options.
+fn settings(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
     let pace = poll::Pace::of(options.poll_gap);
     let values = [
-        ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
         ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),
         ("FUEL", limit(options.limits.fuel)),
@@ -118,13 +143,16 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
         ("GLOBAL_MARKS", u8::from(shared.global_marks(options)).to_string()),
         ("DYNAMIC", u8::from(shared.dynamic).to_string()),
         ("FIRST_PACE", pace.first.to_string()),
-        ("MOST_PACE", poll::MOST_PACE.to_string()),
-        ("NEST", poll::NEST.to_string()),
         ("SHORT", pace.short.to_string()),
         ("GAP", pace.gap.to_string()),
     ];
-    let mut text = String::with_capacity(2 * TEMPLATE.len());
-    let mut rest = TEMPLATE;
+    filled(SETTINGS, &values)
+}
+
+/// The template with these values in place of their names between `@`.
+fn filled(template: &str, values: &[(&str, String)]) -> String {
+    let mut text = String::with_capacity(template.len() + template.len() / 8);
+    let mut rest = template;
     while let Some(at) = rest.find('@') {
         text.push_str(&rest[..at]);
         rest = &rest[at + 1..];
@@ -152,23 +180,24 @@ pub(crate) fn record(sites: &SiteMap) -> String {
     let json = sites.to_json();
     let bytes = format!("{SITES_MAGIC}{:08x} {json}", json.len());
     let mut text = format!("static __device__ __attribute__((used)) const char __cuinstr_sites_{}[] =", sites.hash);
-    for piece in bytes.as_bytes().chunks(PIECE) {
-        text.push_str("\n    \"");
-        for byte in piece {
-            match byte {
-                b'"' | b'\\' | b'?' => {
-                    text.push('\\');
-                    text.push(char::from(*byte));
-                }
-                0x20..0x7f => text.push(char::from(*byte)),
-                _ => {
-                    let _ = write!(text, "\\{byte:03o}");
-                }
+    let mut begin = text.len();
+    for (at, byte) in bytes.bytes().enumerate() {
+        if at == 0 || text.len() - begin >= LINE {
+            text.push_str(if at == 0 { "\n    \"" } else { "\"\n    \"" });
+            begin = text.len();
+        }
+        match byte {
+            b'"' | b'\\' | b'?' => {
+                text.push('\\');
+                text.push(char::from(byte));
+            }
+            0x20..0x7f => text.push(char::from(byte)),
+            _ => {
+                let _ = write!(text, "\\{byte:03o}");
             }
         }
-        text.push('"');
     }
-    text.push_str(";\n");
+    text.push_str("\";\n");
     text
 }
 
@@ -178,8 +207,15 @@ fn escape_path(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::TEMPLATE;
+    use super::{BODY, body};
     use std::collections::BTreeSet;
+
+    #[test]
+    fn no_line_is_longer_than_a_reviewer_s_screen() {
+        let text = super::SETTINGS.to_owned() + &body();
+        let long: Vec<&str> = text.lines().filter(|line| line.len() > 200).collect();
+        assert_eq!(long, Vec::<&str>::new());
+    }
 
     /// The name that begins this text.
     fn name(text: &str) -> &str {
@@ -188,8 +224,8 @@ mod tests {
 
     #[test]
     fn what_a_compilation_may_define_the_prelude_does_not() {
-        let asked: BTreeSet<&str> = ["#ifdef ", "defined("].iter().flat_map(|word| TEMPLATE.split(word).skip(1).map(name)).collect();
-        let own: BTreeSet<&str> = TEMPLATE.split("#define ").skip(1).map(name).collect();
+        let asked: BTreeSet<&str> = ["#ifdef ", "defined("].iter().flat_map(|word| BODY.split(word).skip(1).map(name)).collect();
+        let own: BTreeSet<&str> = BODY.split("#define ").skip(1).map(name).collect();
         assert!(asked.contains(super::OWN_STOPS), "{asked:?}");
         assert_eq!(asked.intersection(&own).collect::<Vec<_>>(), Vec::<&&str>::new());
     }

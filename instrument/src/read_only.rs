@@ -19,6 +19,8 @@ pub(crate) struct Context<'a> {
     pub(crate) declarations: &'a Declarations<'a>,
     /// Device functions of the fragment.
     pub(crate) functions: &'a BTreeSet<&'a [u8]>,
+    /// Device functions of other files, or of this one where the fragment is a macro's body.
+    pub(crate) others: &'a BTreeSet<&'a [u8]>,
     /// What a call of each costs, in tokens.
     pub(crate) call_costs: &'a BTreeMap<&'a [u8], crate::cost::Call>,
 }

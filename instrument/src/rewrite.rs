@@ -16,7 +16,7 @@ use crate::splice::{self, Joined};
 use crate::token::{self, Kind, Lexed};
 use crate::waiver;
 use cuinstr_abi::sites::hash;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a rewrite gives back.
@@ -37,6 +37,8 @@ pub struct Rewrite {
     pub shared_bytes: Option<u64>,
     /// Which of the options' waivers accept something, by their place in the list.
     pub used_waivers: BTreeSet<usize>,
+    /// Why a loop is polled in no cheaper form, by its site's number. The site map, which goes into the compiled module, does not hold it.
+    pub reasons: BTreeMap<u64, &'static str>,
 }
 
 impl Rewrite {
@@ -114,7 +116,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
 
 fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let Input { source, options, .. } = *input;
-    let Plan { mut edits, sites, diagnostics: found, summary } = plan;
+    let Plan { mut edits, sites, diagnostics: found, mut summary, reasons } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
         let ptx = input.lexed.tokens.first().filter(is_ptx);
@@ -125,6 +127,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
         });
     }
     diagnostics.extend(header::not_rewritten(source, input.lexed, options));
+    summary.gaps += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count();
     diagnostics.extend(found);
     let mut applied = waiver::apply(source, input.lexed, input.lines, options, diagnostics);
     let mut site_list = Vec::with_capacity(sites.len());
@@ -142,6 +145,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
         let mut rewrite = refused(options, site_list, applied.diagnostics, input.hash);
         rewrite.summary = summary;
         rewrite.used_waivers = applied.used;
+        rewrite.reasons = reasons;
         return rewrite;
     }
     let sites = site_map(options, site_list, input.hash);
@@ -153,19 +157,19 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
     }
     let (output, inserted) = apply::apply(original, edits);
     let waiver::Applied { diagnostics, used: used_waivers, .. } = applied;
-    Rewrite { output: Some(output), inserted, sites, diagnostics, summary, used_waivers, shared_bytes }
+    Rewrite { output: Some(output), inserted, sites, diagnostics, summary, used_waivers, shared_bytes, reasons }
 }
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> SiteMap {
+pub(crate) fn site_map(options: &Options, sites: Vec<crate::site::Site>, hash: u64) -> SiteMap {
     let file = if options.site_path.is_empty() { options.path.clone() } else { options.site_path.clone() };
     SiteMap { version: SiteMap::VERSION, file, hash: format!("{hash:016x}"), polls_each: options.polls == Polls::Each, sites }
 }
 
-fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
+pub(crate) fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
     let sites = site_map(options, sites, hash);
     Rewrite {
         output: None,
@@ -174,6 +178,7 @@ fn refused(options: &Options, sites: Vec<crate::site::Site>, diagnostics: Vec<Di
         diagnostics,
         summary: Summary::default(),
         used_waivers: BTreeSet::new(),
+        reasons: BTreeMap::new(),
         shared_bytes: None,
     }
 }

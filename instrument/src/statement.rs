@@ -75,6 +75,8 @@ pub(crate) struct Body {
     pub(crate) scopes: Vec<Scope>,
     /// Labels by their name's token.
     pub(crate) labels: Vec<Simple>,
+    /// The first token of each label, by its name.
+    pub(crate) label_places: BTreeMap<Vec<u8>, usize>,
     pub(crate) gotos: Vec<Simple>,
     pub(crate) returns: Vec<Simple>,
     /// `__syncthreads();` as a statement of its own: token of the name.
@@ -324,6 +326,8 @@ impl Reader<'_> {
         let in_class = matches!(self.frame(), Some(Frame::Members));
         if fragment.is(at + 1, b':') && !in_class {
             self.out.labels.push(self.simple(at));
+            let name = fragment.text(self.source, at).to_vec();
+            self.out.label_places.entry(name).or_insert(at);
             return at + 2;
         }
         let name = fragment.text(self.source, at);

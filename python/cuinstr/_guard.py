@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any
 from weakref import ReferenceType, ref
 
 from . import _handles, _native
 from ._extents import extents
-from ._native import Failure, Outcome, WrongContext
+from ._native import Failure, NotLaunched, Outcome, WrongContext
 from ._time import seconds
 
 # What was attached before, so that a guard costs microseconds: by the object's place, with a weak reference that tells it from a later object there.
@@ -83,13 +83,13 @@ def attach(
 ) -> Module:
     """Binds a rewritten module that is loaded in the current context, for guards to come.
 
-        module = cuinstr.attach(extension.control(), kind="control", kernel="halve")
-        with cuinstr.guard(module, torch.cuda.current_stream(), timeout=0.1):
+        module = cuinstr.attach(extension, kernel="halve")
+        with cuinstr.guard(module, timeout=0.1):
             extension.launch(...)
 
     `guard` does this by itself, and remembers it. Call it for a raw handle, or to say more:
 
-    module: a module or kernel of CuPy, cuda.core, cuda.bindings or PyCUDA, or a handle as a number; it must stay loaded.
+    module: a module or kernel of CuPy, cuda.core, cuda.bindings or PyCUDA, an extension module, or a handle as a number; it must stay loaded.
     kind: what a number is: "module" (CUmodule, if nothing is said), "library" (CUlibrary), "function" (CUfunction, also of cudaGetFuncBySymbol),
         "kernel" (CUkernel), or "control", the device address of cuinstr_control_v1 (of cudaGetSymbolAddress, say).
     image: PTX, cubin or fat binary that it was loaded from, for the lines in reports, if this process did not rewrite the source.
@@ -146,10 +146,13 @@ class Guard:
     outcome: Outcome | None
     """How the launch ended; None before it is known."""
 
-    __slots__ = ("_armed", "_limits", "_module", "_raises", "_stream", "outcome")
+    __slots__ = ("_armed", "_left", "_limits", "_module", "_place", "_raises", "_stream", "_waits", "outcome")
 
-    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool) -> None:
+    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool, waits: bool) -> None:
         self.outcome = None
+        self._waits = waits
+        self._left = False
+        self._place = ""
         self._module = module
         self._stream = stream
         self._limits = limits
@@ -160,7 +163,9 @@ class Guard:
         if self._armed is not None:
             raise Failure("a guard is good for one use: make another")
         attached = _attach_once(self._module)
-        stream = _handles.of_stream(self._stream, self._module)
+        # What was attached by hand is of the package that its object is of.
+        original = attached._object if attached is self._module else self._module
+        stream, self._place = _handles.of_stream(self._stream, original)
         try:
             self._armed = attached._native.arm(stream, *self._limits)
         except WrongContext:
@@ -182,7 +187,65 @@ class Guard:
             except Failure:
                 pass
             return
-        outcome = armed.finish()
+        self._left = True
+        if self._waits:
+            self._told(armed.finish)
+        else:
+            self._told(armed.launched)
+
+    async def __aenter__(self) -> Guard:
+        # To arm it waits for nothing, but for the first time in a context.
+        self._waits = False
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.__exit__(kind, error, trace)
+        if kind is None:
+            await self
+
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        return self._ended().__await__()
+
+    async def _ended(self) -> Outcome:
+        import asyncio
+
+        waiting = asyncio.get_running_loop().run_in_executor(None, self.wait)
+        try:
+            outcome = await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            # The kernel ends before the task does: the program's memory is its own again.
+            self.cancel()
+            await asyncio.wait([waiting])
+            # Asked for, so that nobody says that it was not.
+            waiting.exception()
+            raise
+        assert outcome is not None
+        return outcome
+
+    def poll(self) -> Outcome | None:
+        """The outcome, or None if it is not known yet. It waits for nothing. Raises what leaving the guard would raise."""
+        return self.wait(0.0)
+
+    def wait(self, limit: float | str | None = None) -> Outcome | None:
+        """The outcome, or None if it is not known after so much time; without a limit it waits as long as the launch may take.
+
+        Raises what leaving the guard would raise. Ctrl-C cancels the launch.
+        """
+        within = seconds(limit)
+        armed = self._armed
+        if armed is None or not self._left:
+            raise Failure("a guard is asked for its outcome once it is left: launch in `with`, and ask behind it")
+        if self.outcome is None:
+            self._told(lambda: armed.wait(within))
+        return self.outcome
+
+    def _told(self, ask: Callable[[], Outcome | None]) -> None:
+        """Keeps the outcome that the answer brings, and raises what the caller wants raised."""
+        try:
+            outcome = ask()
+        except NotLaunched as error:
+            text = f"{error}; the guard looked at {self._place}: give it the stream that you launch on, `cuinstr.guard(module, stream, ...)`"
+            raise NotLaunched(text) from None
         self.outcome = outcome
         if outcome is None or outcome.completed:
             return
@@ -210,6 +273,7 @@ def guard(
     grid: Sequence[int] | None = None,
     block: Sequence[int] | None = None,
     raises: bool = True,
+    wait: bool = True,
 ) -> Guard:
     """A context manager that stops what is launched inside it if it takes too long.
 
@@ -218,18 +282,26 @@ def guard(
         if guard.outcome.stopped:
             print(guard.outcome)
 
-    It waits for the launch when it is left. Several launches of the module inside it share limits and outcome.
+    It waits for the launch when it is left, unless `wait=False`; then `poll`, `wait` and `await` tell. `async with` waits without holding up the
+    event loop:
+
+        with cuinstr.guard(module, timeout="100ms", wait=False) as guard:
+            kernel((16,), (256,), (numbers, count))
+        outcome = await guard
+
+    A guard that goes before its outcome is known cancels the launch. Several launches of the module inside it share limits and outcome.
 
     module: a rewritten module, or a kernel of it: of CuPy (RawModule, RawKernel), cuda.core (ObjectCode, Kernel), cuda.bindings, PyCUDA
-        (SourceModule), or what `attach` gave.
-    stream: the stream that is launched on, of any of these or PyTorch, or its handle. Without one it is CuPy's current stream for its modules, else
-        the legacy default stream.
-    timeout: seconds, or text such as "500ms", from the moment that the kernel begins; None runs it until somebody cancels it.
+        (SourceModule), an extension module of PyTorch's, or what `attach` gave.
+    stream: the stream that is launched on, of any of these or PyTorch, or its handle. Without one it is the current stream of CuPy for its modules,
+        and of PyTorch for extension modules. For a number it is the one of these that is not the default stream. Else it is the legacy default stream.
+    timeout: seconds from the moment that the kernel begins, or a text such as "100ms"; None runs it until somebody cancels it.
     fuel, budget_cycles: iterations of a thread, cycles of a block, where such a limit is compiled in (see `rewrite`).
     count_fuel: whether `outcome.fuel_used` is wanted.
     grace: seconds that it is given to leave once it was told to.
     begin_within: seconds that the GPU may take to begin it.
     grid, block: extents of what is launched, for the report, which then says how many threads there were: nobody but the caller knows them.
+    wait: whether leaving the guard waits for the launch.
     raises: whether a launch that was stopped raises Stopped; `outcome` of the guard tells all the same.
 
     Raises on leaving: Stopped; Faulted if the kernel ended its context; NotLaunched if no kernel of the module was launched on the stream; NotBegun
@@ -241,4 +313,4 @@ def guard(
         known = list(extents(grid, "grid")), list(extents(block, "block"))
     elif grid is not None or block is not None:
         raise ValueError("a guard is told grid and block, or neither")
-    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known), raises)
+    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known), raises, wait)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
+from . import _extension
 from ._native import NotInstrumented
 
 # What cuda.bindings calls its handles, of the driver and of the runtime.
@@ -21,8 +23,10 @@ _BINDINGS = {
 
 def of_module(module: Any) -> tuple[str, int]:
     """Kind and value of a handle that leads to the module."""
-    if isinstance(module, int) and not isinstance(module, bool):
-        return "module", module
+    if is_handle(module):
+        return "module", int(module)
+    if isinstance(module, ModuleType) and (module.__file__ or "").endswith(".so"):
+        return "control", _extension.control(module)
     kind = type(module)
     package, name = kind.__module__, kind.__name__
     if package.startswith("cupy"):
@@ -51,18 +55,56 @@ def of_module(module: Any) -> tuple[str, int]:
                 raise
             raise NotInstrumented("this module can't be stopped: it holds no `cuinstr_control_v1`; compile what cuinstr.rewrite gives") from error
     raise TypeError(
-        f"no handle of the driver's is known of a {package}.{name}: give a module of CuPy, cuda.core, cuda.bindings or PyCUDA, "
+        f"no handle of the driver's is known of a {package}.{name}: give a module of CuPy, cuda.core, cuda.bindings or PyCUDA, an extension module, "
         "or cuinstr.attach(handle, kind=...)"
     )
 
 
-def of_stream(stream: Any, module: Any) -> int:
-    """The value of a stream's handle; without one, of the stream that the module's package launches on by itself."""
-    if stream is None:
-        cupy = sys.modules.get("cupy")
-        if cupy is not None and type(module).__module__.startswith("cupy"):
-            return int(cupy.cuda.get_current_stream().ptr)
+def is_handle(module: object) -> bool:
+    """Whether it is a handle as a number."""
+    return isinstance(module, int) and not isinstance(module, bool)
+
+
+def _of_cupy() -> int:
+    cupy = sys.modules.get("cupy")
+    return 0 if cupy is None else int(cupy.cuda.get_current_stream().ptr)
+
+
+def _of_torch() -> int:
+    torch = sys.modules.get("torch")
+    # To ask for the stream would make the context.
+    if torch is None or not torch.cuda.is_initialized():
         return 0
+    return int(torch.cuda.current_stream().cuda_stream)
+
+
+def current_stream(module: Any) -> tuple[int, str]:
+    """The stream that launches of a module go to by themselves, and whose it is."""
+    package = type(module).__module__
+    if package.startswith("cupy"):
+        return _of_cupy(), "CuPy's current stream"
+    if isinstance(module, ModuleType):
+        return _of_torch(), "PyTorch's current stream"
+    if not is_handle(module):
+        return 0, "the legacy default stream"
+    # Whoever launches a module that is given by a number, launches on the current stream of its package.
+    current = {"CuPy's current stream": _of_cupy(), "PyTorch's current stream": _of_torch()}
+    others = {name: handle for name, handle in current.items() if handle != 0}
+    if len(set(others.values())) > 1:
+        raise ValueError("CuPy and PyTorch have different current streams: give the guard the stream that you launch on")
+    return next(((handle, name) for name, handle in others.items()), (0, "the legacy default stream"))
+
+
+def of_stream(stream: Any, module: Any) -> tuple[int, str]:
+    """The value of a stream's handle, and what the stream is; without one, that which the module's package launches on by itself."""
+    if stream is None:
+        handle, name = current_stream(module)
+    else:
+        handle, name = _handle(stream), "the stream that the guard was given"
+    return handle, f"{name} (handle {handle:#x})" if handle else name
+
+
+def _handle(stream: Any) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)

@@ -25,6 +25,7 @@ __all__ = [
     "mutants",
     "rewrite",
     "serve",
+    "symbols",
 ]
 
 __version__: str
@@ -171,10 +172,16 @@ class Worker:
         times: tuple[float | None, float, float],
         fuel: int | None,
         cooperative: bool,
+        since: int,
     ) -> tuple[Outcome, list[bytes | None]]:
-        """Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost."""
+        """Runs a kernel of a module, unless it was told to stop since it had been so often, and gives its outcome and what its memory holds then, None where that was lost."""
     def cancel(self) -> None:
-        """Tells what it runs to stop, from any thread."""
+        """Tells what it runs, or is about to run, to stop, from any thread."""
+    def close(self) -> None:
+        """The same, and lets no task begin any more."""
+    @property
+    def cancels(self) -> int:
+        """How often it was told to stop what it runs."""
     @property
     def losses(self) -> int:
         """Processes that were lost so far."""
@@ -223,6 +230,8 @@ class Summary:
         """How many candidates have each verdict, the first time that they were judged."""
     def json(self) -> str:
         """All but the judgements, as one JSON object."""
+    def matrix(self) -> str:
+        """The verdict of each candidate in each case, as comma-separated values."""
     def lines(self) -> list[str]:
         """The judgements, each as a JSON object, as the journal has them."""
 
@@ -234,6 +243,7 @@ def evaluate(
     by: str,
     journal: str | None,
     repeat: int,
+    all_cases: bool,
     devices: list[int],
     spares: int,
     jobs: int,
@@ -248,6 +258,9 @@ def evaluate(
 
 def mutants(source: str, most: int | None, operators: list[str] | None) -> list[Mutant]:
     """The mutants of a source."""
+
+def symbols(path: str, names: list[str]) -> list[tuple[str, int]]:
+    """The symbols of a library with one of these names, each with its place in the library."""
 
 def attach(kind: str, handle: int, image: bytes | None, kernel: str | None, folder: str | None) -> Attached:
     """Binds a module of the current context by a handle of the driver's."""

@@ -51,6 +51,7 @@ def evaluate(
     by: str = "fuel",
     journal: str | os.PathLike[str] | None = None,
     repeat: int = 1,
+    all_cases: bool = False,
     devices: Iterable[int] = (),
     spares: int = 2,
     jobs: int = 0,
@@ -70,6 +71,7 @@ def evaluate(
     by: "fuel", for limits in iterations, the same on every run; or "time".
     journal: where verdicts are kept; what it holds already is not judged again.
     repeat: how often each candidate is judged.
+    all_cases: whether candidates are judged in all cases, or until one decides.
     devices: numbers of the GPUs; all that there are, if none are named.
     spares: worker processes in reserve for each GPU, each some hundred MB.
     jobs: compilations at a time; 0 for as many as there are processors.
@@ -80,7 +82,7 @@ def evaluate(
     Raises KeyboardInterrupt on Ctrl-C, once what runs is cancelled, and whatever `watch` raises; ValueError, OSError or Failure if it can't go on.
     What a candidate does is no exception.
     """
-    summary = _run(spec, candidates, mutants, operators, by, journal, repeat, devices, spares, jobs, compile_only, baseline, watch)
+    summary = _run(spec, candidates, mutants, operators, by, journal, repeat, all_cases, devices, spares, jobs, compile_only, baseline, watch)
     if summary.error is not None:
         raise summary.error
     return summary
@@ -94,6 +96,7 @@ def _run(
     by: str,
     journal: str | os.PathLike[str] | None,
     repeat: int,
+    all_cases: bool,
     devices: Iterable[int],
     spares: int,
     jobs: int,
@@ -109,6 +112,7 @@ def _run(
         by,
         None if journal is None else os.fspath(journal),
         repeat,
+        all_cases,
         list(devices),
         spares,
         jobs,
@@ -194,6 +198,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--by", choices=["fuel", "time"], default="fuel", help="what limits a candidate (default: fuel)")
     parser.add_argument("--journal", help="JSON lines of all verdicts; if there, the evaluation goes on behind them")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="judge each candidate so often, and say whose verdicts differ")
+    parser.add_argument("--all-cases", action="store_true", help="judge each candidate in all cases, not only until one decides")
+    parser.add_argument("--matrix", metavar="FILE", help="writes the verdict of each candidate in each case there (CSV); implies --all-cases")
+    parser.add_argument("--lines", action="store_true", help="prints each verdict as a line of JSON as it comes, and the table on standard error")
     parser.add_argument("--device", type=int, action="append", default=[], metavar="N", help="only this GPU; may be given several times")
     parser.add_argument("--spares", type=int, default=2, metavar="N", help="worker processes in reserve for each GPU (default: 2)")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="compilations at a time (default: one for each processor)")
@@ -220,10 +227,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.baseline is not None:
         baseline = (asked.baseline == "timeouts", asked.baseline_most, asked.baseline_at_a_time)
     bar = _Bar(sys.stderr) if sys.stderr.isatty() and not asked.no_progress else None
+
+
+    def watch(name: str, text: str) -> None:
+        if bar is not None:
+            bar.watch(name, text)
+        if asked.lines and name == "judged":
+            print(text, flush=True)
+
     try:
-        if asked.json is not None:
+        for path in filter(None, [asked.json, asked.matrix]):
             # What can't be written is said before the work, not behind it.
-            with open(asked.json, "a", encoding="utf-8"):
+            with open(path, "a", encoding="utf-8"):
                 pass
         summary = _run(
             asked.spec,
@@ -233,12 +248,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asked.by,
             asked.journal,
             asked.repeat,
+            asked.all_cases or asked.matrix is not None,
             asked.device,
             asked.spares,
             asked.jobs,
             asked.compile_only,
             baseline,
-            bar.watch if bar is not None else None,
+            watch,
         )
     except (Failure, OSError, ValueError) as error:
         print(f"cuinstr.evaluate: {error}", file=sys.stderr)
@@ -248,14 +264,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if bar is not None:
             bar.end()
-    print(summary, end="")
-    if asked.json is not None:
-        try:
-            with open(asked.json, "w", encoding="utf-8") as file:
-                file.write(summary.json() + "\n")
-        except OSError as error:
-            print(f"cuinstr.evaluate: the summary is not written: {error}", file=sys.stderr)
-            return 1
+    print(summary, end="", file=sys.stderr if asked.lines else sys.stdout)
+    try:
+        for path, text in [(asked.json, summary.json() + "\n"), (asked.matrix, summary.matrix())]:
+            if path is not None:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+    except OSError as error:
+        print(f"cuinstr.evaluate: the summary is not written: {error}", file=sys.stderr)
+        return 1
     if summary.error is not None:
         if not isinstance(summary.error, KeyboardInterrupt):
             raise summary.error

@@ -41,6 +41,11 @@ impl Summary {
         self.judged.to_json()
     }
 
+    /// The verdict of each candidate in each case, as comma-separated values.
+    fn matrix(&self) -> String {
+        self.judged.matrix()
+    }
+
     /// The judgements, each as a JSON object, as the journal has them.
     fn lines(&self) -> Vec<String> {
         self.judged.judgements.iter().filter_map(|judgement| serde_json::to_string(judgement).ok()).collect()
@@ -65,7 +70,7 @@ fn raised(error: &cuinstr_evaluate::Error) -> PyErr {
 
 /// Judges candidates, and calls `watch` with what happens: a name, and JSON or numbers as text.
 #[pyfunction]
-#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, devices, spares, jobs, compile_only, baseline, program, arguments, libraries, watch))]
+#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, all_cases, devices, spares, jobs, compile_only, baseline, program, arguments, libraries, watch))]
 #[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "Python's function gives each a name and a default")]
 pub(crate) fn evaluate(
     py: Python<'_>,
@@ -76,6 +81,7 @@ pub(crate) fn evaluate(
     by: &str,
     journal: Option<PathBuf>,
     repeat: u32,
+    all_cases: bool,
     devices: Vec<usize>,
     spares: usize,
     jobs: usize,
@@ -101,10 +107,10 @@ pub(crate) fn evaluate(
         },
         journal,
         repeat,
+        all_cases,
         devices,
         spares,
         jobs,
-        all_cases: false,
         compile_only: compile_only.map(architecture).transpose()?,
         baseline: baseline.map(|(only_timeouts, most, at_a_time)| Baseline { only_timeouts, most, at_a_time }),
         program: Program {

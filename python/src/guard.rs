@@ -62,6 +62,7 @@ impl Attached {
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn arm(
         &self,
+        py: Python<'_>,
         stream: usize,
         timeout: Option<f64>,
         fuel: Option<u64>,
@@ -74,8 +75,9 @@ impl Attached {
         let timeout = timeout.map(|timeout| seconds(timeout, "a timeout")).transpose()?;
         let (grace, begin_within) = (seconds(grace, "a grace time")?, seconds(begin_within, "begin_within")?);
         let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents, ..Limits::UNTIL_CANCELLED };
-        // SAFETY: the caller's word for the stream; Python's frame keeps its object alive. It waits for nothing, so the interpreter may.
-        let guard = unsafe { self.module.arm(stream, &limits) }.map_err(|error| raised(&error))?;
+        // SAFETY: the caller's word for the stream; Python's frame keeps its object alive.
+        let armed = py.detach(|| unsafe { self.module.arm(stream, &limits) });
+        let guard = armed.map_err(|error| raised(&error))?;
         Ok(Armed { guard: Some(guard), grace, is_over: AtomicBool::new(false) })
     }
 }
@@ -105,8 +107,9 @@ impl Armed {
     }
 
     /// Tells it to stop.
-    fn cancel(&self) -> PyResult<()> {
-        self.guard()?.cancel().map_err(|error| raised(&error))
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let guard = self.guard()?;
+        py.detach(|| guard.cancel()).map_err(|error| raised(&error))
     }
 
     /// The outcome, or None if it is not known after so many seconds; without a limit it waits as long as the launch may take. Ctrl-C
@@ -133,8 +136,10 @@ impl Armed {
     /// Cancels it and gives it its grace time to leave.
     fn give_up(&self, py: Python<'_>) {
         let Some(guard) = &self.guard else { return };
-        let _: Result<(), Error> = guard.cancel();
-        let _ = py.detach(|| guard.wait_for(self.grace));
+        let _ = py.detach(|| -> Result<_, Error> {
+            guard.cancel()?;
+            guard.wait_for(self.grace)
+        });
     }
 }
 

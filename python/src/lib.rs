@@ -6,6 +6,7 @@ mod guard;
 mod mutate;
 mod outcome;
 mod rewrite;
+mod symbols;
 mod worker;
 
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<worker::Worker>()?;
     module.add_function(wrap_pyfunction!(worker::serve, module)?)?;
     module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;
+    module.add_function(wrap_pyfunction!(symbols::symbols, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::seconds, module)?)?;
     module.add_function(wrap_pyfunction!(guard::attach, module)?)

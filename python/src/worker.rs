@@ -1,6 +1,6 @@
 //! Worker processes, as Python sees them: kernels that may do anything run there.
 
-use crate::error::raised;
+use crate::error::{Failure, raised};
 use crate::outcome::Outcome;
 use cuinstr_runtime::cudarc::driver::LaunchConfig;
 use cuinstr_runtime::guard::recent;
@@ -8,6 +8,7 @@ use cuinstr_runtime::worker::{Argument, RemoteBuffer, RemoteCanceller, RemoteMod
 use cuinstr_runtime::{Error, GRACE, Outcome as Ended};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,10 +28,35 @@ pub(crate) fn serve() -> PyErr {
 /// A worker process with spares behind it.
 #[pyclass(frozen, module = "cuinstr")]
 pub(crate) struct Worker {
+    inner: ManuallyDrop<Inner>,
+    // The process that started it. One that was forked from it has no say over its workers, and must not end them.
+    owner: u32,
+}
+
+struct Inner {
     process: Process,
     // The images that were run lately, the latest last.
     modules: Mutex<Vec<(Vec<u8>, RemoteModule)>>,
-    running: Mutex<Option<RemoteCanceller>>,
+    desk: Mutex<Desk>,
+}
+
+#[derive(Default)]
+struct Desk {
+    state: State,
+    /// How often tasks were told to stop.
+    cancels: u64,
+    /// No task begins any more.
+    is_closed: bool,
+}
+
+/// Where a task of a worker is.
+#[derive(Default)]
+enum State {
+    #[default]
+    Idle,
+    /// Its memory is on the way; whether it was cancelled meanwhile.
+    Begins(bool),
+    Runs(RemoteCanceller),
 }
 
 /// What a launch is given, and what comes back.
@@ -57,11 +83,18 @@ impl Worker {
             builder.argument(argument);
         }
         let process = py.detach(|| builder.start()).map_err(|error| raised(&error))?;
-        Ok(Self { process, modules: Mutex::default(), running: Mutex::default() })
+        let inner = Inner { process, modules: Mutex::default(), desk: Mutex::default() };
+        Ok(Self { inner: ManuallyDrop::new(inner), owner: std::process::id() })
     }
 
-    /// Runs a kernel of a module, and gives its outcome and what its memory holds then, None where that was lost.
-    #[pyo3(signature = (image, kernel, grid, block, shared, arguments, times, fuel, cooperative))]
+    /// How often it was told to stop what it runs.
+    #[getter]
+    fn cancels(&self) -> PyResult<u64> {
+        Ok(self.own()?.desk().cancels)
+    }
+
+    /// Runs a kernel of a module, unless it was told to stop since it had been so often, and gives its outcome and what its memory holds then, None where that was lost.
+    #[pyo3(signature = (image, kernel, grid, block, shared, arguments, times, fuel, cooperative, since))]
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn run(
         &self,
@@ -75,11 +108,22 @@ impl Worker {
         times: Times,
         fuel: Option<u64>,
         cooperative: bool,
+        since: u64,
     ) -> PyResult<(Outcome, Vec<Option<Vec<u8>>>)> {
+        let inner = self.own()?;
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: shared };
+        {
+            let mut desk = inner.desk();
+            if desk.is_closed {
+                return Err(Failure::new_err("the pool is closed"));
+            }
+            desk.state = State::Begins(desk.cancels != since);
+        }
+        // Whatever becomes of it.
+        let _idle = Idle(inner);
         let started = py.detach(|| {
-            let passed = arguments.into_iter().map(|given| self.pass(given)).collect::<Result<Vec<_>, Error>>()?;
-            let kernel = self.module(image)?.kernel(kernel)?;
+            let passed = arguments.into_iter().map(|given| inner.pass(given)).collect::<Result<Vec<_>, Error>>()?;
+            let kernel = inner.module(image)?.kernel(kernel)?;
             let mut launch = kernel.launch();
             for argument in &passed {
                 match argument {
@@ -103,10 +147,12 @@ impl Worker {
             Ok((running, passed))
         });
         let (mut running, passed) = started.map_err(|error: Error| raised(&error))?;
-        *self.running() = Some(running.canceller());
-        let ended = wait(py, &mut running);
-        *self.running() = None;
-        let ended = ended?;
+        let canceller = running.canceller();
+        let before = std::mem::replace(&mut inner.desk().state, State::Runs(canceller.clone()));
+        if matches!(before, State::Begins(true)) {
+            py.detach(|| canceller.cancel()).map_err(|error| raised(&error))?;
+        }
+        let ended = wait(py, &mut running)?;
         let contents = py.detach(|| {
             // What a fault cost is told by the outcome.
             let read = |argument: &Passed| match argument {
@@ -118,22 +164,70 @@ impl Worker {
         Ok((Outcome::new(ended), contents))
     }
 
-    /// Tells what it runs to stop, from any thread.
-    fn cancel(&self) -> PyResult<()> {
-        let running = self.running().clone();
-        running.map_or(Ok(()), |running| running.cancel()).map_err(|error| raised(&error))
+    /// Tells what it runs, or is about to run, to stop, from any thread.
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let inner = self.own()?;
+        let mut desk = inner.desk();
+        desk.cancels += 1;
+        let running = match &mut desk.state {
+            State::Idle => return Ok(()),
+            State::Begins(is_cancelled) => {
+                *is_cancelled = true;
+                return Ok(());
+            }
+            State::Runs(running) => running.clone(),
+        };
+        drop(desk);
+        py.detach(|| running.cancel()).map_err(|error| raised(&error))
+    }
+
+    /// The same, and lets no task begin any more.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.own()?.desk().is_closed = true;
+        self.cancel(py)
     }
 
     /// Processes that were lost so far.
     #[getter]
-    fn losses(&self) -> u64 {
-        self.process.losses()
+    fn losses(&self, py: Python<'_>) -> PyResult<u64> {
+        let inner = self.own()?;
+        Ok(py.detach(|| inner.process.losses()))
     }
 }
 
 impl Worker {
-    fn running(&self) -> MutexGuard<'_, Option<RemoteCanceller>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Its parts, in the process that started it.
+    fn own(&self) -> PyResult<&Inner> {
+        if std::process::id() == self.owner {
+            return Ok(&self.inner);
+        }
+        Err(Failure::new_err("this worker is of the process that this one was forked from: make a pool in this process"))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if std::process::id() == self.owner {
+            // SAFETY: it is dropped once, here, and nobody uses it afterwards.
+            let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
+            // A process on its way out is waited for: not while other threads of Python wait for this one.
+            let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
+        }
+    }
+}
+
+/// Has a worker idle once more when it goes.
+struct Idle<'a>(&'a Inner);
+
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        self.0.desk().state = State::Idle;
+    }
+}
+
+impl Inner {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pass(&self, (bytes, size, is_memory, is_read): Given) -> Result<Passed, Error> {

@@ -202,7 +202,7 @@ class Handles(unittest.TestCase):
         ]
         for stream, expected in known:
             with self.subTest(stream=type(stream).__module__):
-                self.assertEqual(_handles.of_stream(stream, None), expected)
+                self.assertEqual(_handles.of_stream(stream, None)[0], expected)
         with self.assertRaises(TypeError):
             _handles.of_stream("0", None)
 
@@ -210,8 +210,10 @@ class Handles(unittest.TestCase):
         current = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=21))
         sys.modules["cupy"] = types.SimpleNamespace(cuda=current)  # type: ignore[assignment]
         try:
-            self.assertEqual(_handles.of_stream(None, made("cupy._core.raw", "RawModule")), 21)
-            self.assertEqual(_handles.of_stream(None, 5), 0)
+            self.assertEqual(_handles.of_stream(None, made("cupy._core.raw", "RawModule")), (21, "CuPy's current stream (handle 0x15)"))
+            # Of a handle nobody knows the package, and CuPy has a stream of its own.
+            self.assertEqual(_handles.of_stream(None, 5)[0], 21)
+            self.assertEqual(_handles.of_stream(None, made("pycuda.compiler", "SourceModule")), (0, "the legacy default stream"))
         finally:
             del sys.modules["cupy"]
 
@@ -327,8 +329,20 @@ class Evaluating(unittest.TestCase):
         self.assertEqual(found["bad"], ("compile error", 4))
         self.assertEqual(found["own"][0], "refused")
         self.assertEqual(json.loads(summary.read_text())["verdicts"]["compiles"], 1)
+        head = json.loads(journal.read_bytes().splitlines()[0])
+        self.assertRegex(head["conditions"]["compiler"], r"^NVRTC \d+\.\d+$")
+        self.assertEqual(head["conditions"]["architecture"], "sm_80")
         done = self.run_it(str(self.folder / "candidates"), *more)
         self.assertIn("0 judged in 0.0 s; 3 known from the journal", done.stdout)
+
+    def test_each_verdict_is_a_line_and_all_are_a_matrix(self) -> None:
+        self.needs_nvrtc()
+        matrix = self.folder / "matrix.csv"
+        done = self.run_it("--mutants", "3", "--compile-only", "80", "--lines", "--matrix", str(matrix))
+        self.assertEqual([json.loads(line)["candidate"] for line in done.stdout.splitlines()].count("halve.0"), 1, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+        self.assertIn("3 judged in", done.stderr)
+        self.assertEqual(len(matrix.read_text().splitlines()), 4)
 
     def test_what_can_not_be_written_is_said_before_the_work(self) -> None:
         summary = self.folder / "no" / "such" / "folder.json"

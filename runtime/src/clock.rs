@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(map.host_time(late.as_nanos() as u64), Some(begin + late + Duration::from_millis(4)));
     }
 
-    /// Errors of a map that hears of a launch each second, whose kernel begins 10 us after it was armed and is seen 20 us later. The host's clock runs
+    /// Errors of a map that hears of a launch each second, whose kernel begins as soon as it was armed and is seen 30 us later. The host's clock runs
     /// `ppm` faster than the device's.
     fn errors(ppm: u64, seconds: u64) -> Vec<Duration> {
         let origin = Instant::now();
@@ -77,7 +77,7 @@ mod tests {
         let launch = |second: u64| {
             let device = second * 1_000_000_000;
             let truth = origin + Duration::from_nanos(device + device / 1_000_000 * ppm);
-            map.note(truth - 10 * US, truth + 20 * US, device);
+            map.note(truth, truth + 30 * US, device);
             let told = map.host_time(device).expect("no overflow");
             truth.saturating_duration_since(told).max(told.saturating_duration_since(truth))
         };

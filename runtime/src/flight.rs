@@ -177,7 +177,8 @@ struct State {
     waker: Option<Waker>,
     flag: FlagMemory,
     flag_address: u64,
-    is_flipped: bool,
+    // When its flag was raised: its grace counts from then, since a host that was late has told nobody before.
+    raised: Option<Instant>,
 }
 
 /// How far the record of the latest launch has been read.
@@ -263,7 +264,7 @@ impl Flight {
             waker: None,
             flag: FlagMemory::Device,
             flag_address: 0,
-            is_flipped: false,
+            raised: None,
         };
         Ok(Self {
             shared,
@@ -365,7 +366,7 @@ impl Flight {
         state.timed = plan.timed;
         state.began = None;
         state.told = None;
-        state.is_flipped = false;
+        state.raised = None;
         state.tier = Tier::Leave;
         state.watchdog = plan.watchdog;
         state.outcome = None;
@@ -437,7 +438,7 @@ impl Flight {
             station.began(false);
             state.limits = Some(Limits { timeout: Some(Duration::ZERO), clock: Clock::Device, ..limits });
         }
-        (state.is_submitted, state.is_flipped, state.told) = (true, true, Some((now, Cause::Cancelled)));
+        (state.is_submitted, state.raised, state.told) = (true, Some(now), Some((now, Cause::Cancelled)));
         let key = state.timer;
         drop(state);
         if let (Some(key), Ok(timer)) = (key, Timer::of_process()) {
@@ -502,7 +503,7 @@ impl Flight {
         state.told = Some((now, Cause::Cancelled));
         let flipped = self.flip(&state);
         // If it could not be raised, the timer tries again.
-        state.is_flipped = flipped.is_ok();
+        state.raised = flipped.is_ok().then(Instant::now);
         if let Some(key) = state.timer {
             let next = Self::next_look(&state, now);
             Timer::of_process().map_err(Error::Machine)?.hasten(key, next);

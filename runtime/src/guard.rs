@@ -165,7 +165,7 @@ impl Guard {
             // The right thread may still say so.
             Err(error @ Error::Order(_)) => Err(error),
             Err(error) => {
-                self.give_up(&mut stage, error.clone());
+                self.give_up(&mut stage, error.clone(), Instant::now() + self.grace());
                 Err(error)
             }
         }
@@ -173,9 +173,9 @@ impl Guard {
 
     /// The end of what was launched, if anything was, can't be seen. It is told to stop, and once it must have, past the stream, the control
     /// block is put back. Memory that a kernel may still write to is not used again.
-    fn give_up(&self, stage: &mut Stage, error: Error) {
+    fn give_up(&self, stage: &mut Stage, error: Error, until: Instant) {
         let _ = self.canceller.cancel();
-        thread::sleep(self.grace);
+        thread::sleep(until.saturating_duration_since(Instant::now()));
         let _ = self.control.station.write_orders(self.control.address, &self.control.unarmed);
         if let Stage::Armed(running) = std::mem::replace(stage, Stage::Over(Err(error))) {
             running.strand();
@@ -252,6 +252,10 @@ impl Guard {
         self.wait_for(Duration::ZERO)
     }
 
+    fn grace(&self) -> Duration {
+        self.grace.min(LONGEST_TIMEOUT)
+    }
+
     fn stage(&self) -> MutexGuard<'_, Stage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,6 +284,9 @@ impl Stage {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        let until = Instant::now() + self.grace();
+        // First of all: in a stream that is full the mark waits for what was launched.
+        let _ = self.cancel();
         let is_armed = matches!(*self.stage(), Stage::Armed(_));
         if is_armed {
             // Whether the caller has launched is not known. If not, the mark is reached at once.
@@ -288,11 +295,13 @@ impl Drop for Guard {
         let _visit = self.control.context.visit();
         let mut stage = self.stage();
         let error = Error::Order("the guard was given up");
-        if matches!(*stage, Stage::Armed(_)) {
-            self.give_up(&mut stage, error);
-        } else {
-            // Cancels it, if it is still in flight.
-            *stage = Stage::Over(Err(error));
+        match &mut *stage {
+            Stage::Armed(_) => self.give_up(&mut stage, error, until),
+            Stage::Flying(running) => {
+                running.drop_within(until.saturating_duration_since(Instant::now()));
+                *stage = Stage::Over(Err(error));
+            }
+            Stage::Over(_) => {}
         }
     }
 }

@@ -145,6 +145,7 @@ impl<'a> Launch<'a> {
             }
             before.end.hold(stream)?;
         }
+        station.after_bare(lane.bare.take(), stream)?;
         let (flight, number) = station.take(lane.last.as_ref().map(|last| &last.flight))?;
         let (grid, block) = (config.grid_dim, config.block_dim);
         let subject = Subject {

@@ -66,6 +66,8 @@ pub(crate) struct Lane {
     pub(crate) last: Option<Latest>,
     /// What the control block holds once that launch's turn has come; unknown after a failure.
     pub(crate) known: Option<Orders>,
+    /// The stream of a bare launch that may not be over.
+    pub(crate) bare: Option<Arc<CudaStream>>,
     /// Whether a captured graph may write to the control block at any time.
     pub(crate) is_shared: bool,
 }
@@ -111,6 +113,7 @@ impl Module {
         let station = Station::of(context)?;
         station.bind()?;
         station.may_wait()?;
+        station.unload_parked();
         driver::relax_capture()?;
         let read = cuinstr_image::read(image).map_err(|error| Error::NoModule(error.to_string()))?;
         if let Some(why) = read.unloadable() {
@@ -308,13 +311,19 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Unloading waits for every kernel of the context. One that hangs would make this wait for ever, so the module stays instead.
-        if self.station.in_flight() > 0 || self.station.check().is_err() {
-            std::mem::forget(self.module.take());
-        } else if let Some(unarmed) = self.unarmed.take() {
+        let Some(module) = self.module.take() else { return };
+        // Unloading waits for every kernel of the context. One that hangs would make this wait for ever, so the module stays meanwhile.
+        if self.station.check().is_err() {
+            std::mem::forget(module);
+        } else if self.station.in_flight() > 0 {
+            self.station.park(module);
+        } else {
+            drop(module);
+            self.station.unload_parked();
             // No graph can launch the module any more.
-            self.module = None;
-            self.station.return_orders(unarmed);
+            if let Some(unarmed) = self.unarmed.take() {
+                self.station.return_orders(unarmed);
+            }
         }
     }
 }
@@ -335,11 +344,11 @@ impl Lane {
 /// A kernel of a rewritten module. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Kernel {
+    // The function of each instance, found when first used. They go before the module does, which may be unloaded then.
+    functions: Arc<[OnceLock<CudaFunction>; MOST_INSTANCES]>,
     loaded: Arc<Loaded>,
     name: Arc<str>,
     symbol: String,
-    // The function of each instance, found when first used.
-    functions: Arc<[OnceLock<CudaFunction>; MOST_INSTANCES]>,
     parameters: Arc<OnceLock<Option<Vec<usize>>>>,
 }
 
@@ -429,11 +438,16 @@ impl Kernel {
         let function = self.function(&instance)?;
         let mut lane = instance.lane();
         (lane.known, lane.is_shared) = (None, true);
+        let is_capturing = driver::is_capturing(stream.cu_stream())?;
         if let Some(before) = lane.before(stream.cu_stream().addr() as u64) {
-            if driver::is_capturing(stream.cu_stream())? {
+            if is_capturing {
                 return Err(self.busy());
             }
             before.end.hold(stream.cu_stream())?;
+        }
+        if !is_capturing {
+            station.after_bare(lane.bare.take(), stream.cu_stream())?;
+            lane.bare = Some(Arc::clone(stream));
         }
         driver::upload(stream.cu_stream(), instance.control, instance.unarmed()?)?;
         drop(lane);

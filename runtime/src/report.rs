@@ -205,7 +205,7 @@ impl StopSite {
         Self {
             id: format!("{:016x}", id & !1),
             place: found.map(|(map, site)| SitePlace {
-                file: map.file.clone(),
+                file: site.file.clone().unwrap_or_else(|| map.file.clone()),
                 line: site.line,
                 column: site.column,
                 function: site.function.clone(),
@@ -247,7 +247,8 @@ fn first(record: &StopRecord, site_maps: &[SiteMap], sources: &(impl Sources + ?
 /// The line, from a source that is the one that was compiled: lines of another would mislead, and a module that names a file which it was
 /// not made of learns nothing of it.
 fn source_line(map: &SiteMap, site: &Site, sources: &(impl Sources + ?Sized)) -> SourceLine {
-    let Some(source) = sources.source(&map.file) else { return SourceLine::Absent };
+    // A site in PTX may name a source that the map has no hash of.
+    let Some(source) = sources.source(&map.file).filter(|_| site.file.is_none()) else { return SourceLine::Absent };
     if !map.is_of(&source) {
         return SourceLine::Changed;
     }

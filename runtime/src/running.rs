@@ -53,6 +53,11 @@ impl Running {
         Self { station, flight, number, grace, is_over: false }
     }
 
+    /// Waits no longer than this when it is dropped.
+    pub(crate) fn drop_within(&mut self, limit: Duration) {
+        self.grace = self.grace.min(limit);
+    }
+
     /// Nothing was launched after all.
     pub(crate) fn forget(mut self) {
         self.is_over = true;
@@ -216,6 +221,14 @@ impl InFlight for Running {
 #[must_use = "what came of it is told when it is awaited"]
 pub struct Stopping<R: InFlight>(Option<R>);
 
+impl<R: InFlight> Stopping<R> {
+    fn let_go(&mut self) {
+        if let Some(running) = self.0.take() {
+            running.let_go();
+        }
+    }
+}
+
 impl<R: InFlight> Future for Stopping<R> {
     type Output = Result<Outcome>;
 
@@ -225,7 +238,7 @@ impl<R: InFlight> Future for Stopping<R> {
         };
         let answer = Pin::new(running).poll(context);
         if answer.is_ready() {
-            self.0.take().map(R::let_go);
+            self.let_go();
         }
         answer
     }
@@ -233,7 +246,7 @@ impl<R: InFlight> Future for Stopping<R> {
 
 impl<R: InFlight> Drop for Stopping<R> {
     fn drop(&mut self) {
-        self.0.take().map(R::let_go);
+        self.let_go();
     }
 }
 

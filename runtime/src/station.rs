@@ -2,11 +2,11 @@
 
 use crate::clock::ClockMap;
 use crate::driver::handle::ContextHandle;
-use crate::driver::{self, Pinned, Support, UrgentStream};
+use crate::driver::{self, Event, Pinned, Support, UrgentStream};
 use crate::error::{DriverFault, Error, Poison};
 use crate::flight::{DEVICE_BYTES, Flight, Orders, Shared};
 use crate::watchdog::{Kennel, Watchdog};
-use cudarc::driver::{CudaContext, sys};
+use cudarc::driver::{CudaContext, CudaModule, CudaStream, sys};
 use cuinstr_abi::control::{FIRST_LAUNCH, StopRecord};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -71,6 +71,10 @@ pub(crate) struct Station {
     scratch: Mutex<Pinned<Orders>>,
     // First words of control blocks that instances had which are gone.
     spare_orders: Mutex<Vec<Pinned<Orders>>>,
+    // Modules that nobody needs any more, from when unloading them would have waited for a launch.
+    parked: Mutex<Vec<Arc<CudaModule>>>,
+    // Has one stream wait for another.
+    mark: Mutex<Event>,
 }
 
 impl std::fmt::Debug for Station {
@@ -121,6 +125,8 @@ impl Station {
             blank: Pinned::zeroed()?,
             scratch: Mutex::new(Pinned::zeroed()?),
             spare_orders: Mutex::default(),
+            parked: Mutex::default(),
+            mark: Mutex::new(Event::new(false)?),
         };
         if !station.is_blocking {
             station.compare_clocks(clock)?;
@@ -298,6 +304,31 @@ impl Station {
     /// Takes back what [`Station::borrow_orders`] gave.
     pub(crate) fn return_orders(&self, orders: Pinned<Orders>) {
         self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).push(orders);
+    }
+
+    /// Makes a stream wait for the bare launch that another one was given: both use one control block.
+    pub(crate) fn after_bare(&self, bare: Option<Arc<CudaStream>>, stream: sys::CUstream) -> Result<(), DriverFault> {
+        let Some(bare) = bare.filter(|bare| bare.cu_stream() != stream) else { return Ok(()) };
+        // A capture has begun there since; what it holds runs when its graph does.
+        if driver::is_capturing(bare.cu_stream())? {
+            return Ok(());
+        }
+        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        mark.record(bare.cu_stream())?;
+        mark.hold(stream)
+    }
+
+    /// Keeps a module that nobody needs until no launch is in flight.
+    pub(crate) fn park(&self, module: Arc<CudaModule>) {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(module);
+    }
+
+    /// Unloads what was parked, if no launch is in flight. The context may go with the last of it.
+    pub(crate) fn unload_parked(&self) {
+        if self.in_flight() == 0 {
+            let parked = std::mem::take(&mut *self.parked.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(parked);
+        }
     }
 
     /// Makes the context the current one of this thread.

@@ -10,7 +10,17 @@ const SOURCE: &str =
     "#include \"a.h\"\n__global__ void gemm(float* c, int n)\n{\n\tfor (int i = 0; /* \u{e4}\u{1f600} */ i < n; )\n\t\tc[i] += 1.0f;\n}\n";
 
 fn site(id: u64, kind: Kind, line: u32, column: u32) -> Site {
-    Site { id: format!("{id:016x}"), kind, function: "gemm".into(), line, column, form: Form::CountDown, why: None, waiver: None }
+    Site {
+        id: format!("{id:016x}"),
+        kind,
+        function: "gemm".into(),
+        file: None,
+        line,
+        column,
+        form: Form::CountDown,
+        why: None,
+        waiver: None,
+    }
 }
 
 fn map(file: &str, source: &str, sites: Vec<Site>) -> SiteMap {

@@ -136,6 +136,7 @@ mod tests {
             id: id.into(),
             kind: Kind::While,
             function: function.into(),
+            file: None,
             line,
             column: 5,
             form: Form::CountDown,

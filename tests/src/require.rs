@@ -16,10 +16,19 @@ pub fn or_skip<T>(what: &str, found: Result<T, String>) -> Option<T> {
         Ok(found) => Some(found),
         Err(reason) => {
             assert!(!required(what), "CUINSTR_REQUIRE names {what}, but {reason}");
-            eprintln!("skipped: {reason}");
+            tell(&reason);
             None
         }
     }
+}
+
+/// Tells of a test that could not run, as `scripts/test` lists it at the end: a line in the file that `CUINSTR_SKIPPED` names.
+pub fn tell(reason: &str) {
+    eprintln!("skipped: {reason}");
+    let Some(path) = std::env::var_os("CUINSTR_SKIPPED") else { return };
+    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("a test"));
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
 }
 
 fn listed(list: &str, what: &str) -> bool {

@@ -147,6 +147,15 @@ fn the_owners_of_cpp_compile_under_each_standard_and_give_back_what_they_own() {
 }
 
 #[test]
+fn guards_of_cpp_over_the_stand_in_driver() {
+    let folder = installed();
+    cuinstr_stand_in::client::install(folder.path()).expect("the stand-in beside this program");
+    let built = folder.path().join("program");
+    compile("g++", &workspace().join("tests/data/guarded.cpp"), &built, &["-std=c++11", "-Wl,--no-as-needed", "-lcuda"]);
+    assert_eq!(run(Command::new(&built).env("LD_LIBRARY_PATH", folder.path())), SAID);
+}
+
+#[test]
 fn the_examples_compile() {
     let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
     let examples = workspace().join("runtime/c/examples");

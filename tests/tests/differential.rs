@@ -9,8 +9,8 @@ use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require;
 use std::fmt::Write as _;
 
-/// Programs of every commit: about 30 seconds on two cores.
-const PROGRAMS: u64 = 900;
+/// Programs of every commit; `scripts/differential` takes any number.
+const PROGRAMS: u64 = 400;
 
 /// Compilations on this machine. Where nvcc is a must, so is the compiler that it needs for the host.
 fn workshop() -> Option<Workshop> {
@@ -33,7 +33,10 @@ fn random_programs_do_the_same_when_rewritten() {
     assert!(report.failures.is_empty(), "scripts/differential --first SEED --programs 1 makes one smaller:\n{}", told(&report.failures));
     assert_eq!(report.programs as u64, PROGRAMS);
     // The programs are worth comparing: most are defined, some go on for ever, some run for long without a look.
-    assert!(report.runs as u64 > 20 * PROGRAMS && report.undefined < 300 && report.cut > 300, "{report:?}");
+    assert!(
+        report.runs as u64 > 20 * PROGRAMS && (report.undefined as u64) < PROGRAMS / 3 && report.cut as u64 > PROGRAMS / 3,
+        "{report:?}"
+    );
     assert!(report.gap >= check::MOST / 8, "no loop ran for long: at most {} iterations between two looks", report.gap);
 }
 

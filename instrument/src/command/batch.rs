@@ -4,9 +4,9 @@ use super::Status;
 use super::cli::{Format, RewriteArgs, usage_error};
 use super::job::{Done, Job};
 use super::moved::Moved;
-use super::output;
 use super::report::{Style, status_of, to_stderr, warn_of_variables};
 use super::summary::Tally;
+use super::{listing, output};
 use anyhow::Context;
 use clap::error::ErrorKind;
 use cuinstr::diagnostic::{Code, Diagnostic};
@@ -44,9 +44,8 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     }
 
     let read = Read::new(&inputs, configs.keys());
-    if let Some(path) = args.sites.as_ref().filter(|path| path.as_os_str() != "-")
-        && let Some(diagnostic) = read.refuse(path)
-    {
+    let mut beside = args.sites.iter().filter(|path| path.as_os_str() != "-").chain(&args.prelude);
+    if let Some((path, diagnostic)) = beside.find_map(|path| Some((path, read.refuse(path)?))) {
         to_stderr(&style.render(&path.to_string_lossy(), b"", &[diagnostic]));
         return Ok(status.max(Status::Refused));
     }
@@ -57,6 +56,12 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
         return Ok(Status::Io);
     }
 
+    if let Some(path) = &args.prelude
+        && let Err(diagnostic) = output::write(path, cuinstr::prelude::body().as_bytes())
+    {
+        to_stderr(&style.render(&path.to_string_lossy(), b"", &[*diagnostic]));
+        return Ok(Status::Io);
+    }
     let moved = Moved::new(inputs.iter().zip(destinations.iter().map(Option::as_ref)));
     let (jobs, spoiled): (Vec<_>, Vec<_>) = inputs
         .into_iter()
@@ -83,6 +88,7 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     let bar = progress_bar(args, jobs.len());
     let mut tally = Tally::default();
     let mut site_maps = String::new();
+    let mut sites = Vec::new();
     let mut result = Ok(());
     let mut used = BTreeMap::<&Path, Option<Used>>::new();
     in_order(jobs.len(), &work, |index, done| {
@@ -100,6 +106,7 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
         if let Some(site_map) = &done.site_map {
             site_maps += &site_map.to_json();
             site_maps.push('\n');
+            sites.extend(site_map.sites.iter().cloned());
         }
         bar.suspend(|| {
             to_stderr(&done.stderr);
@@ -113,6 +120,9 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     });
     bar.finish_and_clear();
     result?;
+    if args.list && args.format != Format::Json {
+        output::to_stdout(listing::legend(sites.iter()).as_bytes()).context("standard output can't be written")?;
+    }
     for (config, used) in used.iter().filter_map(|(path, used)| Some((configs.get(*path)?.as_ref().ok()?, used.as_ref()?))) {
         let unused = config.stale(used);
         to_stderr(&style.render(&config.name, &config.bytes, &unused));
@@ -160,8 +170,8 @@ fn destinations(args: &RewriteArgs, inputs: &[Input]) -> Result<Vec<Option<PathB
         }
     }
     let mut seen = BTreeMap::new();
-    let spelled = inputs.iter().map(|input| input.name.as_str()).chain(["the site map"]);
-    for (path, name) in paths.iter().chain(&args.sites).zip(spelled) {
+    let spelled = inputs.iter().map(|input| input.name.as_str()).chain(args.sites.as_ref().map(|_| "the site map")).chain(["the prelude"]);
+    for (path, name) in paths.iter().chain(&args.sites).chain(&args.prelude).zip(spelled) {
         // The last link is not followed: what it points to is replaced, and that is a matter of each output.
         if let Some(other) = seen.insert(place(path), name) {
             let message = format!("{other} and {name} would both be written to `{}`", path.display());

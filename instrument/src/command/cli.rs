@@ -186,6 +186,10 @@ pub(crate) struct RewriteArgs {
     #[arg(short, long, value_name = "FILE|DIR")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Write the prelude there, once, and have each output include it instead of holding it. The file is the same for all sources and options.
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with_all = ["list", "diff"])]
+    pub(crate) prelude: Option<PathBuf>,
+
     /// Write the site map there, one line of JSON for each input; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) sites: Option<PathBuf>,

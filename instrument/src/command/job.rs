@@ -2,7 +2,7 @@
 
 use super::Status;
 use super::cli::{Format, RewriteArgs};
-use super::moved::Moved;
+use super::moved::{self, Moved};
 use super::report::{Style, status_of};
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
@@ -12,7 +12,8 @@ use cuinstr::project::include::edited;
 use cuinstr::project::input::Input;
 use cuinstr::render::one_line;
 use cuinstr::site::{SiteMap, Summary};
-use cuinstr::{Rewrite, rewrite};
+use cuinstr::{Rewrite, is_ptx, rewrite, rewrite_ptx};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -81,7 +82,10 @@ impl Job<'_> {
             let done = if self.writes() { "copied unchanged" } else { "left alone" };
             return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
         }
-        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, .. } = rewrite(&bytes, &self.options(site_path.clone()));
+        let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
+        let rewrite = if is_ptx { rewrite_ptx } else { rewrite };
+        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } =
+            rewrite(&bytes, &self.options(site_path.clone()));
         let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));
 
         let Some(output) = output else {
@@ -91,7 +95,7 @@ impl Job<'_> {
             }
             let mut done = self.failed(&bytes, &diagnostics);
             if self.args.list && !sites.sites.is_empty() {
-                done.stdout = self.listing(&sites);
+                done.stdout = self.listing(&sites, &reasons);
             }
             return done;
         };
@@ -106,7 +110,7 @@ impl Job<'_> {
             return done;
         }
         let stdout = if self.args.list {
-            self.listing(&sites)
+            self.listing(&sites, &reasons)
         } else if self.args.diff {
             self.diff(&bytes, &output, inserted.first())
         } else if self.to_stdout() {
@@ -168,6 +172,7 @@ impl Job<'_> {
             limits: self.args.how.limits(),
             device_macros: self.args.how.device_macro.clone(),
             strict: self.args.how.strict,
+            rewritten_too: self.moved.inputs(),
             ..Options::default()
         };
         if let Some(config) = self.config {
@@ -178,6 +183,7 @@ impl Job<'_> {
             options.waivers = config.waivers(&site_path);
         }
         options.site_path = site_path;
+        options.prelude = self.args.prelude.as_ref().map(|prelude| moved::name_from(self.destination.as_deref(), prelude));
         options
     }
 
@@ -202,7 +208,9 @@ impl Job<'_> {
         self.args.output.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    fn listing(&self, site_map: &SiteMap) -> Vec<u8> {
+    /// The site map as a table or as JSON, with the reasons for the forms of loops.
+    fn listing(&self, site_map: &SiteMap, reasons: &BTreeMap<u64, &'static str>) -> Vec<u8> {
+        let site_map = &listing::with_reasons(site_map, reasons);
         match self.style.format {
             Format::Json => site_map.to_json() + "\n",
             Format::Full | Format::Short => listing::table(&self.input.name, site_map),

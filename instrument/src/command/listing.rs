@@ -1,8 +1,9 @@
 //! `--list`: the site map as a table.
 
 use cuinstr::render::one_line;
-use cuinstr::site::{Site, SiteMap};
+use cuinstr::site::{Form, Site, SiteMap};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const HEAD: [&str; 5] = ["place", "kind", "poll", "function", "id"];
@@ -28,8 +29,50 @@ pub(crate) fn table(path: &str, site_map: &SiteMap) -> String {
     text
 }
 
+/// The site map, where each loop in no cheaper form says why.
+pub(crate) fn with_reasons(site_map: &SiteMap, reasons: &BTreeMap<u64, &'static str>) -> SiteMap {
+    let mut site_map = site_map.clone();
+    for site in &mut site_map.sites {
+        let number = u64::from_str_radix(site.id.trim_start_matches("0x"), 16).unwrap_or_default();
+        let lacks = match site.form {
+            Form::Chunk => "no strip",
+            Form::CountDown => "neither strip nor chunk",
+            _ => continue,
+        };
+        site.why = site.why.take().or_else(|| reasons.get(&number).map(|why| format!("{lacks}: {why}")));
+    }
+    site_map
+}
+
+/// What the forms of these sites mean, a line each, under a heading.
+pub(crate) fn legend<'a>(sites: impl Iterator<Item = &'a Site>) -> String {
+    let forms: BTreeMap<String, &str> = sites.map(|site| (name(&site.form), meaning(site.form))).collect();
+    let mut text = String::new();
+    if !forms.is_empty() {
+        text.push_str("poll, how a site asks whether its thread must stop:\n");
+    }
+    for (form, meaning) in forms {
+        let _ = writeln!(text, "  {form:<11}{meaning}");
+    }
+    text
+}
+
+fn meaning(form: Form) -> &'static str {
+    match form {
+        Form::Each => "each time a thread comes by",
+        Form::CountDown => "when the thread's allowance is used up; each iteration takes from it",
+        Form::Strip => "between strips; a strip is as many iterations as surely run, paid for at once",
+        Form::Chunk => "between chunks of a constant number of iterations, paid for at once",
+        Form::Foldable => "when the loop has run for long; the compiler drops the poll where it knows the trip count",
+        Form::Flag => "by one read of a word, without the clock",
+        Form::None => "not at all; the reason stands behind",
+    }
+}
+
 fn row(site: &Site) -> ([String; 5], String) {
-    let cells = [format!("{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
+    let place = site.file.as_ref().map_or(String::new(), |file| format!("{}:", one_line(file)));
+    let cells =
+        [format!("{place}{}:{}", site.line, site.column), name(&site.kind), name(&site.form), one_line(&site.function), site.id.clone()];
     let waiver = site.waiver.as_ref().map(|reason| format!("accepted: {reason}"));
     let note = site.why.iter().cloned().chain(waiver).collect::<Vec<_>>().join("; ");
     (cells, one_line(&note))
@@ -55,7 +98,7 @@ fn name(value: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cuinstr::site::{Form, Kind};
+    use cuinstr::site::Kind;
 
     #[test]
     fn columns_line_up() {
@@ -63,6 +106,7 @@ mod tests {
             id: "00f1".to_owned(),
             kind,
             function: "spin".to_owned(),
+            file: None,
             line,
             column: 3,
             form,

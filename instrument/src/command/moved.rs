@@ -20,6 +20,11 @@ impl Moved {
         Self(places.collect())
     }
 
+    /// The inputs of the run, whose outputs their includers find.
+    pub(crate) fn inputs(&self) -> Vec<String> {
+        self.0.keys().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
     /// Names of includes to change in the input's text, each with what to put there.
     pub(crate) fn edits(&self, input: &Input, destination: &Path, text: &[u8]) -> Vec<(Range<usize>, Vec<u8>)> {
         let (Some(from), Some(destination)) = (input.folder(), place(destination)) else { return Vec::new() };
@@ -40,6 +45,12 @@ impl Moved {
             })
             .collect()
     }
+}
+
+/// The name by which an output includes a file; as it is spelled where the output is no file, or the way can't be told.
+pub(crate) fn name_from(output: Option<&Path>, file: &Path) -> String {
+    let relative = || way(place(output?)?.parent()?, &place(file)?);
+    relative().unwrap_or_else(|| file.to_string_lossy().into_owned())
 }
 
 /// The path as it will be once it is written: absolute, its folder without links.

@@ -74,7 +74,7 @@ impl Tally {
             let _ = writeln!(
                 text,
                 "not covered: {}",
-                if self.summary.gaps == 0 { "nothing that was found".to_owned() } else { count(self.summary.gaps, "gap") }
+                if self.summary.gaps == 0 { "nothing in the files that were read".to_owned() } else { count(self.summary.gaps, "gap") }
             );
             for (code, times) in gaps() {
                 let _ = writeln!(text, "  {times} x {}: {}", code.id(), code.title());

@@ -8,7 +8,7 @@
 //!
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
-//! → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
+//! → `foreign` (headers that stay as they are) → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
 //! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
 //!
 //! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
@@ -16,6 +16,7 @@
 mod arguments;
 mod compiler;
 mod coverage;
+mod foreign;
 mod half;
 mod host;
 mod links;

@@ -4,14 +4,16 @@ use super::settings::Settings;
 use super::store::Store;
 use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::options::{DeviceMacro, Options, Space, ValueMacro};
+use crate::fragment::Fragment;
+use crate::macros::Macros;
+use crate::options::{DeviceMacro, Options, Polls, Space, ValueMacro};
 use crate::project::config::{self, Config, slashes};
 use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
-use crate::token::{is_name_byte, lex};
-use crate::{Rewrite, macros, prelude, rewrite, value};
+use crate::token::{Lexed, is_name_byte, lex};
+use crate::{Rewrite, definition, keyword, macros, prelude, rewrite, splice, value};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -58,6 +60,11 @@ pub(super) struct Maker<'a> {
     plain_macros: HashSet<Vec<u8>>,
     /// Macros of its files that stand for values, and names in capitals that none of them defines.
     value_macros: Vec<ValueMacro>,
+    /// Names of unmarked functions that device code of its files uses, and names of all device functions.
+    device_names: BTreeSet<Vec<u8>>,
+    device_functions: BTreeSet<Vec<u8>>,
+    /// Whether one of its files, or the command line, makes a macro of a word of the language.
+    redefines: bool,
     /// What decides what becomes of a source, the text that is inserted too: two builds of this tool may run at once.
     digest: u64,
 }
@@ -72,24 +79,32 @@ impl<'a> Maker<'a> {
             shared_macros: Vec::new(),
             plain_macros: HashSet::new(),
             value_macros: Vec::new(),
+            device_names: BTreeSet::new(),
+            device_functions: BTreeSet::new(),
+            redefines: false,
             digest: settings.digest(),
         }
     }
 
     /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
-    /// And which stand for values: `defined` holds what the command line defines, as text.
-    pub(super) fn learn(&mut self, files: &[&[u8]], defined: &[u8]) {
-        let files: Vec<_> = files.iter().map(|bytes| (*bytes, lex(bytes, 0..bytes.len(), false))).collect();
+    /// And which stand for values: `defined` holds what the command line defines, as text. Of `foreign` files, which stay as they are, only what their
+    /// macros mark counts.
+    pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
+        let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
+        let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
         let all: Vec<_> = files.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain([(defined, &command_line)]).collect();
         let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
+        self.redefines = all.iter().any(|(bytes, lexed)| !keyword::redefined(bytes, lexed).is_empty());
         self.value_macros = value::of_files(&all, Some(&words));
         self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
+        let foreign: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).collect();
+        let marking: Vec<_> = foreign.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain(all).collect();
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
             let options = Options { device_macros: self.shared_macros.clone(), ..self.settings.options() };
-            for (bytes, lexed) in &files {
+            for (bytes, lexed) in &marking {
                 for (name, space) in macros::definitions(bytes, lexed, &options) {
                     // Where another file gives the name another meaning, what it marks may run on the host as well.
                     known.entry(name).and_modify(|other| *other = both(*other, space)).or_insert(space);
@@ -100,6 +115,27 @@ impl<'a> Maker<'a> {
                 break;
             }
             self.shared_macros = found;
+        }
+        self.learn_names(&files);
+    }
+
+    /// Learns which names device code of any file uses that another file gives to a function without a mark.
+    fn learn_names(&mut self, files: &[(&[u8], Lexed)]) {
+        let fragments: Vec<_> = files.iter().filter_map(|(bytes, lexed)| Some((*bytes, lexed, Fragment::of_file(lexed).ok()?))).collect();
+        loop {
+            let text = |names: &BTreeSet<Vec<u8>>| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+            let options =
+                Options { device_macros: self.shared_macros.clone(), device_names: text(&self.device_names), ..self.settings.options() };
+            let names: Vec<_> = fragments
+                .iter()
+                .map(|(bytes, lexed, file)| definition::names(bytes, file, &Macros::read(bytes, lexed, &options), &options))
+                .collect();
+            let unmarked: BTreeSet<&Vec<u8>> = names.iter().flat_map(|names| &names.unmarked).collect();
+            let used = names.iter().flat_map(|names| &names.used).filter(|name| unmarked.contains(name)).cloned().collect();
+            self.device_functions = names.iter().flat_map(|names| names.device.iter().cloned()).collect();
+            if std::mem::replace(&mut self.device_names, used) == self.device_names {
+                return;
+            }
         }
     }
 
@@ -131,6 +167,16 @@ impl<'a> Maker<'a> {
         let words: BTreeSet<&[u8]> = bytes.split(|byte| !is_name_byte(*byte)).filter(|word| !word.is_empty()).collect();
         let plain = words.iter().filter(|word| self.plain_macros.contains(**word));
         options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let among = |names: &BTreeSet<Vec<u8>>| {
+            let named = words.iter().filter(|word| names.contains(**word));
+            named.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        };
+        options.device_names = among(&self.device_names);
+        options.device_functions = among(&self.device_functions);
+        options.in_unit = true;
+        if self.redefines && options.polls == Polls::Amortised {
+            options.polls = Polls::CountDown;
+        }
         let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
         options.value_macros = values.cloned().collect();
         if !shared || !edits.is_empty() {
@@ -144,6 +190,10 @@ impl<'a> Maker<'a> {
         self.store.put(&key, bytes, &unit)?;
         Ok(unit)
     }
+}
+
+fn read(bytes: &[u8]) -> (&[u8], Lexed) {
+    (bytes, lex(bytes, 0..bytes.len(), false))
 }
 
 /// What a name marks that two files define.
@@ -275,7 +325,7 @@ mod tests {
         let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
         let strips = |header: &[u8], defined: &[u8]| {
             let mut maker = Maker::new(&settings, Store::new(folder.path()));
-            maker.learn(&[source, header], defined);
+            maker.learn(&[source, header], &[], defined);
             let unit = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a unit");
             String::from_utf8(unit.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
         };
@@ -283,6 +333,40 @@ mod tests {
         assert!(!strips(b"#define WIDTH i--\n", b"#define HEIGHT 7\n"));
         assert!(!strips(b"#define WIDTH 15\n", b"#define HEIGHT ++i\n"));
         assert!(strips(b"enum { WIDTH, HEIGHT };\n", b""), "no macro of any file");
+    }
+
+    #[test]
+    fn a_header_of_one_call_is_not_taken_for_that_of_a_call_with_other_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let header = b"__device__ void f(int *p) { while (*p) ; }\n";
+        let made = |settings: &Settings, names: &[&[u8]]| {
+            let mut maker = Maker::new(settings, Store::new(folder.path()));
+            maker.learn(&[&[header, names.concat().as_slice()].concat()], &[], b"");
+            maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a unit").text
+        };
+        let default = Settings::default();
+        let plain = made(&default, &[]);
+        assert_eq!(plain, made(&default, &[]));
+        assert_ne!(plain, made(&Settings { polls: Polls::Each, ..Settings::default() }, &[]));
+        // What the other files of its unit say of it counts, too.
+        assert_ne!(plain, made(&default, &[b"#define while if (0) ; else while\n"]));
+    }
+
+    #[test]
+    fn code_of_one_file_that_another_names_is_device_code() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let header = b"ODD_COUNT count(int n) { while (n--) ; return n; }\nint steps(int n) { for (;;) if (n--) return n; }\n";
+        let polls = |source: &[u8], foreign: &[Vec<u8>], defined: &[u8]| {
+            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            maker.learn(&[source, header], foreign, defined);
+            let unit = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a unit");
+            String::from_utf8_lossy(&unit.text.unwrap_or_default()).matches("__cuinstr_left =").count()
+        };
+        assert_eq!(polls(b"__global__ void k(int *p) { p[0] = 1; }\n", &[], b""), 0);
+        assert_eq!(polls(b"__global__ void k(int *p) { p[0] = steps(p[1]); }\n", &[], b""), 1);
+        assert_eq!(polls(b"", &[], b"#define ODD_COUNT __device__ int\n"), 1);
+        assert_eq!(polls(b"", &[b"#define ODD_COUNT __device__ int\n".to_vec()], b""), 1);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! names a file that no source names by its text (a macro made the name, or a system's header asked for it), the pass is done again with that one known.
 
 use super::Error;
+use super::foreign::Foreign;
 use super::half;
 use super::links::Links;
 use super::plan::Plan;
@@ -327,6 +328,8 @@ struct Builder<'a> {
     found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
     shared: SharedMemory,
+    /// Headers of others, whose macros may mark the user's functions.
+    foreign: Foreign,
     /// Whether a source may name files that are not known from its text.
     has_others: bool,
     /// Files that are read before the prelude, by their paths without links.
@@ -353,6 +356,7 @@ impl<'a> Builder<'a> {
             found: Vec::new(),
             angled: BTreeMap::new(),
             shared: SharedMemory::default(),
+            foreign: Foreign::new(&call.system),
             has_others: false,
             early: &[],
             once: BTreeMap::new(),
@@ -454,7 +458,7 @@ impl<'a> Builder<'a> {
             self.read(&place, true);
         }
         let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
-        maker.learn(&own, &call.definitions());
+        maker.learn(&own, &self.foreign.texts, &call.definitions());
         for file in std::mem::take(&mut self.found) {
             self.make(file, &mut maker)?;
         }
@@ -480,6 +484,8 @@ impl<'a> Builder<'a> {
                     edits.push((reference.name.clone(), name.into_os_string().into_vec()));
                 }
                 self.queue.push(found);
+            } else {
+                self.foreign.read(file.parent(), &bytes[reference.name.clone()]);
             }
         }
         self.files.insert(file, target.clone());

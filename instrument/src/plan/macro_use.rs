@@ -13,7 +13,7 @@ impl Planner<'_> {
     pub(super) fn jump_of_macro(&mut self, known: &Known, owners: &[Owner], body: &Body, at: usize) {
         let fragment = known.fragment;
         let macros = self.input.macros;
-        if macros.jumps(fragment.text(self.input.source, at)).any(|label| !jump::is_ahead(self.input.source, fragment, body, at, label)) {
+        if macros.jumps(fragment.text(self.input.source, at)).any(|label| !jump::is_ahead(body, at, label)) {
             let owner = &owners[innermost_scope(fragment, body, at)];
             if owner.untouched.is_none() {
                 self.plan.summary.loops += 1;

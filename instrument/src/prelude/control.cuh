@@ -18,45 +18,38 @@
 #endif
 extern "C++" {
 @CONTROL_BLOCK@
-// What is compiled in for hosts that arm nothing. 0 stands for no limit.
-#define __cuinstr_timeout_ns @TIMEOUT_NS@ull
-#define __cuinstr_budget_cycles @BUDGET_CYCLES@ull
-#define __cuinstr_fuel @FUEL@ull
-#define __cuinstr_gate @GATE@
 // Whether threads check at barriers if others of their block have left. Another translation unit's barriers are not in sight.
 #if defined(__CUDACC_RDC__)
 #define __cuinstr_barriers 1
 #else
-#define __cuinstr_barriers @BARRIERS@
+#define __cuinstr_barriers __cuinstr_file_barriers
 #endif
 // Whether a thread that leaves tells so in a word of global memory, and not in its block's shared memory. Units that are linked agree: what one tells the
 // other asks. Of NVRTC's programs nobody knows which are linked, and most are one unit.
-#if @GLOBAL_MARKS@ || (defined(__CUDACC_RDC__) && !defined(__CUDACC_RTC__))
+#if __cuinstr_file_global_marks || (defined(__CUDACC_RDC__) && !defined(__CUDACC_RTC__))
 #define __cuinstr_global_marks 1
 #else
 #define __cuinstr_global_marks 0
 #endif
 #define __cuinstr_shared_marks (__cuinstr_barriers && !__cuinstr_global_marks)
-#define __cuinstr_clocks (@TIMEOUT_NS@ull != 0 || @BUDGET_CYCLES@ull != 0)
-// Iterations, by weight, between two looks of one function activation: at first, at most, both as powers of two; how many are too few to
-// cut a loop into; and the time that they should take. Debug builds look at each.
+#define __cuinstr_clocks (__cuinstr_timeout_ns != 0 || __cuinstr_budget_cycles != 0)
+// Iterations, by weight, between two looks of one function activation: at first, at most, both as powers of two; and how many are too few to
+// cut a loop into. Debug builds look at each.
 #ifdef __CUDACC_DEBUG__
 #define __cuinstr_first_pace 0u
 #define __cuinstr_most_pace 0u
 #define __cuinstr_nest 0u
 #define __cuinstr_short 1u
 #else
-#define __cuinstr_first_pace @FIRST_PACE@u
+#define __cuinstr_first_pace __cuinstr_file_first_pace
 #define __cuinstr_most_pace @MOST_PACE@u
 #define __cuinstr_nest @NEST@u
-#define __cuinstr_short @SHORT@u
+#define __cuinstr_short __cuinstr_file_short
 #endif
 // Of loops with more units than this not all iterations are unrolled.
 #define __cuinstr_unrolled 65536u
 #define __cuinstr_chunk (1u << __cuinstr_first_pace)
 #define __cuinstr_most (1u << __cuinstr_most_pace)
-// In units of 1024 ns.
-#define __cuinstr_gap @GAP@u
 // For loops of ours around the user's own, in front of which a pragma to unroll may stand.
 #define __cuinstr_pragma(__cuinstr_text) _Pragma(#__cuinstr_text)
 #define __cuinstr_rolled _Pragma("unroll 1")
@@ -166,7 +159,7 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 #if __cuinstr_clocks || __cuinstr_gate || __cuinstr_shared_marks
 // Memory whose size the launch says begins behind it, and kernels take for granted that this is where the block's memory begins: copies by hardware
 // ask for 128 bytes, products of matrices for 1024. So it takes as much as leaves that as it was.
-#if !@DYNAMIC@
+#if !__cuinstr_file_dynamic
 #define __cuinstr_apart 16
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define __cuinstr_apart 128

@@ -156,11 +156,13 @@ struct __cuinstr_if<true, __cuinstr_t> {
   typedef __cuinstr_t type;
 };
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
-__cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step, bool meets) {
+__cuinstr_everywhere typename __cuinstr_if<__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type
+__cuinstr_trips(__cuinstr_i start, __cuinstr_n bound, __cuinstr_s step, bool meets) {
   return __cuinstr_least(__cuinstr_counted((long long)start, (long long)bound, (long long)step, meets, __cuinstr_lowest<decltype(start + bound)>(1ll << 61), 1ll << 61), __cuinstr_nest);
 }
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
-__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type __cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&, bool) {
+__cuinstr_everywhere typename __cuinstr_if<!__cuinstr_counts<__cuinstr_i, __cuinstr_n, __cuinstr_s>::value, unsigned long long>::type
+__cuinstr_trips(const __cuinstr_i&, const __cuinstr_n&, const __cuinstr_s&, bool) {
   return (unsigned long long)__cuinstr_nest;
 }
 // For the loop's own poll, where its header tells: a counter goes up by a constant from one value to another, all of which the front end takes
@@ -200,7 +202,8 @@ __cuinstr_device void __cuinstr_tick_of(unsigned int& run, unsigned int& left, u
   }
 }
 template <bool __cuinstr_alone, bool __cuinstr_constants, class __cuinstr_i, class __cuinstr_s, class __cuinstr_n, class __cuinstr_a>
-__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site, __cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
+__cuinstr_device void __cuinstr_tick_known(unsigned int& run, unsigned int& left, unsigned int& pace, unsigned int weight, unsigned long long site,
+                                           __cuinstr_s start, __cuinstr_n bound, __cuinstr_a amount) {
   typedef __cuinstr_header<__cuinstr_steps<__cuinstr_a>::number && __cuinstr_plain<__cuinstr_constants, __cuinstr_i, __cuinstr_s, __cuinstr_n>::value> header;
   __cuinstr_tick_of<__cuinstr_alone>(run, left, pace, weight, site, header::template trips<__cuinstr_i>(start, bound, amount));
 }

@@ -26,6 +26,7 @@ const OWN: &[&str] = &[
     "CUINSTR_SEEDS",
     "CUINSTR_SESSION",
     "CUINSTR_SETTLES",
+    "CUINSTR_SKIPPED",
     "CUINSTR_SOURCE",
     "CUINSTR_SWEEP",
     "CUINSTR_WORKER",

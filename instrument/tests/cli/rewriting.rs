@@ -14,6 +14,24 @@ fn a_kernel_is_rewritten_into_another_file() {
 }
 
 #[test]
+fn the_prelude_may_stand_in_a_file_of_its_own() {
+    let project = Project::new(&[("src/k.cu", SPIN), ("src/l.cu", SPIN)]);
+    project.run("src/k.cu src/l.cu -o out/ --prelude include/p.cuh").exits(3).says("CI042").says("folder does not exist");
+    project.write("include/keep", b"");
+    project.run("src/k.cu src/l.cu -o out/ --prelude include/p.cuh --timeout 2s").exits(0);
+    let (output, prelude) = (project.read("out/k.cu"), project.read("include/p.cuh"));
+    assert!(output.contains("#include \"../include/p.cuh\"\n") && output.contains("__cuinstr_timeout_ns 2000000000ull"), "{output}");
+    assert!(prelude.contains("__cuinstr_stop(") && !output.contains("__cuinstr_device unsigned"), "{output}");
+    assert!(output.len() < 6000, "{} bytes", output.len());
+    // Whatever the options, the file is the same, so that several runs may share it.
+    project.run("src/l.cu -o out/ --prelude include/p.cuh --fuel 7").exits(0);
+    assert_eq!(project.read("include/p.cuh"), prelude);
+    project.run("src/k.cu -o out/ --prelude out/k.cu").exits(2).says("both be written");
+    project.run("src/k.cu -o out/ --prelude src/k.cu").exits(1).says("CI041");
+    project.run("src/k.cu --list --prelude include/p.cuh").exits(2);
+}
+
+#[test]
 fn dashes_are_standard_input_and_output() {
     let project = Project::new(&[("k.cu", SPIN)]);
     let piped = project.run_with("- -o -", SPIN.as_bytes()).exits(0);
@@ -130,6 +148,25 @@ fn list_prints_a_table_and_writes_nothing() {
     let row = run.stdout.lines().find(|line| line.contains("while")).unwrap_or_else(|| panic!("{run:?}"));
     assert!(row.trim_start().starts_with("2:5 ") && row.contains("spin"), "{row}");
     assert_eq!(project.names("."), ["k.cu"]);
+}
+
+#[test]
+fn list_says_why_a_loop_has_its_form_and_what_forms_mean() {
+    let text = "__global__ void k(volatile int *p, int n) {\n    while (*p == 0) { }\n    while (true) { if (p[1]) goto out; p[2] = 1; }\nout:\n    for (int i = 0; i < n; ++i) p[i] = 1;\n}\n";
+    let project = Project::new(&[("k.cu", text)]);
+    let list = project.run("k.cu --list").exits(0).silent().stdout;
+    let line = |start: &str| list.lines().find(|line| line.trim_start().starts_with(start)).unwrap_or_else(|| panic!("no {start}: {list}"));
+    assert!(line("2:5 ").contains("chunk") && line("2:5 ").contains("no strip: "), "{list}");
+    assert!(line("3:5 ").contains("count-down") && line("3:5 ").contains("neither strip nor chunk: "), "{list}");
+    assert!(line("5:5 ").contains("strip") && !line("5:5 ").contains("no strip"), "{list}");
+    for form in ["chunk", "count-down", "strip", "flag", "each"] {
+        assert_eq!(list.lines().filter(|line| line.starts_with(&format!("  {form} "))).count(), 1, "{form}: {list}");
+    }
+    assert!(!list.contains("foldable"), "{list}");
+    let json = project.run("k.cu --list --format json").exits(0).stdout;
+    assert!(json.contains("neither strip nor chunk: ") && !json.contains("how a site asks"), "{json}");
+    let sites = project.run("k.cu --sites -").exits(0).stdout;
+    assert!(!sites.contains("neither strip"), "what is compiled in does not grow: {sites}");
 }
 
 #[test]

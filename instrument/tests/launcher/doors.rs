@@ -1,7 +1,7 @@
 //! Build systems as they are: `CMake` and make, with one word more on their command line.
 
 use crate::project::{BINARY, Project, expect, text};
-use crate::toolkit::{nvcc, required};
+use crate::toolkit::{nvcc, required, tell_skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,7 +26,7 @@ fn tool(name: &str, requirement: &str) -> Option<PathBuf> {
     let found = std::env::split_paths(&path).chain([fetched]).map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {
         assert!(!required(requirement), "CUINSTR_REQUIRE names {requirement}, and there is no {name}");
-        eprintln!("skipped: there is no {name}");
+        tell_skipped(&format!("there is no {name}"));
     }
     found
 }

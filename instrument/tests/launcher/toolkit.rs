@@ -15,9 +15,18 @@ pub(crate) fn nvcc() -> Option<PathBuf> {
     let found = folders.map(|folder| folder.join("nvcc")).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     if found.is_none() {
         assert!(!required("nvcc"), "CUINSTR_REQUIRE names nvcc, and there is none");
-        eprintln!("skipped: there is no nvcc");
+        tell_skipped("there is no nvcc");
     }
     found
+}
+
+/// Tells of a test that could not run, as `scripts/test` lists it at the end: a line in the file that `CUINSTR_SKIPPED` names.
+pub(crate) fn tell_skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+    let Some(path) = std::env::var_os("CUINSTR_SKIPPED") else { return };
+    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("a test"));
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
 }
 
 /// Whether `CUINSTR_REQUIRE` says that this machine has it.

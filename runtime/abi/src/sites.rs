@@ -35,6 +35,8 @@ pub enum Kind {
     Barrier,
     /// A loop inside inline assembly.
     AsmLoop,
+    /// A cycle of PTX.
+    Loop,
 }
 
 /// How a site polls.
@@ -66,6 +68,9 @@ pub struct Site {
     pub kind: Kind,
     /// Function around it, or `#define NAME` for a macro's body.
     pub function: String,
+    /// File of the line, if it is not the map's: of a site in PTX that names its source.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
     /// Line, from 1.
     pub line: u32,
     /// Column in bytes, from 1.

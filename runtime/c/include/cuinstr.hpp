@@ -62,7 +62,11 @@ private:
 
 using rewritten_owner = owner<cuinstr_rewritten, cuinstr_rewritten_release>;
 using module_owner = owner<cuinstr_module, cuinstr_detach>;
-using guard_owner = owner<cuinstr_guard, cuinstr_release>;
+// A guard, and whether its launch was made. What is moved takes both along.
+struct guard_owner : owner<cuinstr_guard, cuinstr_release> {
+    using owner::owner;
+    bool is_launched = false;
+};
 
 // A wait in pieces of a second, whose end the library bounds.
 constexpr uint64_t piece_ns = 1000000000u;
@@ -176,9 +180,9 @@ public:
 
     // The launch was made. `wait` says so, too, if nobody has.
     void launched() {
-        if (is_launched_) return;
-        detail::check(cuinstr_launched(handle_->get()));
-        is_launched_ = true;
+        if (handle_ && handle_->is_launched) return;
+        detail::check(cuinstr_launched(get()));
+        handle_->is_launched = true;
     }
     // Waits for the outcome: as long as the limits and the time to begin allow, or somebody cancels it.
     outcome wait() {
@@ -193,19 +197,19 @@ public:
         return std::unique_ptr<outcome>(ask(told, detail::ns(limit)) ? new outcome(handle_, told) : nullptr);
     }
     // From any thread.
-    void cancel() { detail::check(cuinstr_cancel(handle_->get())); }
-    cuinstr_guard get() const noexcept { return handle_->get(); }
+    void cancel() { detail::check(cuinstr_cancel(get())); }
+    // Zero, which every call answers with CUINSTR_BAD_HANDLE, once it was moved from.
+    cuinstr_guard get() const noexcept { return handle_ ? handle_->get() : cuinstr_guard{0}; }
 
 private:
     bool ask(cuinstr_outcome &told, uint64_t limit_ns) {
         launched();
-        const cuinstr_status status = cuinstr_wait(handle_->get(), limit_ns, &told);
+        const cuinstr_status status = cuinstr_wait(get(), limit_ns, &told);
         if (status == CUINSTR_PENDING) return false;
         detail::check(status);
         return true;
     }
     std::shared_ptr<detail::guard_owner> handle_;
-    bool is_launched_ = false;
 };
 
 }  // namespace cuinstr

@@ -52,20 +52,20 @@ impl Flight {
         }
         // A launch that says it was stopped was. Should its record not tell: its first thread did.
         let record = if told && record.published != number { host.read() } else { record };
-        Some(self.judge(state, at, Some(record)))
+        Some(self.judge(state, at, Some(&record)))
     }
 
     /// What a launch came to that was over at this moment, with this record, if there is one to ask for.
-    fn judge(&self, state: &State, at: Instant, record: Option<StopRecord>) -> Result<Outcome, Error> {
+    fn judge(&self, state: &State, at: Instant, record: Option<&StopRecord>) -> Result<Outcome, Error> {
         let (Some(limits), Some(subject)) = (state.limits, &state.subject) else {
             return Err(Error::Machine("a launch without a kernel".into()));
         };
         let number = self.number();
         // Counts that are missing leave the first thread, which says that it stopped.
-        let is_stopped = |record: &StopRecord| left(record) > 0 || (record.published == number && record.threads() == 0);
+        let is_stopped = |record: &&StopRecord| left(record) > 0 || (record.published == number && record.threads() == 0);
         if let Some(record) = record.filter(is_stopped) {
-            let (why, since) = self.cause(state, &record);
-            let report = subject.report(&record, &self.orders(), why == Cause::Deadline);
+            let (why, since) = self.cause(state, record);
+            let report = subject.report(record, &self.orders(), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
         // Every kernel that was rewritten says when it begins, and each launch here has a timeout, if only of centuries.

@@ -45,13 +45,13 @@ impl Flight {
         let (told, cause) = state.told?;
         // The device's own clock comes first, where it is armed.
         let own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
-        if !state.is_flipped && (cause == Cause::Cancelled || !own || now >= told + BACKUP) {
+        if state.raised.is_none() && (cause == Cause::Cancelled || !own || now >= told + BACKUP) {
             match self.flip(state) {
-                Ok(()) => state.is_flipped = true,
+                Ok(()) => state.raised = Some(Instant::now()),
                 Err(fault) => return self.failed(state, now, fault),
             }
         }
-        if now < told + limits.grace {
+        if state.raised.is_none_or(|raised| now < raised + limits.grace) {
             return None;
         }
         if let Some(watchdog) = state.watchdog.as_ref().filter(|_| state.tier == Tier::Leave) {
@@ -72,7 +72,7 @@ impl Flight {
             return soon;
         }
         if let Some((told, _)) = state.told {
-            let grace = told + limits.grace;
+            let grace = state.raised.unwrap_or(told).max(told) + limits.grace;
             // Past its grace it is looked at only so that its memory can be used again.
             let seldom = now.saturating_duration_since(grace).div_f32(16.0).clamp(Duration::from_millis(20), Duration::from_secs(1));
             return if now < grace { grace.min(now + Duration::from_millis(1)) } else { now + seldom };
@@ -142,7 +142,7 @@ impl Flight {
         }
         let (limits, subject) = (state.limits?, state.subject.as_ref()?);
         if let Some((told, _)) = state.told {
-            let limit = told + limits.grace + if state.tier == Tier::Leave { Duration::ZERO } else { TRAP };
+            let limit = state.raised? + limits.grace + if state.tier == Tier::Leave { Duration::ZERO } else { TRAP };
             let is_begun = state.began.is_some();
             return (is_begun && now > limit && (state.watchdog.is_none() || state.tier != Tier::Leave))
                 .then(|| Error::Undrained { kernel: subject.kernel.to_string(), after: now - told })

@@ -190,6 +190,7 @@ fn what(place: &SitePlace) -> String {
         Kind::Exit => format!("end of kernel `{function}`"),
         Kind::Barrier => format!("barrier in `{function}`"),
         Kind::AsmLoop => format!("loop of inline assembly in `{function}`"),
+        Kind::Loop => format!("loop in `{function}`"),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::machine::{Allocation, Event, Function, Kind, Machine, Module, Stream,
 use crate::raw::{self, get, put};
 use cuinstr_abi::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, FLAG_SYMBOL};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr;
@@ -102,8 +102,12 @@ fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<Op, u32>) -
     let is_full = |machine: &Machine| state(machine, key).is_ok_and(|stream| stream.queue.len() >= machine.depth);
     let mut machine = wait(machine, |machine| !is_full(machine));
     let is_capturing = state(&machine, key)?.is_capturing;
+    // What a capture holds is not done here.
+    if is_capturing {
+        return Ok(key);
+    }
     let op = make(&mut machine)?;
-    if let Some(stream) = machine.streams.get_mut(&key).filter(|_| !is_capturing) {
+    if let Some(stream) = machine.streams.get_mut(&key) {
         stream.queue.push_back(op);
     }
     machine.step();
@@ -379,7 +383,7 @@ calls! {
         let mut machine = lock();
         let context = current(&machine)?;
         let handle = machine.handle();
-        machine.events.insert(handle, Event { context, recorded: 0, reached: 0, at_ns: 0 });
+        machine.events.insert(handle, Event { context, recorded: 0, open: BTreeSet::new(), at_ns: 0 });
         give(event, pointer(handle))
     }
     fn cuEventDestroy_v2(event: Handle) { lock().events.remove(&event.addr()).map(|_| ()).ok_or(code::INVALID_HANDLE) }
@@ -388,6 +392,7 @@ calls! {
         enqueue(stream, |machine| {
             let found = machine.events.get_mut(&event).ok_or(code::INVALID_HANDLE)?;
             found.recorded += 1;
+            found.open.insert(found.recorded);
             Ok(Op::Record { event, generation: found.recorded })
         }).map(|_| ())
     }
@@ -396,12 +401,12 @@ calls! {
         machine.step();
         let found = machine.events.get(&event.addr()).ok_or(code::INVALID_HANDLE)?;
         if let Some(lost) = machine.contexts.get(&found.context).and_then(|context| context.lost) { return Err(lost); }
-        if found.reached >= found.recorded { Ok(()) } else { Err(code::NOT_READY) }
+        if found.is_reached() { Ok(()) } else { Err(code::NOT_READY) }
     }
     fn cuEventSynchronize(event: Handle) {
         let is_open = |machine: &Machine| {
             machine.events.get(&event.addr()).is_some_and(|event| {
-                event.reached < event.recorded && machine.contexts.get(&event.context).is_some_and(|context| context.lost.is_none())
+                !event.is_reached() && machine.contexts.get(&event.context).is_some_and(|context| context.lost.is_none())
             })
         };
         let machine = wait(lock(), |machine| !is_open(machine));

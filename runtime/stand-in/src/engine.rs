@@ -86,10 +86,10 @@ impl Machine {
             }
             return true;
         }
-        let generation_of = |event: &usize| self.events.get(event).map_or(u64::MAX, |event| event.reached);
+        let is_open = |event: &usize, generation: &u64| self.events.get(event).is_some_and(|event| event.open.contains(generation));
         match stream.queue.front() {
             None => return false,
-            Some(Op::Wait { event, generation }) if generation_of(event) < *generation => return false,
+            Some(Op::Wait { event, generation }) if is_open(event, generation) => return false,
             Some(Op::Launch(_)) if self.is_held => return false,
             Some(Op::Copy { .. }) if self.is_busy => return false,
             Some(_) => {}
@@ -105,7 +105,8 @@ impl Machine {
             Some(Op::Record { event, generation }) => {
                 let now = self.clock.now_ns();
                 if let Some(event) = self.events.get_mut(&event) {
-                    (event.reached, event.at_ns) = (event.reached.max(generation), now);
+                    event.open.remove(&generation);
+                    event.at_ns = now;
                 }
             }
             Some(Op::Launch(kernel)) => stream.running = Some(kernel),

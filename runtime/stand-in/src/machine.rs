@@ -2,7 +2,7 @@
 
 use crate::engine::{Launched, Op};
 use crate::raw;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,9 +54,18 @@ impl Stream {
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) context: usize,
+    /// How often it was recorded.
     pub(crate) recorded: u64,
-    pub(crate) reached: u64,
+    /// Those records that were not reached: another stream may come to a later one first.
+    pub(crate) open: BTreeSet<u64>,
     pub(crate) at_ns: u64,
+}
+
+impl Event {
+    /// Whether the latest record was reached, or there is none.
+    pub(crate) fn is_reached(&self) -> bool {
+        !self.open.contains(&self.recorded)
+    }
 }
 
 #[derive(Debug)]

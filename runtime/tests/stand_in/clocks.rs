@@ -15,6 +15,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a device's clock that is slower than the host's stops nothing early", slower),
     ("a device's clock that is faster than the host's stops nothing late", faster),
     ("a device's clock that was set is followed", stepped),
+    ("a host that is late gives a launch its grace all the same", late),
     ("a limit of any length is taken", longest),
     ("a waker that panics ends no timer", panicking),
     ("a waker may poll its future at once", inline),
@@ -62,6 +63,24 @@ fn stepped() {
         let ran = ran(&world, SHORT * 2);
         assert!((SHORT * 2..SHORT * 20).contains(&ran), "stopped after {ran:?}, with a step of {step} ns");
     }
+}
+
+fn late() {
+    let world = World::new();
+    let stream = world.stream();
+    let mut running = start(&world.kernel("spin"), &stream, |launch| {
+        launch.timeout(SHORT).grace(SHORT * 4).clock(Clock::Host);
+    })
+    .expect("a launch");
+    command("block cuEventQuery 1");
+    let thread = thread::spawn(|| {
+        until("a call is blocked", || command("blocked") == 1);
+        thread::sleep(SHORT * 10);
+        command("release");
+    });
+    let outcome = running.wait().expect("an outcome");
+    assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
+    thread.join().expect("no panic");
 }
 
 fn longest() {

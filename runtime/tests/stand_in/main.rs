@@ -4,8 +4,10 @@
 
 mod clocks;
 mod contexts;
+mod guards;
 mod interfaces;
 mod launches;
+mod soak;
 mod sweep;
 mod world;
 
@@ -28,7 +30,7 @@ type Case = (&'static str, fn());
 
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, interfaces::CASES].concat();
+    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES, soak::CASES].concat();
     if let Ok(wanted) = std::env::var(CASE) {
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
         match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
 
 /// Runs a case in a child, and gives what it printed.
 fn run(name: &str, folder: &Path) -> Result<String, Failed> {
-    let limit = if std::env::var_os("CUINSTR_SWEEP").is_some() { LIMIT * 20 } else { LIMIT };
+    let limit = if ["CUINSTR_SWEEP", "CUINSTR_SOAK"].iter().any(|name| std::env::var_os(name).is_some()) { LIMIT * 20 } else { LIMIT };
     let mut command = Command::new(std::env::current_exe()?);
     let mut child = command.env(CASE, name).env("LD_LIBRARY_PATH", folder).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let since = Instant::now();

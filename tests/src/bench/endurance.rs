@@ -72,14 +72,14 @@ enum Kind {
 }
 
 /// Kilobytes of this process that are in memory, by the kernel's count.
-fn resident() -> Result<u64, String> {
+pub(super) fn resident() -> Result<u64, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(told)?;
     let words = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("the system does not say how large this process is")?;
     words.split_whitespace().next().and_then(|word| word.parse().ok()).ok_or_else(|| words.to_owned())
 }
 
 /// Bytes of device memory in use.
-fn in_use(rig: &Rig) -> Result<u64, String> {
+pub(super) fn in_use(rig: &Rig) -> Result<u64, String> {
     let (free, total) = rig.context.mem_get_info().map_err(told)?;
     Ok((total - free) as u64)
 }

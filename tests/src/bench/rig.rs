@@ -5,7 +5,9 @@ use crate::header::Arg;
 use crate::manifest::Manifest;
 use crate::variant::{self, Variant};
 use cuinstr_runtime::cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-use cuinstr_runtime::cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PinnedHostSlice};
+use cuinstr_runtime::cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PinnedHostSlice, PushKernelArg as _,
+};
 use cuinstr_runtime::cudarc::nvrtc::Ptx;
 use cuinstr_runtime::{Kernel, Launch, Module, Running};
 use std::path::{Path, PathBuf};
@@ -160,7 +162,17 @@ impl Subject {
         config: LaunchConfig,
         limits: impl FnOnce(&mut Launch),
     ) -> Result<Running, String> {
-        let mut launch = self.kernel.on(stream).map_err(told)?;
+        self.try_start(stream, config, limits).map_err(told)
+    }
+
+    /// The same, with the runtime's own error.
+    pub(super) fn try_start(
+        &self,
+        stream: &Arc<CudaStream>,
+        config: LaunchConfig,
+        limits: impl FnOnce(&mut Launch),
+    ) -> cuinstr_runtime::Result<Running> {
+        let mut launch = self.kernel.on(stream)?;
         for argument in &self.arguments {
             match argument {
                 Argument::Word(word) => launch.arg(word),
@@ -169,7 +181,20 @@ impl Subject {
         }
         limits(&mut launch);
         // SAFETY: the arguments are those of the probe's header, and its memory lives as long as this process.
-        unsafe { launch.start(config) }.map_err(told)
+        unsafe { launch.start(config) }
+    }
+
+    /// Launches it with no limit, as a capture takes it.
+    pub(super) fn bare(&self, stream: &Arc<CudaStream>, config: LaunchConfig) -> Result<(), String> {
+        let mut launch = self.kernel.unguarded(stream).map_err(told)?;
+        for argument in &self.arguments {
+            match argument {
+                Argument::Word(word) => launch.arg(word),
+                Argument::Address(address) => launch.arg(address),
+            };
+        }
+        // SAFETY: as above.
+        unsafe { launch.launch(config) }.map(drop).map_err(told)
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Parser;
 use cuinstr_tests::bench::figure::Row;
 use cuinstr_tests::bench::page::{Measured, Page};
-use cuinstr_tests::bench::{self, FIGURES, Figure, Rig};
+use cuinstr_tests::bench::{self, FIGURES, Figure, LONG, Rig};
 use cuinstr_tests::checks::timing::clocks;
 use cuinstr_tests::machine;
 use cuinstr_tests::manifest::Manifest;
@@ -118,7 +118,7 @@ fn play(arguments: &Arguments, role: &str) -> Result<(), String> {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     if arguments.list {
-        for figure in FIGURES {
+        for figure in FIGURES.iter().chain(LONG) {
             println!("{:16} {}", figure.name, figure.title);
         }
         return Ok(ExitCode::SUCCESS);
@@ -130,11 +130,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let manifest = Manifest::read(&folder)?;
     // Without a GPU there is nothing to measure, and the reason is one for all.
     drop(cuinstr_runtime::open(0).map_err(|error| error.to_string())?);
-    let wanted = |figure: &&Figure| arguments.only.is_empty() || arguments.only.iter().any(|name| name == figure.name);
+    let is_named = |figure: &&Figure| arguments.only.iter().any(|name| name == figure.name);
+    let wanted = |figure: &&Figure| arguments.only.is_empty() || is_named(figure);
     let until = Instant::now() + Duration::from_secs(arguments.budget);
     let before = clocks();
     let mut figures = Vec::new();
-    for figure in FIGURES.iter().filter(wanted) {
+    for figure in FIGURES.iter().filter(wanted).chain(LONG.iter().filter(is_named)) {
         let since = Instant::now();
         let measured =
             if since > until { Err("the time for the whole run was used up".into()) } else { measure(arguments, &folder, figure) };

@@ -1,6 +1,7 @@
 //! Rewritten code goes through the real compilers: every kernel without a warning, the control block's layout, lines and names as the
 //! user wrote them, linking. Without nvcc each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 
+mod attacks;
 mod counters;
 mod cycles;
 mod image;
@@ -12,6 +13,7 @@ mod link;
 mod nvrtc;
 mod shapes;
 mod shared;
+mod shared_prelude;
 mod standards;
 mod twins;
 mod unrolled;
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
     };
     let mut checks = Checks::default();
     for add in [
+        attacks::add,
         kernels::add,
         image::add,
         nvrtc::add,
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         counters::add,
         cycles::add,
         shared::add,
+        shared_prelude::add,
         unrolled::add,
         verify::add,
         libraries::add,

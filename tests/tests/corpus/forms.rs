@@ -595,7 +595,6 @@ const ODD_TEXT: &[Rule] = &[
     ("#define STEP i -= 1", "@for (int i = 0; i < n; STEP) p[i] = 0;", no_strip("a macro is the step")),
     ("", "@for (int i = 0; i < LIMIT; ++i) p[i] = 0;", no_strip("a macro from elsewhere may do anything")),
     ("#define for(x) for (x)", "@for (int i = 0; i < n; ++i) p[i] = 0;", no_strip("the keyword is a macro")),
-    ("#define int unsigned char", "@for (int i = 0; i < n; ++i) p[i] = 0;", no_strip("the type is a macro")),
     ("#define if(x) --i; if (x)", "@for (int i = 0; i < n; ++i) { if (p[i]) p[i] = 0; }", no_strip("a word of the body is a macro")),
     ("", "@for (int i = 0; i -\\\n= n; ++i) p[i] = 0;", no_strip("a token goes over the end of a line")),
     (

@@ -112,29 +112,33 @@ fn device_lambdas_are_read() {
         row(
             "[=] __device__ (int i)",
             "void h(int n) {\n    each(n, [=] __device__ (int i) { while (g(i)) ++i; });\n}\n",
-            &["2 while polled"],
+            &["2 recursion flag", "2 while polled"],
         ),
-        row("no space", "void h(int n) {\n    each(n, [=]__device__(int i) { while (g(i)) ++i; });\n}\n", &["2 while polled"]),
+        row(
+            "no space",
+            "void h(int n) {\n    each(n, [=]__device__(int i) { while (g(i)) ++i; });\n}\n",
+            &["2 recursion flag", "2 while polled"],
+        ),
         row(
             "host and device, mutable, typed",
             "void h(int n) {\n    auto f = [=] __host__ __device__ (auto x) mutable -> int { while (x--) ; return 0; };\n}\n",
-            &["2 while polled"],
+            &["2 recursion flag", "2 while polled"],
         ),
         row(
             "marked by a macro",
             "void h(int n) {\n    each(n, [=] GPU_LAMBDA (int i) { while (g(i)) ++i; });\n    all(KOKKOS_LAMBDA(int i) { while (g(i)) ++i; });\n}\n",
-            &["2 while polled", "3 while polled"],
+            &["2 recursion flag", "2 while polled", "3 recursion flag", "3 while polled"],
         ),
-        row("no parameters", "void h(int n) {\n    each(n, [=] __device__ { for (;;) g(); });\n}\n", &["2 for polled"]),
+        row("no parameters", "void h(int n) {\n    each(n, [=] __device__ { for (;;) g(); });\n}\n", &["2 recursion flag", "2 for polled"]),
         row(
             "inside a kernel",
             "__global__ void k(int n) {\n    auto f = [&](int i) { while (g(i)) ++i; return i; };\n    f(n);\n}\n",
-            &["2 while polled"],
+            &["2 recursion flag", "2 while polled"],
         ),
         row(
             "inside a lambda",
             "__global__ void k(int n) {\n    auto f = [&](int i) {\n        return [=](int j) { while (g(i, j)) ++j; return j; };\n    };\n}\n",
-            &["3 while polled"],
+            &["3 recursion flag", "3 while polled"],
         ),
     ]);
 }

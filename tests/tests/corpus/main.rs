@@ -1,6 +1,7 @@
 //! What real CUDA code looks like, row by row of the corpus study: the shapes that people write, and what the grammar makes of them. Each
 //! row is one small file with the sites and diagnostics that it must give.
 
+mod attacks;
 mod brief;
 mod fall_backs;
 mod forms;

@@ -424,7 +424,7 @@ fn is_endless(graph: &Graph) -> bool {
 
 /// How many graphs; `CUINSTR_GRAPHS` asks for more than a test run has time for.
 fn how_many() -> usize {
-    std::env::var("CUINSTR_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(4_000)
+    std::env::var("CUINSTR_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
 }
 
 /// Where chance begins; `CUINSTR_GRAPHS_SEED` names others, so that many processes look at different graphs.

@@ -1,0 +1,403 @@
+//! Recognises loops whose trips can be computed where they begin: an induction variable with a constant step, and a bound that the loop keeps.
+
+use super::find::{Loops, Writers};
+use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
+use std::collections::BTreeMap;
+
+/// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
+const MOST_STEP: i64 = 1 << 16;
+
+/// How a loop goes on: while the induction variable stands so to the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Below it; the step is positive.
+    Less,
+    /// Not above it; the step is positive.
+    LessEqual,
+    /// Above it; the step is negative.
+    Greater,
+    /// Not below it; the step is negative.
+    GreaterEqual,
+    /// Anywhere else.
+    NotEqual,
+}
+
+impl Order {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "lt" | "lo" => Self::Less,
+            "le" | "ls" => Self::LessEqual,
+            "gt" | "hi" => Self::Greater,
+            "ge" | "hs" => Self::GreaterEqual,
+            "ne" => Self::NotEqual,
+            _ => return None,
+        })
+    }
+
+    fn negated(name: &str) -> Option<Self> {
+        Some(match name {
+            "lt" | "lo" => Self::GreaterEqual,
+            "le" | "ls" => Self::Greater,
+            "gt" | "hi" => Self::LessEqual,
+            "ge" | "hs" => Self::Less,
+            "eq" => Self::NotEqual,
+            _ => return None,
+        })
+    }
+
+    fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            Self::NotEqual => Self::NotEqual,
+        }
+    }
+
+    fn fits(self, step: i64) -> bool {
+        match self {
+            Self::Less | Self::LessEqual => step > 0,
+            Self::Greater | Self::GreaterEqual => step < 0,
+            Self::NotEqual => step != 0,
+        }
+    }
+}
+
+/// A counted loop, with names as they are spelled in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Counted<'a> {
+    /// The statement that compares, and sets the predicate of the loop's test.
+    pub(super) test: u32,
+    /// The induction variable at the header.
+    pub(super) variable: &'a str,
+    /// Its register.
+    pub(super) register: Register,
+    /// What it goes towards: a register or a number.
+    pub(super) bound: &'a str,
+    /// What is added in each iteration.
+    pub(super) step: i64,
+    /// How the two are compared while the loop goes on.
+    pub(super) order: Order,
+    /// Whether the comparison is of signed integers.
+    pub(super) is_signed: bool,
+    /// Bits of both.
+    pub(super) width: u8,
+}
+
+/// What the analysis reads.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'c, 'a> {
+    pub(super) text: &'a str,
+    pub(super) function: &'c Function<'a>,
+    pub(super) code: &'c Code<'a>,
+    pub(super) graph: &'c Graph,
+    pub(super) loops: &'c Loops,
+    pub(super) writers: &'c Writers,
+    pub(super) declared: &'c Declared<'a>,
+}
+
+/// Declarations of registers by the names that they begin with.
+#[derive(Debug)]
+pub(super) struct Declared<'a> {
+    by_name: BTreeMap<&'a str, Vec<u32>>,
+}
+
+impl<'a> Declared<'a> {
+    pub(super) fn new(function: &Function<'a>) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (declaration, number) in function.registers.iter().zip(0..) {
+            by_name.entry(declaration.name).or_default().push(number);
+        }
+        Self { by_name }
+    }
+
+    /// Whether a name stands for one scalar register wherever the function uses it, and a statement sees that.
+    fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
+        let prefix = name.trim_end_matches(|next: char| next.is_ascii_digit());
+        let exact = self.by_name.get(name).into_iter().flatten();
+        let ranges = self.by_name.get(prefix).into_iter().flatten().filter(|_| prefix != name);
+        let mut all = exact.chain(ranges).map(|number| &function.registers[*number as usize]);
+        let mut scope = function.statements[statement as usize].scope;
+        let Some(only) = all.next().filter(|_| all.next().is_none()) else { return false };
+        while scope != only.scope && function.scopes[scope as usize].outer != scope {
+            scope = function.scopes[scope as usize].outer;
+        }
+        only.lanes == 1 && only.statement <= statement && scope == only.scope
+    }
+}
+
+impl<'a> Context<'_, 'a> {
+    /// The block of a statement.
+    pub(super) fn block_of(&self, statement: u32) -> u32 {
+        self.graph.blocks.partition_point(|block| block.end <= statement) as u32
+    }
+
+    /// Statements of a loop that write a register.
+    fn writers_in(&self, number: u32, register: Register) -> impl Iterator<Item = u32> {
+        self.writers.of(register).filter(move |statement| self.loops.holds(number, self.block_of(*statement)))
+    }
+
+    /// Whether a statement runs exactly once in each iteration that comes to the latch.
+    fn runs_once(&self, number: u32, statement: u32, latch: u32) -> bool {
+        let block = self.block_of(statement);
+        let is_guarded = self.function.statements[statement as usize].guarded;
+        !is_guarded && self.loops.innermost(block) == number && self.loops.dominates(block, latch)
+    }
+
+    /// The operand of a statement as it is spelled.
+    fn spelled(&self, statement: u32, nth: usize) -> Option<&'a str> {
+        let at = self.function.statements.get(statement as usize)?;
+        let text = Span { start: at.opcode, end: at.end }.of(self.text);
+        let mut words = tokens(text).filter(|token| !matches!(token.kind, Kind::Blank | Kind::Comment));
+        let (mut operand, mut found) = (0, None);
+        // The opcode: a word and its modifiers.
+        words.next();
+        for token in words {
+            match token.kind {
+                Kind::Dotted if found.is_none() && operand == 0 => {}
+                Kind::Mark(b',') => operand += 1,
+                Kind::Word if operand == nth && found.is_none() => found = Some(token.span.of(text)),
+                Kind::Word | Kind::Number | Kind::Mark(b'-') if operand != nth => {}
+                _ => return None,
+            }
+        }
+        found
+    }
+
+    /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
+    pub(super) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
+        let one = &self.loops.all[number as usize];
+        let [latch] = one.latches[..] else { return None };
+        let branch = self.graph.blocks[block as usize].end - 1;
+        let (Some(predicate), when) = self.code.guard(branch)? else { return None };
+        let first = self.graph.blocks[block as usize].first;
+        let test = self.writers.of(predicate).rev().find(|statement| (first..branch).contains(statement))?;
+        let (order, is_signed, width) = self.comparison(test, goes_on_if_taken == when)?;
+        let header = self.graph.blocks[one.header as usize].first;
+        let scope = self.function.statements[header as usize].scope;
+        if self.function.statements[test as usize].scope != scope || self.function.statements[test as usize].guarded {
+            return None;
+        }
+        let [_, left, right] = *self.code.operands(test) else { return None };
+        let invariant = |operand: Operand| match operand {
+            Operand::Integer(value) => i32::try_from(value).is_ok(),
+            Operand::Register(register) => self.writers_in(number, register).next().is_none(),
+            _ => false,
+        };
+        for (tested, bound, nth, order) in [(left, right, 2, order), (right, left, 1, order.mirrored())] {
+            let Operand::Register(tested) = tested else { continue };
+            if !invariant(bound) {
+                continue;
+            }
+            let Some((variable, written, step)) = self.induction(number, tested, latch, width) else { continue };
+            if !order.fits(step) || step.abs() > MOST_STEP {
+                continue;
+            }
+            let register = variable;
+            let at = self.function.statements[written as usize];
+            let variable = self.spelled(written, usize::from(!self.is_written_by(written, variable)))?;
+            let bound = match bound {
+                Operand::Integer(_) => self.number(test, nth)?,
+                _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
+            };
+            let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
+            return is_named.then_some(Counted { test, variable, register, bound, step, order, is_signed, width });
+        }
+        None
+    }
+
+    /// How often a counted loop runs at most where start and bound are constants: the start is written in each round of the loop around it.
+    pub(super) fn constant_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
+        let one = &self.loops.all[number as usize];
+        let bound: i128 = counted.bound.parse().ok()?;
+        let mut writers = self.writers.of(counted.register).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
+        let start = writers.next().filter(|_| writers.next().is_none())?;
+        let block = self.block_of(start);
+        let is_fresh = self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
+        let is_move = self.code.opcode(start).starts_with("mov.") && !self.function.statements[start as usize].guarded;
+        let [Operand::Register(_), value] = *self.code.operands(start) else { return None };
+        let start = value.number().filter(|_| is_fresh && is_move)?;
+        let distance = if counted.step > 0 { bound - start } else { start - bound };
+        let step = i128::from(counted.step.unsigned_abs());
+        let is_met = counted.order != Order::NotEqual || distance % step == 0;
+        // One round more than the division says, for bounds that are passed.
+        u64::try_from(distance).ok().filter(|distance| is_met && *distance > 0).map(|distance| distance / counted.step.unsigned_abs() + 1)
+    }
+
+    fn is_written_by(&self, statement: u32, register: Register) -> bool {
+        self.writers.of(register).any(|other| other == statement)
+    }
+
+    /// A number operand as it is spelled.
+    fn number(&self, statement: u32, nth: usize) -> Option<&'a str> {
+        let at = self.function.statements.get(statement as usize)?;
+        let text = Span { start: at.opcode, end: at.end }.of(self.text);
+        text.split(',').nth(nth).map(str::trim).filter(|number| number.parse::<i64>().is_ok())
+    }
+
+    fn comparison(&self, test: u32, holds: bool) -> Option<(Order, bool, u8)> {
+        let mut parts = self.code.opcode(test).split('.');
+        if parts.next() != Some("setp") {
+            return None;
+        }
+        let (name, kind) = (parts.next()?, parts.next()?);
+        if parts.next().is_some() {
+            return None;
+        }
+        let (is_signed, width) = match kind {
+            "s32" => (true, 32),
+            "u32" | "b32" => (false, 32),
+            "s64" => (true, 64),
+            "u64" | "b64" => (false, 64),
+            _ => return None,
+        };
+        let is_signed = is_signed && !matches!(name, "lo" | "ls" | "hi" | "hs");
+        Some((if holds { Order::of(name) } else { Order::negated(name) }?, is_signed, width))
+    }
+
+    /// The variable at the header behind a tested register, the statement that adds, and the step.
+    fn induction(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, u32, i64)> {
+        let written = self.only_writer(number, tested, latch)?;
+        // `mov variable, next` in front of the back edge, and the test is of the variable itself.
+        if let Some(next) = self.moved(written) {
+            let added = self.only_writer(number, next, latch)?;
+            let (base, step) = self.added(added, width)?;
+            return (base == tested).then_some((tested, added, step));
+        }
+        let (base, step) = self.added(written, width)?;
+        if base == tested {
+            return Some((tested, written, step));
+        }
+        let moved = self.only_writer(number, base, latch)?;
+        (self.moved(moved) == Some(tested)).then_some((base, written, step))
+    }
+
+    fn only_writer(&self, number: u32, register: Register, latch: u32) -> Option<u32> {
+        let mut writers = self.writers_in(number, register);
+        let written = writers.next()?;
+        (writers.next().is_none() && self.runs_once(number, written, latch)).then_some(written)
+    }
+
+    fn moved(&self, statement: u32) -> Option<Register> {
+        let is_move = self.code.opcode(statement).starts_with("mov.");
+        match *self.code.operands(statement) {
+            [Operand::Register(_), Operand::Register(from)] if is_move => Some(from),
+            _ => None,
+        }
+    }
+
+    /// `add register, base, constant`
+    fn added(&self, statement: u32, width: u8) -> Option<(Register, i64)> {
+        let opcode = self.code.opcode(statement);
+        let sign = match opcode.split_once('.')? {
+            ("add", kind) if is_integer(kind, width) => 1,
+            ("sub", kind) if is_integer(kind, width) => -1,
+            _ => return None,
+        };
+        match *self.code.operands(statement) {
+            [Operand::Register(_), Operand::Register(base), Operand::Integer(step)] => {
+                Some((base, sign * i64::from(i32::try_from(step).ok()?)))
+            }
+            [Operand::Register(_), Operand::Integer(step), Operand::Register(base)] if sign == 1 => {
+                Some((base, i32::try_from(step).ok()?.into()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The block whose last statement is the test of a loop's only latch, and whether the loop goes on where that is taken: each iteration that
+    /// comes to it either ends the loop there or begins the next one. A latch that holds nothing but its branch is tested by the block in front of
+    /// it (`setp.eq; @p bra OUT; bra HEAD`).
+    pub(super) fn test_of(&self, number: u32) -> Option<(u32, bool)> {
+        let one = &self.loops.all[number as usize];
+        let [latch] = one.latches[..] else { return None };
+        let block = self.graph.blocks[latch as usize];
+        let last = self.function.statements[block.end as usize - 1];
+        if last.flow != Flow::Branch {
+            return None;
+        }
+        let leaves =
+            |block: u32, when: bool| self.graph.edges(block).any(|edge| edge.when == Some(when) && !self.loops.holds(number, edge.to));
+        if last.guarded {
+            let comes_back = self.graph.edges(latch).any(|edge| edge.to == one.header && edge.when == Some(true));
+            return (comes_back && leaves(latch, false)).then_some((latch, true));
+        }
+        let before = latch.checked_sub(1).filter(|_| block.end - block.first == 1)?;
+        let test = self.function.statements[self.graph.blocks[before as usize].end as usize - 1];
+        let falls_in = self.graph.edges(before).any(|edge| edge.to == latch && edge.when == Some(false));
+        let is_only = self.graph.sources(latch).all(|source| source == before);
+        (test.flow == Flow::Branch && falls_in && leaves(before, true) && is_only && self.loops.innermost(before) == number)
+            .then_some((before, false))
+    }
+}
+
+fn is_integer(kind: &str, width: u8) -> bool {
+    match width {
+        32 => matches!(kind, "s32" | "u32"),
+        _ => matches!(kind, "s64" | "u64"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::polls::find::NONE;
+
+    fn counted_of(body: &str) -> Option<String> {
+        let text = format!(".version 9.0 .target sm_90 .entry k() {{ .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; {body} }}");
+        let module = cuinstr_ptx::parse(&text);
+        assert_eq!(module.faults, []);
+        let function = &module.functions[0];
+        let (code, graph) = (Code::new(&text, function), Graph::new(function));
+        let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
+        let declared = Declared::new(function);
+        let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
+        let (block, taken) = context.test_of(0)?;
+        let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
+        Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))
+    }
+
+    #[test]
+    fn counted_loops_are_recognised() {
+        for (body, expected) in [
+            ("$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;", "%r1 Less %r2 by 1, s32"),
+            ("$L: add.s32 %r1, %r1, -4; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;", "%r1 NotEqual 0 by -4, s32"),
+            ("$L: add.s64 %rd1, %rd1, 8; setp.eq.s64 %p1, %rd1, %rd2; @!%p1 bra $L;", "%rd1 NotEqual %rd2 by 8, s64"),
+            ("$L: add.s32 %r1, %r3, 1; setp.lt.u32 %p1, %r1, 99; mov.u32 %r3, %r1; @%p1 bra $L;", "%r3 Less 99 by 1, u32"),
+            ("$L: add.s32 %r1, %r1, 1; setp.eq.s32 %p1, %r1, 9; @%p1 bra $X; bra.uni $L; $X: ret;", "%r1 NotEqual 9 by 1, s32"),
+            ("$L: sub.u32 %r1, %r1, 2; setp.gt.s32 %p1, %r2, %r1; @!%p1 bra $L;", "%r1 GreaterEqual %r2 by -2, s32"),
+        ] {
+            assert_eq!(counted_of(body).as_deref(), Some(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn others_are_not() {
+        for body in [
+            "$L: add.s32 %r1, %r1, 1; setp.gt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: @%p2 add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, %r4; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; setp.lt.and.s32 %p1, %r1, %r2, %p3; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.u64 %rd1, %rd1, 0x100000000; setp.ne.s64 %p1, %rd1, %rd2; @%p1 bra $L;",
+            "$L: @%p3 bra $M; add.s32 %r1, %r1, 1; $M: setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; $N: add.s32 %r4, %r4, 1; @%p4 bra $N; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; setp.eq.s32 %p1, %r1, %r2; @%p1 bra $L;",
+        ] {
+            assert_eq!(counted_of(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn loops_nest_and_irreducible_cycles_are_found() {
+        let text = ".version 9.0 .target sm_90 .entry k() { .reg .pred %p<9>; @%p1 bra $B; $A: $C: @%p2 bra $C; @%p3 bra $A; ret; $B: bra $D; $E: @%p4 bra $D; bra $X; $D: @%p5 bra $E; $X: @%p6 bra $F; bra $G; $F: @%p7 bra $G; ret; $G: bra $F; }";
+        let module = cuinstr_ptx::parse(text);
+        let graph = Graph::new(&module.functions[0]);
+        let loops = Loops::new(&graph);
+        let natural = loops.all.iter().filter(|one| one.is_natural).count();
+        assert_eq!((natural, loops.all.len()), (2, 3), "{loops:?}");
+        assert!(loops.all.iter().all(|one| one.outer == NONE || loops.all[one.outer as usize].header < one.header));
+    }
+}

@@ -1,0 +1,204 @@
+//! Finds the cycles of a function: natural loops, and back edges that belong to none.
+
+use cuinstr_ptx::{Code, Function, Graph, Register};
+
+/// No block, or no loop.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A cycle's header with the back edges that lead to it.
+#[derive(Debug)]
+pub(super) struct Loop {
+    /// The block that back edges lead to.
+    pub(super) header: u32,
+    /// Blocks that a back edge leaves.
+    pub(super) latches: Vec<u32>,
+    /// Whether each way into the cycle leads through the header (a natural loop).
+    pub(super) is_natural: bool,
+    /// The loop around it; [`NONE`] for an outermost one.
+    pub(super) outer: u32,
+    /// Statements in its blocks, those of loops inside left out.
+    pub(super) statements: u32,
+}
+
+/// The cycles of a function. Every cycle of its graph holds a back edge of one of the loops.
+#[derive(Debug)]
+pub(super) struct Loops {
+    /// In reverse postorder of their headers: an outer loop stands in front of those inside.
+    pub(super) all: Vec<Loop>,
+    /// The innermost loop of each block.
+    inner: Vec<u32>,
+    /// Immediate dominators.
+    dominators: Vec<u32>,
+    /// Place in a reverse postorder; [`NONE`] for what control never comes to.
+    place: Vec<u32>,
+}
+
+impl Loops {
+    /// Finds them, in time that grows like the blocks and edges, but for the depth of nests.
+    pub(super) fn new(graph: &Graph) -> Self {
+        let count = graph.blocks.len();
+        let place = graph.reverse_postorder();
+        let mut order = vec![NONE; count];
+        for (block, at) in (0..).zip(&place).filter(|(_, at)| **at != NONE) {
+            order[*at as usize] = block;
+        }
+        order.retain(|block| *block != NONE);
+        let dominators = dominators(graph, &order, &place);
+        let mut loops = Self { all: Vec::new(), inner: vec![NONE; count], dominators, place };
+        loops.collect(graph, &order);
+        loops
+    }
+
+    fn collect(&mut self, graph: &Graph, order: &[u32]) {
+        // An edge that does not lead on in a reverse postorder is a back edge, whether its cycle is reducible or not.
+        for &header in order {
+            let is_back = |from: &u32| self.place[*from as usize] != NONE && self.place[*from as usize] >= self.place[header as usize];
+            let mut latches: Vec<u32> = graph.sources(header).filter(is_back).collect();
+            latches.sort_unstable();
+            latches.dedup();
+            if !latches.is_empty() {
+                let is_natural = latches.iter().all(|latch| self.dominates(header, *latch));
+                self.all.push(Loop { header, latches, is_natural, outer: NONE, statements: 0 });
+            }
+        }
+        // Inner loops first. A finished loop stands for all its blocks (`whole`), so that outer loops pass it in one step.
+        let mut whole: Vec<u32> = (0..self.inner.len() as u32).collect();
+        for number in (0..self.all.len()).rev() {
+            let header = self.all[number].header;
+            if !self.all[number].is_natural {
+                continue;
+            }
+            self.claim(header, number as u32);
+            let mut work: Vec<u32> = self.all[number].latches.iter().map(|latch| find(&mut whole, *latch)).collect();
+            while let Some(block) = work.pop() {
+                if block == header || find(&mut whole, block) != block {
+                    continue;
+                }
+                self.claim(block, number as u32);
+                whole[block as usize] = header;
+                for source in graph.sources(block).filter(|source| self.place[*source as usize] != NONE) {
+                    work.push(find(&mut whole, source));
+                }
+            }
+        }
+        for (block, inner) in self.inner.iter().enumerate().filter(|(_, inner)| **inner != NONE) {
+            let block = graph.blocks[block];
+            self.all[*inner as usize].statements += block.end - block.first;
+        }
+    }
+
+    /// Puts a block into a loop, or the loop that it heads.
+    fn claim(&mut self, block: u32, number: u32) {
+        match self.inner[block as usize] {
+            NONE => self.inner[block as usize] = number,
+            inside if inside != number => {
+                // It heads a loop inside: that loop, or the outermost one around it that has no outer one yet.
+                let mut inside = inside;
+                while self.all[inside as usize].outer != NONE && self.all[inside as usize].outer != number {
+                    inside = self.all[inside as usize].outer;
+                }
+                if inside != number {
+                    self.all[inside as usize].outer = number;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The innermost loop of a block; [`NONE`] outside of loops.
+    pub(super) fn innermost(&self, block: u32) -> u32 {
+        self.inner[block as usize]
+    }
+
+    /// Whether a block lies in a loop.
+    pub(super) fn holds(&self, number: u32, block: u32) -> bool {
+        let mut inner = self.inner[block as usize];
+        while inner != NONE && inner > number {
+            inner = self.all[inner as usize].outer;
+        }
+        inner == number
+    }
+
+    /// Whether each way from the function's entry to the second block leads through the first.
+    pub(super) fn dominates(&self, first: u32, second: u32) -> bool {
+        if self.place[second as usize] == NONE {
+            return false;
+        }
+        let mut block = second;
+        while self.place[block as usize] > self.place[first as usize] {
+            block = self.dominators[block as usize];
+        }
+        block == first
+    }
+}
+
+/// The block that stands for a block, with path compression.
+fn find(whole: &mut [u32], block: u32) -> u32 {
+    let mut root = block;
+    while whole[root as usize] != root {
+        root = whole[root as usize];
+    }
+    let mut at = block;
+    while whole[at as usize] != root {
+        at = std::mem::replace(&mut whole[at as usize], root);
+    }
+    root
+}
+
+/// Immediate dominators (Cooper, Harvey and Kennedy 2001).
+fn dominators(graph: &Graph, order: &[u32], place: &[u32]) -> Vec<u32> {
+    let mut dominator = vec![NONE; graph.blocks.len()];
+    let Some(&entry) = order.first() else { return dominator };
+    dominator[entry as usize] = entry;
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        for &block in &order[1..] {
+            let mut common = NONE;
+            for source in graph.sources(block).filter(|source| dominator[*source as usize] != NONE) {
+                common = if common == NONE { source } else { meet(&dominator, place, common, source) };
+            }
+            has_changed |= common != dominator[block as usize];
+            dominator[block as usize] = common;
+        }
+    }
+    dominator
+}
+
+fn meet(dominator: &[u32], place: &[u32], mut first: u32, mut second: u32) -> u32 {
+    while first != second {
+        while place[first as usize] > place[second as usize] {
+            first = dominator[first as usize];
+        }
+        while place[second as usize] > place[first as usize] {
+            second = dominator[second as usize];
+        }
+    }
+    first
+}
+
+/// Which statements write each register.
+#[derive(Debug)]
+pub(super) struct Writers {
+    /// Sorted pairs of a register and a statement.
+    all: Vec<(Register, u32)>,
+}
+
+impl Writers {
+    pub(super) fn new(function: &Function<'_>, code: &Code<'_>) -> Self {
+        let mut all = Vec::new();
+        for statement in 0..function.statements.len() as u32 {
+            code.each_written(statement, |register| all.push((register, statement)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        Self { all }
+    }
+
+    /// The statements that write a register, in order.
+    pub(super) fn of(&self, register: Register) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let from = self.all.partition_point(|(other, _)| *other < register);
+        let end = self.all.partition_point(|(other, _)| *other <= register);
+        self.all[from..end].iter().map(|(_, statement)| *statement)
+    }
+}

@@ -1,0 +1,331 @@
+//! Puts polls into compiled PTX: bytes in, bytes, site map and diagnostics out, no IO. `docs/PTX_PASS.md` says which forms there are.
+//!
+//! In reading order: `find` (the cycles of a function) → `counted` (loops whose trips can be computed) → `function` (which form each cycle gets) →
+//! `emit` (all text) → `calls` (functions that poll where they begin) → [`rewrite_ptx`].
+
+mod calls;
+mod counted;
+mod emit;
+mod find;
+mod function;
+
+use crate::apply::{self, Edit};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::options::Options;
+use crate::position::LineIndex;
+use crate::rewrite::{Rewrite, refused, site_map};
+use crate::site::{Form, Kind, Site, Summary};
+use calls::Activations;
+use cuinstr_abi::sites::hash;
+use cuinstr_ptx::{Flow, Function, Graph, Kind as Token, Module, Span};
+use emit::Cold;
+use function::{Way, poll_cycles, site_id};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Oldest architecture whose instructions polls are made of.
+const OLDEST: u32 = 70;
+
+/// Names that only rewritten text holds.
+const OURS: [&str; 4] = [emit::RESERVED, "cuinstr_control_v1", "cuinstr_flag_v1", "cuinstr_left_v1"];
+
+/// Puts polls into PTX. Never fails: what can't be instrumented is said in the diagnostics, and then there is no output.
+///
+/// Text is only inserted, so that [`Rewrite::original`] is the input again.
+///
+/// # Examples
+/// ```
+/// use cuinstr::options::Options;
+///
+/// let ptx = b".version 9.0 .target sm_90 .address_size 64 .visible .entry spin() { $L: bra $L; }";
+/// let rewrite = cuinstr::rewrite_ptx(ptx, &Options { path: "spin.ptx".to_owned(), ..Options::default() });
+/// assert_eq!(rewrite.summary.polled, 1);
+/// assert_eq!(rewrite.original().as_deref(), Some(&ptx[..]));
+/// let text = String::from_utf8(rewrite.output.unwrap()).unwrap();
+/// assert!(cuinstr::verify::verify_ptx(&text).holds());
+/// ```
+pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
+    let path = if options.site_path.is_empty() { &options.path } else { &options.site_path };
+    let hash = hash(hash(0, path.as_bytes()), source);
+    let text = match text_of(source) {
+        Ok(text) => text,
+        Err(diagnostic) => return refused(options, Vec::new(), vec![*diagnostic], hash),
+    };
+    let module = cuinstr_ptx::parse(text);
+    let refusals = refusals(text, &module, options);
+    if !refusals.is_empty() {
+        return refused(options, Vec::new(), refusals, hash);
+    }
+    Pass {
+        text,
+        lines: LineIndex::new(source),
+        module,
+        options,
+        hash,
+        edits: Vec::new(),
+        next: 0,
+        sites: Vec::new(),
+        diagnostics: Vec::new(),
+        summary: Summary::default(),
+    }
+    .run()
+}
+
+/// Whether a text is PTX rather than CUDA source: its first word is `.version`.
+#[must_use]
+pub fn is_ptx(source: &[u8]) -> bool {
+    // Comments in front are those of a compiler's name, so a piece of the text will do.
+    let front = &source[..source.len().min(1 << 16)];
+    let front = std::str::from_utf8(front).unwrap_or_else(|error| std::str::from_utf8(&front[..error.valid_up_to()]).unwrap_or(""));
+    let mut words = cuinstr_ptx::tokens(front).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
+    words.next().is_some_and(|token| token.span.of(front) == ".version")
+}
+
+fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
+    if u32::try_from(source.len()).is_err() {
+        return Err(Box::new(Diagnostic::new(Code::TooLarge, "the file is larger than 4 GiB").help("split the file")));
+    }
+    if source.iter().all(u8::is_ascii_whitespace) {
+        return Err(Box::new(
+            Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before"),
+        ));
+    }
+    std::str::from_utf8(source).map_err(|error| {
+        let at = error.valid_up_to();
+        let help = "give PTX text; `cuobjdump -ptx FILE` prints the PTX inside an object";
+        Box::new(
+            Diagnostic::new(Code::UnsoundPtx, format!("this is no PTX: byte {:#04x} is not UTF-8", source[at])).at(at..at + 1).help(help),
+        )
+    })
+}
+
+/// Why a module is refused.
+fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnostic> {
+    let faults = module.faults.iter().take(20).map(|fault| {
+        let at = fault.at as usize;
+        let diagnostic = Diagnostic::new(Code::UnsoundPtx, fault.why).at(at..text.len().min(at + 1));
+        diagnostic.help("ptxas would refuse it, too: give the text as the compiler wrote it")
+    });
+    let mut refusals: Vec<Diagnostic> = faults.collect();
+    if let Some(at) = OURS.iter().filter_map(|name| text.find(name)).min() {
+        let help = "run cuinstr on the PTX of a plain compilation; names that begin with __cuinstr_ are reserved";
+        refusals.push(Diagnostic::new(Code::OwnOutput, "the PTX holds names that only cuinstr inserts").at(at..at + 10).help(help));
+    }
+    let number = |target: &&str| target.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse::<u32>().ok();
+    let oldest = module.targets.iter().filter_map(number).min();
+    if let (Some(architecture), Some(span)) = (oldest.filter(|architecture| *architecture < OLDEST), module.target) {
+        let message = format!("the target sm_{architecture} is older than sm_{OLDEST}");
+        let help = "compile for sm_70 or newer, or rewrite the source instead";
+        refusals.push(Diagnostic::new(Code::UnsoundPtx, message).at(span.start as usize..span.end as usize).help(help));
+    }
+    if options.limits.fuel.is_some() {
+        let help = "rewrite the source instead, where one unit of fuel is one iteration";
+        refusals.push(Diagnostic::new(Code::NotInPtx, "fuel is not counted in PTX").help(help));
+    }
+    if options.limits.timeout_ns.is_some() || options.limits.budget_cycles.is_some() {
+        let help = "arm the launch (docs/HOSTS.md), or rewrite the source instead";
+        refusals.push(Diagnostic::new(Code::NotInPtx, "no limit is compiled into PTX").help(help));
+    }
+    refusals
+}
+
+struct Pass<'a> {
+    text: &'a str,
+    lines: LineIndex,
+    module: Module<'a>,
+    options: &'a Options,
+    hash: u64,
+    edits: Vec<Edit>,
+    next: u32,
+    sites: Vec<(u32, Site)>,
+    diagnostics: Vec<Diagnostic>,
+    summary: Summary,
+}
+
+impl Pass<'_> {
+    fn run(mut self) -> Rewrite {
+        let activations = Activations::new(self.text, &self.module);
+        let functions = std::mem::take(&mut self.module.functions);
+        for (function, index) in functions.iter().zip(0..) {
+            self.function(function, index, &activations);
+        }
+        self.module.functions = functions;
+        self.callees_out_of_sight(&activations);
+        self.finish()
+    }
+
+    fn function(&mut self, function: &Function<'_>, index: u32, activations: &Activations<'_>) {
+        self.summary.functions += 1;
+        self.summary.kernels += usize::from(function.is_kernel);
+        if self.options.leave_alone.iter().any(|name| name == function.name) {
+            return;
+        }
+        let way = self.way(function);
+        let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash };
+        let polled = poll_cycles(&module, function, way, &mut self.edits, &mut self.next);
+        for statement in &polled.lost {
+            let at = function.statements[*statement as usize].start as usize;
+            let diagnostic =
+                Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
+            self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
+        }
+        for site in &polled.sites {
+            self.summary.loops += 1;
+            match site.form {
+                Form::None => {
+                    self.summary.bounded += 1;
+                }
+                _ => self.summary.polled += 1,
+            }
+            self.site(function, site.at, site.id, Kind::Loop, site.form, site.statement);
+        }
+        let mut before = String::new();
+        if activations.polls_at_entry(index) {
+            let id = site_id(self.hash, function.at.start, way.traps);
+            before.push_str(&emit::each(id, way.cold));
+            self.site(function, function.at.start, id, Kind::Recursion, Form::Each, 0);
+        }
+        // A kernel that may call no function has neither end: its loops poll.
+        if function.is_kernel && way.cold == Cold::Call {
+            if !polled.sites.is_empty() || activations.polls_below(index) {
+                let id = site_id(self.hash, function.head.start, way.traps);
+                before.push_str(&emit::entry(id));
+                self.site(function, function.head.start, id, Kind::Entry, Form::Flag, 0);
+            }
+            self.exits(function);
+        }
+        polled.open(function, &before, &mut self.edits);
+    }
+
+    /// Asks where a kernel's threads return. Returns with a guard are passed by: threads beyond the end of an array leave there.
+    fn exits(&mut self, function: &Function<'_>) {
+        let id = site_id(self.hash, function.body.start, false);
+        let graph = Graph::new(function);
+        let place = graph.reverse_postorder();
+        let mut has_exit = false;
+        for (block, place) in graph.blocks.iter().zip(place) {
+            let last = function.statements[block.end as usize - 1];
+            let is_exit = last.flow == Flow::Return || last.flow == Flow::End && last.opcode(self.text) == "exit";
+            if !is_exit || last.guarded || place == find::NONE {
+                continue;
+            }
+            self.next += 1;
+            insert(&mut self.edits, last.start, emit::exit(id, self.next));
+            self.summary.polls += 1;
+            has_exit = true;
+        }
+        if has_exit {
+            self.summary.polls -= 1;
+            self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
+        }
+    }
+
+    fn site(&mut self, function: &Function<'_>, at: u32, id: u64, kind: Kind, form: Form, statement: u32) {
+        self.summary.polls += usize::from(form != Form::None);
+        let (line, column) = self.lines.position(at as usize);
+        let place = function.location(statement).filter(|location| location.point.line != 0);
+        let file = place.and_then(|location| self.module.files.iter().find(|(number, _)| *number == location.point.file));
+        let (file, line, column) = match (file, place) {
+            (Some((_, file)), Some(location)) => (Some((*file).to_owned()), location.point.line, location.point.column.max(1)),
+            _ => (None, line, column),
+        };
+        let traps = (id & 1 == 1).then_some("threads trap here: leaving is not defined beside what this function uses");
+        let why = if form == Form::None { Some("it ends soon: start, bound and step are constants") } else { traps }.map(str::to_owned);
+        let site = Site {
+            id: format!("{:#018x}", id & !1),
+            kind,
+            function: function.name.to_owned(),
+            file,
+            line,
+            column,
+            form,
+            why,
+            waiver: None,
+        };
+        self.sites.push((at, site));
+    }
+
+    /// How threads of a function come to their end, by the instructions in it.
+    fn way(&mut self, function: &Function<'_>) -> Way {
+        let mut way = Way { cold: Cold::Call, traps: false };
+        let mut first = None;
+        for statement in &function.statements {
+            let opcode = Span { start: statement.opcode, end: statement.end }.of(self.text);
+            if opcode.starts_with("setmaxnreg") {
+                way.cold = Cold::Inline;
+            }
+            if leaving_is_undefined(opcode) {
+                first = first.or(Some(statement.opcode as usize));
+                way.traps = true;
+            }
+        }
+        if let Some(at) = first {
+            let message = "threads trap rather than leave in this function";
+            self.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at..at + 1).in_function(function.name));
+        }
+        way
+    }
+
+    fn callees_out_of_sight(&mut self, activations: &Activations<'_>) {
+        for (name, at) in activations.outside() {
+            let message = format!("`{name}` is not in this file: its loops are polled only if its own file is instrumented");
+            self.diagnostics.push(Diagnostic::new(Code::CalleeElsewhere, message).at(*at as usize..*at as usize + 1));
+        }
+    }
+
+    fn finish(mut self) -> Rewrite {
+        self.sites.sort_by_key(|(at, _)| *at);
+        let sites: Vec<Site> = self.sites.drain(..).map(|(_, site)| site).collect();
+        let sites = site_map(self.options, sites, self.hash);
+        if self.options.strict {
+            for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
+                diagnostic.severity = Severity::Error;
+            }
+        }
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+            return refused(self.options, sites.sites, self.diagnostics, self.hash);
+        }
+        if self.summary.polls > 0 {
+            let front = format!("\n{}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
+            let at = self.front();
+            insert(&mut self.edits, at, front);
+        }
+        let (output, inserted) = apply::apply(self.text.as_bytes(), self.edits);
+        Rewrite {
+            output: Some(output),
+            inserted,
+            sites,
+            diagnostics: self.diagnostics,
+            summary: self.summary,
+            used_waivers: BTreeSet::new(),
+            reasons: BTreeMap::new(),
+            shared_bytes: None,
+        }
+    }
+
+    /// Offset behind `.target` and the `.address_size` that follows it: in front of all that a module declares.
+    fn front(&self) -> u32 {
+        let Some(target) = self.module.target else { return self.text.len() as u32 };
+        let behind = Span { start: target.end, end: self.text.len() as u32 }.of(self.text);
+        let mut words = cuinstr_ptx::tokens(behind).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
+        let is_size = words.next().is_some_and(|token| token.span.of(behind) == ".address_size");
+        target.end + if is_size { words.next().map_or(0, |number| number.span.end) } else { 0 }
+    }
+}
+
+/// Whether CUDA leaves open what happens to others when a thread exits while this is under way.
+fn leaving_is_undefined(statement: &str) -> bool {
+    let head = statement.split(|next: char| next == '.' || next.is_ascii_whitespace()).next().unwrap_or("");
+    let opcode = statement.split_ascii_whitespace().next().unwrap_or("");
+    match head {
+        "wgmma" | "tcgen05" | "setmaxnreg" => true,
+        "cp" => opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk"),
+        "mbarrier" => opcode.contains("expect_tx") || opcode.contains("complete_tx"),
+        "mapa" | "st" | "red" if head != "st" && head != "red" || opcode.contains(".async") => true,
+        _ => opcode.contains("shared::cluster") && head != "barrier" && head != "mbarrier",
+    }
+}
+
+/// Puts a text in front of the byte at an offset. Of several at one offset, the first comes first.
+fn insert(edits: &mut Vec<Edit>, at: u32, text: String) {
+    edits.push(Edit { at: at as usize, closes: false, text });
+}

@@ -1,0 +1,379 @@
+"""The package over the stand-in driver (runtime/stand-in), which the loader finds as libcuda.so.1: guards, streams, pools, without a GPU."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import faulthandler
+import gc
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import types
+import unittest
+from array import array
+from typing import Any
+
+import cuinstr
+from cuinstr import _arrays, _handles
+
+PTX = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .global .align 8 .b8 cuinstr_control_v1[1192];
+.visible .global .align 4 .u32 cuinstr_flag_v1;
+.visible .entry empty() { ret; }
+.visible .entry spin() { ret; }
+.visible .entry spin_on(.param .u64 memory) { ret; }
+.visible .entry work(.param .u64 nanoseconds) { ret; }
+.visible .entry takes(.param .u64 memory) { ret; }
+\0"""
+
+DRIVER = ctypes.CDLL("libcuda.so.1")
+# A test that hangs says where.
+faulthandler.dump_traceback_later(240, exit=True)
+
+
+def call(name: str, *arguments: Any) -> None:
+    failed = getattr(DRIVER, name)(*arguments)
+    assert failed == 0, f"{name}: {failed}"
+
+
+def command(text: str) -> int:
+    """A command for the stand-in; see runtime/stand-in/src/control.rs."""
+    DRIVER.cuinstr_stand_in.restype = ctypes.c_int64
+    return int(DRIVER.cuinstr_stand_in(text.encode()))
+
+
+def made(package: str, name: str, **members: object) -> Any:
+    """An object of another package's type."""
+    return type(name, (), {"__module__": package, **members})()
+
+
+def children() -> set[int]:
+    """The processes that this one has started, but for those that have ended."""
+    found = set()
+    for process in pathlib.Path("/proc").iterdir():
+        try:
+            state, parent, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            # No process, or one that has gone meanwhile.
+            continue
+        if int(parent) == os.getpid() and state != "Z":
+            found.add(int(process.name))
+    return found
+
+
+class OnStandIn(unittest.TestCase):
+    handle = ctypes.c_void_p()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        context = ctypes.c_void_p()
+        call("cuInit", 0)
+        call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        call("cuCtxSetCurrent", context)
+        call("cuModuleLoadData", ctypes.byref(cls.handle), PTX)
+
+    def setUp(self) -> None:
+        assert self.handle.value is not None
+        self.module = self.handle.value
+
+    def stream(self) -> int:
+        stream = ctypes.c_void_p()
+        call("cuStreamCreate", ctypes.byref(stream), 1)
+        assert stream.value is not None
+        return stream.value
+
+    def launch(self, name: str, stream: int = 0) -> None:
+        function = ctypes.c_void_p()
+        call("cuModuleGetFunction", ctypes.byref(function), self.handle, name.encode())
+        call("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, ctypes.c_void_p(stream), None, None)
+
+
+class Guarding(OnStandIn):
+    def test_a_guard_stops_or_lets_end_and_takes_texts_for_times(self) -> None:
+        with cuinstr.guard(self.module, timeout="20s") as guard:
+            self.launch("empty")
+        assert guard.outcome is not None
+        self.assertTrue(guard.outcome.completed)
+        with self.assertRaises(cuinstr.Stopped):
+            with cuinstr.guard(self.module, timeout="20ms"):
+                self.launch("spin")
+        with self.assertRaisesRegex(ValueError, "2 hours"):
+            cuinstr.guard(self.module, timeout="2 hours")
+
+    def test_what_is_not_waited_for_is_polled_and_waited_for_later(self) -> None:
+        stream = self.stream()
+        with cuinstr.guard(self.module, stream, timeout=None, raises=False, wait=False) as guard:
+            with self.assertRaisesRegex(cuinstr.Failure, "once it is left"):
+                guard.poll()
+            self.launch("spin", stream)
+        self.assertIsNone(guard.poll())
+        self.assertIsNone(guard.wait("10ms"))
+        guard.cancel()
+        outcome = guard.wait()
+        assert outcome is not None
+        self.assertEqual((outcome.why, guard.poll(), guard.outcome), ("cancelled", outcome, outcome))
+        with cuinstr.guard(self.module, timeout=0.02, wait=False) as guard:
+            self.launch("spin")
+        with self.assertRaises(cuinstr.Stopped):
+            while guard.poll() is None:
+                time.sleep(0.001)
+
+    def test_an_event_loop_goes_on_while_a_guard_is_awaited(self) -> None:
+        async def main() -> list[str]:
+            ticks: list[str] = []
+
+            async def tick() -> None:
+                while True:
+                    ticks.append("tick")
+                    await asyncio.sleep(0.005)
+
+            ticking = asyncio.create_task(tick())
+            with cuinstr.guard(self.module, timeout=0.1, raises=False, wait=False) as guard:
+                self.launch("spin")
+            self.assertEqual((await guard).why, "deadline")
+            with self.assertRaises(cuinstr.Stopped):
+                async with cuinstr.guard(self.module, timeout=0.05):
+                    self.launch("spin")
+
+            async def endless() -> None:
+                async with cuinstr.guard(self.module, timeout=None):
+                    self.launch("spin")
+
+            # A task that is cancelled ends its kernel.
+            task = asyncio.create_task(endless())
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            ticking.cancel()
+            return ticks
+
+        self.assertGreater(len(asyncio.run(main())), 5)
+        self.assertEqual(command("running"), 0)
+
+    def test_other_threads_run_while_the_driver_blocks(self) -> None:
+        command("block cuStreamBatchMemOp_v2 1")
+        released = threading.Event()
+
+        def release() -> None:
+            while command("blocked") == 0:
+                time.sleep(0.001)
+            command("release")
+            released.set()
+
+        thread = threading.Thread(target=release)
+        thread.start()
+        with cuinstr.guard(self.module, timeout=5.0):
+            self.launch("empty")
+        thread.join()
+        self.assertTrue(released.is_set())
+
+    def test_nothing_launched_names_the_stream(self) -> None:
+        other = self.stream()
+        with self.assertRaisesRegex(cuinstr.NotLaunched, rf"looked at the stream that the guard was given \(handle {other:#x}\)"):
+            with cuinstr.guard(self.module, other, timeout=1.0):
+                pass
+        with self.assertRaisesRegex(cuinstr.NotLaunched, "looked at the legacy default stream: give it the stream that you launch on"):
+            with cuinstr.guard(self.module, timeout=1.0):
+                pass
+
+    def test_what_was_attached_is_guarded_on_its_packages_stream(self) -> None:
+        stream = self.stream()
+        of_cupy = made("cupy.cuda.function", "Module", ptr=self.module)
+        extension = types.ModuleType("extension")
+        attached = cuinstr.attach(of_cupy)
+        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=stream)))
+        torch = types.SimpleNamespace(
+            cuda=types.SimpleNamespace(is_initialized=lambda: True, current_stream=lambda: types.SimpleNamespace(cuda_stream=stream))
+        )
+        for name, package, modules in [("cupy", cupy, [of_cupy, attached, self.module]), ("torch", torch, [cuinstr.attach(self.module, kind="module")])]:
+            sys.modules[name] = package  # type: ignore[assignment]
+            try:
+                for module in modules:
+                    with cuinstr.guard(module, timeout=5.0) as guard:
+                        self.launch("empty", stream)
+                    assert guard.outcome is not None
+                    self.assertTrue(guard.outcome.completed)
+                self.assertEqual(_handles.of_stream(None, extension)[0], stream if name == "torch" else 0)
+                torch.cuda.is_initialized = lambda: False
+                self.assertEqual(_handles.of_stream(None, extension)[0], 0)
+                torch.cuda.is_initialized = lambda: True
+            finally:
+                del sys.modules[name]
+
+    def test_two_packages_with_streams_of_their_own_are_told_apart_by_the_caller(self) -> None:
+        one, two = self.stream(), self.stream()
+        sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=one)))  # type: ignore[assignment]
+        current = types.SimpleNamespace(is_initialized=lambda: True, current_stream=lambda: types.SimpleNamespace(cuda_stream=two))
+        sys.modules["torch"] = types.SimpleNamespace(cuda=current)  # type: ignore[assignment]
+        try:
+            with self.assertRaisesRegex(ValueError, "give the guard the stream"):
+                with cuinstr.guard(self.module, timeout=1.0):
+                    self.fail("it is armed")
+        finally:
+            del sys.modules["cupy"], sys.modules["torch"]
+
+
+class Extensions(unittest.TestCase):
+    SOURCE = """
+    static int cuinstr_control_v1[298];
+    extern "C" int cudaGetSymbolAddress(void** to, const void* of) { return *to = (char*)of + 4096, of == cuinstr_control_v1 ? 0 : 13; }
+    extern "C" void* PyInit_extension() { return cuinstr_control_v1; }
+    """
+
+    def load(self, folder: str, sources: list[str]) -> Any:
+        paths = []
+        for number, source in enumerate(sources):
+            path = pathlib.Path(folder) / f"{number}.cpp"
+            path.write_text(source)
+            paths.append(str(path))
+        library = pathlib.Path(folder) / "extension.so"
+        subprocess.run(["g++", "-shared", "-fPIC", "-O1", *paths, "-o", str(library)], check=True)
+        module = types.ModuleType("package.extension")
+        module.__file__ = str(library)
+        loaded = ctypes.CDLL(str(library))
+        loaded.PyInit_extension.restype = ctypes.c_void_p
+        return module, loaded
+
+    def test_its_control_block_is_found_by_the_runtime_that_it_is_linked_with(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            module, loaded = self.load(folder, [self.SOURCE])
+            self.assertEqual(_handles.of_module(module), ("control", loaded.PyInit_extension() + 4096))
+
+    def test_what_can_not_be_found_is_said(self) -> None:
+        other = "static int cuinstr_control_v1[298]; void* other() { return cuinstr_control_v1; }"
+        for sources, error, says in [
+            (['extern "C" void PyInit_extension() {}'], cuinstr.NotInstrumented, "it has no symbol cuinstr_control_v1"),
+            ([self.SOURCE, other], cuinstr.Failure, "has 2 units with kernels"),
+            ([self.SOURCE.replace("cudaGetSymbolAddress", "none")], cuinstr.Failure, "holds a CUDA runtime of its own"),
+        ]:
+            with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(error, says):
+                _handles.of_module(self.load(folder, sources)[0])
+
+
+class Pooling(OnStandIn):
+    def task(self, kernel: str = "empty", arguments: tuple[Any, ...] = (), timeout: Any = "5s") -> cuinstr.Task:
+        return cuinstr.Task(PTX, kernel, (1,), (32,), arguments, timeout=timeout)
+
+    def test_futures_and_any_number_of_tasks(self) -> None:
+        taken = 0
+
+        def endless() -> Any:
+            nonlocal taken
+            for _ in itertools.count():
+                taken += 1
+                yield self.task()
+
+        with cuinstr.Pool(2, spares=0) as pool:
+            futures = [pool.submit(self.task()), pool.submit(self.task("spin", timeout="20ms"))]
+            self.assertEqual([future.result().outcome.kind for future in futures], ["completed", "stopped"])
+            results = list(itertools.islice(pool.map(endless()), 20))
+            self.assertTrue(all(isinstance(result, cuinstr.Result) for result in results))
+            self.assertLess(taken, 30)
+            memory = cuinstr.InOut(array("I", [7, 8]))
+            (contents,) = pool.run(self.task("takes", (memory,))).outputs
+            self.assertEqual(contents, array("I", [7, 8]).tobytes())
+        with self.assertRaisesRegex(cuinstr.Failure, "the pool is closed"):
+            pool.submit(self.task())
+
+    def test_closing_ends_what_runs_and_what_waits(self) -> None:
+        before = children()
+        pool = cuinstr.Pool(1, spares=1)
+        self.assertGreater(len(children() - before), 0)
+        runs = pool.submit(self.task("spin", timeout=None))
+        waits = pool.submit(self.task())
+        time.sleep(0.3)
+        pool.close()
+        self.assertEqual(runs.result(10).outcome.why, "cancelled")
+        self.assertTrue(waits.cancelled())
+        del pool, runs, waits
+        until = time.monotonic() + 10
+        while children() - before and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertEqual(children() - before, set())
+
+    def test_a_cancel_while_memory_is_on_its_way_holds(self) -> None:
+        with cuinstr.Pool(1, spares=0) as pool:
+            # It takes a while to get there.
+            memory = cuinstr.In(bytes(64 << 20))
+            future = pool.submit(self.task("spin_on", (memory,), timeout=None))
+            time.sleep(0.1)
+            self.assertFalse(future.done())
+            pool._all[0].cancel()
+            self.assertEqual(future.result(20).outcome.why, "cancelled")
+
+    def test_a_forked_child_leaves_its_parents_workers_alone(self) -> None:
+        with cuinstr.Pool(1, spares=0) as pool:
+            workers = pool._all[:]
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    pool.run(self.task())
+                except cuinstr.Failure as failure:
+                    status = 0 if "forked" in str(failure) else 2
+                workers.clear()
+                pool._all.clear()
+                pool._idle = None  # type: ignore[assignment]
+                gc.collect()
+                os._exit(status)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            self.assertTrue(pool.run(self.task()).outcome.completed)
+            self.assertEqual(pool.losses, 0)
+
+    def test_workers_import_nothing_from_the_folder_that_they_are_started_in(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("cuinstr.py", "queue.py", "pathlib.py"):
+                (pathlib.Path(folder) / name).write_text(f"raise SystemExit('{name} of the current folder')\n")
+            program = "import sys; sys.path[:] = [path for path in sys.path if path]\nimport cuinstr\nwith cuinstr.Pool(1, spares=0) as pool: print(pool.losses)\n"
+            environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(cuinstr.__file__).parents[1])}
+            done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
+
+
+class Arrays(OnStandIn):
+    def test_arrays_of_any_kind_are_bytes(self) -> None:
+        self.assertEqual(_arrays.contents(array("H", [1, 2])), array("H", [1, 2]).tobytes())
+        self.assertEqual(_arrays.contents(memoryview(b"abcdef")[::2]), b"ace")
+        address = ctypes.c_uint64()
+        call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(6))
+        call("cuMemcpyHtoD_v2", address, b"device", ctypes.c_size_t(6))
+        interface = {"shape": (2, 3), "typestr": "|u1", "data": (address.value, False), "version": 3, "stream": 1}
+        self.assertEqual(_arrays.contents(made("numba", "Array", __cuda_array_interface__=interface)), b"device")
+        strided = {**interface, "strides": (1, 2)}
+        with self.assertRaisesRegex(ValueError, "make a contiguous copy"):
+            _arrays.contents(made("numba", "Array", __cuda_array_interface__=strided))
+        with self.assertRaisesRegex(TypeError, "a object has no bytes"):
+            _arrays.contents(object())
+
+    def test_dlpack_on_host_and_device(self) -> None:
+        address = ctypes.c_uint64()
+        call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(8))
+        call("cuMemcpyHtoD_v2", address, b"xxdlpack", ctypes.c_size_t(8))
+        host = ctypes.create_string_buffer(b"xxdlpack")
+        capsules = ctypes.pythonapi.PyCapsule_New
+        capsules.restype, capsules.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        for device, place in [(1, ctypes.addressof(host)), (2, address.value)]:
+            shape, strides = (ctypes.c_int64 * 2)(3, 1), (ctypes.c_int64 * 2)(1, 7)
+            tensor = _arrays._Tensor(place, device, 0, 2, 1, 16, 1, shape, strides, 2)
+            asked: list[object] = []
+
+            def capsule(_: object, stream: int | None = None, tensor: Any = tensor, asked: list[object] = asked) -> Any:
+                asked.append(stream)
+                return capsules(ctypes.addressof(tensor), b"dltensor", None)
+
+            packed = made("torch", "Tensor", __dlpack__=capsule, __dlpack_device__=lambda _, device=device: (device, 0))
+            self.assertEqual((_arrays.contents(packed), asked), (b"dlpack", [1 if device == 2 else None]))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

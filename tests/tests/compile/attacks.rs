@@ -1,0 +1,137 @@
+//! Programs that plain nvcc accepts and that once came out wrong: a loop without a poll and without a word, a chain of calls that runs for hours between
+//! two polls, or a text that no longer compiled. Each is proved now, or compiles, or is a gap with a code.
+
+use crate::verify::judge;
+use crate::{Checks, Tools};
+use cuinstr::options::Options;
+use cuinstr_tests::fixtures::{Fixture, workspace};
+use cuinstr_tests::unit::Unit;
+
+/// What must come of a program.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// It compiles without a warning, and each loop is proved.
+    Proved,
+    /// It compiles without a warning.
+    Compiles,
+    /// It compiles, and `--strict` refuses it with this code.
+    Gap(&'static str),
+}
+use Wanted::{Compiles, Gap, Proved};
+
+/// Files of `tests/data/attacks`.
+const FILES: &[(&str, Wanted)] = &[
+    ("activations_multiply.cu", Proved),
+    ("attributes.cu", Proved),
+    ("call_tree.cu", Proved),
+    ("comma_in_macro_argument.cu", Proved),
+    ("constexpr_called.cu", Proved),
+    ("constexpr_lambda.cu", Proved),
+    ("constexpr_plain.cu", Proved),
+    ("continuation.cu", Proved),
+    ("continuation_comment.cu", Proved),
+    ("continuation_do.cu", Proved),
+    ("foreign_macro.cu", Gap("CI016")),
+    ("g_attr_macro.cu", Proved),
+    ("g_define_for.cu", Gap("CI017")),
+    ("g_paste.cu", Gap("CI012")),
+    ("kernel_macro.cu", Proved),
+    ("lambda_attribute.cu", Proved),
+    ("lambda_shift.cu", Proved),
+    ("local_class.cu", Compiles),
+    ("member_counter.cu", Compiles),
+    ("ne_step.cu", Compiles),
+    ("nest_then_loop.cu", Compiles),
+    ("noreturn.cu", Proved),
+    ("shared_48k.cu", Proved),
+    ("unroll_macro.cu", Proved),
+    ("dole.cu", Proved),
+    ("goto2.cu", Proved),
+    ("goto3.cu", Proved),
+    ("lost.cu", Gap("CI012")),
+    ("lost2.cu", Gap("CI012")),
+];
+
+/// Further programs of the same kinds. nvcc itself warns of the members that are defined without their attributes.
+const TEXTS: &[(&str, &str, Wanted)] = &[
+    (
+        "a kernel that a macro of nvcc's command line marks",
+        "FOREIGN_KERNEL void k(volatile int *p) { while (p[0]) ; for (int i = 0; i < p[1]; ++i) p[i] = 1; }\n",
+        Proved,
+    ),
+    (
+        "an operator defined outside of its class, constexpr",
+        "struct V { int x; constexpr V operator+(V o) const; };\nconstexpr V V::operator+(V o) const { V r{x}; while (o.x > 3) { o.x = o.x % 2 ? 3 * o.x + 1 : o.x / 2; ++r.x; } return r; }\n__global__ void k(int *p) { p[0] = (V{p[0]} + V{p[1]}).x; }\n",
+        Proved,
+    ),
+    (
+        "constexpr functions that call each other",
+        "constexpr int odd(int n);\nconstexpr int even(int n) { return n == 0 ? 1 : odd(n - 1); }\nconstexpr int odd(int n) { return n == 0 ? 0 : even(n - 1); }\n__global__ void k(int *p) { p[0] = even(p[0]); }\n",
+        Compiles,
+    ),
+    (
+        "a macro with a loop for an attribute and a brace",
+        "#define OPEN(name, type) extern \"C\" __global__ void name(type *p) {\n#define CLOSE }\nOPEN(k, volatile int)\n  int sum = 0;\n  do { for (int i = 0; i < p[1]; ++i) if (p[i]) sum += i; } while (p[0]);\n  if (sum) { while (p[2]) ; } else for (;;) if (p[3]) break;\nCLOSE\n",
+        Proved,
+    ),
+    (
+        "48 KiB in two arrays of a template's sizes",
+        "template <int N> __global__ void k(int *p, int n) { __shared__ int a[N], b[2 * N]; for (int i = 0; i < n; ++i) { a[i % N] = b[i % N] = p[i]; __syncthreads(); p[i] = a[0] + b[1]; } }\ntemplate __global__ void k<4096>(int *, int);\n",
+        Compiles,
+    ),
+    (
+        "a lambda in a constant",
+        "__global__ void k(int *p, int n) { constexpr int ten = [](int m) { int s = 0; for (int i = 0; i < m; ++i) s += i; return s; }(5); static_assert([] { int i = 0; while (i < 9) ++i; return i; }() == 9, \"\"); for (int i = 0; i < n; ++i) p[i] = ten; }\n",
+        Proved,
+    ),
+    (
+        "a kernel inside a macro's argument",
+        "#define WRAP(text) text\nWRAP(__global__ void k(int *p) { p[threadIdx.x] = 1; })\nWRAP(__global__ void l(int *p, int n) { for (int i = 0; i < n; ++i) { for (int j = 0; j < n; ++j) p[i + j] += i; } })\n",
+        Proved,
+    ),
+    (
+        "a function that ends in no way",
+        "__attribute__((noreturn)) __device__ void stop(volatile int *p) { while (true) { p[0] += 1; } }\n__global__ void k(int *p) { if (p[0]) stop(p); }\n",
+        Proved,
+    ),
+    (
+        "calls that macros paste together",
+        "#define LEVEL(n, m) __device__ __noinline__ int level_##n(int *p) { int r = 0; for (int i = 0; i < p[m]; ++i) r += level_##m(p); return r; }\n__device__ __noinline__ int level_0(int *p) { int r = 0; for (int i = 0; i < p[0]; ++i) r += p[i]; return r; }\nLEVEL(1, 0) LEVEL(2, 1) LEVEL(3, 2)\n__global__ void k(int *p) { p[9] = level_3(p); }\n",
+        Proved,
+    ),
+];
+
+pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
+    for (name, wanted) in FILES {
+        checks.add(format!("attacks: {name}"), move |tools| {
+            let path = workspace().join("tests/data/attacks").join(name);
+            let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            check(tools, name, text, *wanted)
+        });
+    }
+    for (name, text, wanted) in TEXTS {
+        checks.add(format!("attacks: {name}"), move |tools| check(tools, "attack.cu", (*text).into(), *wanted));
+    }
+}
+
+fn check(tools: &Tools, name: &str, text: Vec<u8>, wanted: Wanted) -> Result<(), String> {
+    let strict = cuinstr::rewrite(&text, &Options { path: name.to_owned(), strict: true, ..Options::default() });
+    let codes: Vec<&str> = strict.diagnostics.iter().map(|diagnostic| diagnostic.code.id()).collect();
+    match wanted {
+        Gap(code) if strict.output.is_some() || !codes.contains(&code) => return Err(format!("{codes:?}, not {code}")),
+        Proved | Compiles if strict.output.is_none() => return Err(format!("refused: {codes:?}")),
+        _ => {}
+    }
+    let needs = ["-arch=sm_80", "-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda", "-DFOREIGN_KERNEL=__global__"];
+    let headers = vec![("mymacros.h".to_owned(), b"#define MY_HD __host__ __device__\n".to_vec())];
+    let unit = Unit { needs: needs.map(str::to_owned).to_vec(), beside: Vec::new(), ..Unit::new(name, text) };
+    let rewritten = Unit { beside: headers, ..unit.rewrite(&Options::default())? };
+    let arguments = |output| ["-Werror", "all-warnings", output];
+    // ptxas has a say, too: shared memory that is too much is found there.
+    rewritten.nvcc(&tools.nvcc, &arguments("-cubin"))?.expect_clean()?;
+    let ptx = rewritten.nvcc(&tools.nvcc, &arguments("-ptx"))?.text();
+    match (wanted, judge("attack", &ptx)) {
+        (Proved, Err(why)) => Err(why),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,191 @@
+//! Device code that only a look at the whole file tells, and what has to be told where a poll can't stand.
+
+use super::{check, rewritten, rewritten_as, row, told};
+use cuinstr::options::{DeviceMacro, Options, Space};
+use cuinstr::site::Form;
+
+#[test]
+fn what_device_code_names_is_device_code() {
+    check(&[
+        row("constexpr", "constexpr int f(int n) { while (n > 9) n -= 2; return n; }\n", &["1 while polled"]),
+        row(
+            "named by a function that a kernel names",
+            "ODD int f(int n) { while (n--) ; return n; }\nint g(int n) {\n    for (;;) if (f(n)) return n;\n}\n__global__ void k(int n) { g(n); }\n",
+            &["1 while polled", "2 recursion flag", "3 for polled"],
+        ),
+        row(
+            "named by a macro",
+            "int f(int n) { while (n--) ; return n; }\n#define CALL(n) f(n)\n__global__ void k(int n) { CALL(n); }\n",
+            &["1 while polled"],
+        ),
+        row("launched", "void k(int n) { while (n--) ; }\nvoid h() { k<<<1, 1>>>(3); }\n", &["1 while polled"]),
+        row(
+            "marked where it is declared",
+            "struct S { __device__ void f(int n); };\nvoid S::f(int n) { while (n--) ; }\n",
+            &["2 while polled"],
+        ),
+        row(
+            "a constructor",
+            "template <class T> struct C { __device__ C(T n); };\ntemplate <class T> C<T>::C(T n) { while (n--) ; }\n",
+            &["2 while polled"],
+        ),
+        row(
+            "an operator",
+            "struct V { int x; };\nV operator+(V a, V b) { while (b.x--) ++a.x; return a; }\n__global__ void k(V *v) { v[0] = v[1] + v[2]; }\n",
+            &["2 recursion flag", "2 while polled"],
+        ),
+        row(
+            "marked by an attribute",
+            "__attribute__((device)) void f(int n) { while (n--) ; }\n#define G __attribute__((global))\nG void k(int n) { while (n--) ; }\n",
+            &["1 while polled", "3 while polled"],
+        ),
+        row(
+            "marked by a macro of another file",
+            "template <class T> ODD T f(T n) { while (n--) ; return n; }\nODD const char *g(int n) { while (n--) ; return 0; }\nODD(3) int h(int n) { while (n--) ; return 0; }\n",
+            &["1 while polled", "2 while polled", "3 while polled"],
+        ),
+        row(
+            "the host's alone",
+            "struct V { int n; V(int m) : n(m) { while (n--) ; } ~V() { for (;;) ; } operator bool() const { return n; } };\nstatic std::vector<int> const &f(int n) { while (n--) ; }\nint main() { for (;;) f(3); }\n__global__ void k(int n) { g(n); }\n",
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn code_outside_functions_is_polled() {
+    check(&[
+        row(
+            "a macro opens the kernel",
+            "#define OPEN(n) __global__ void n(int *p) {\n#define CLOSE }\nnamespace a {\nOPEN(k)\n    while (p[0]) ;\n    if (p[1]) { for (;;) { p[0] = 1; } }\nCLOSE\n}\n",
+            &["5 while polled", "6 for polled"],
+        ),
+        told(
+            "another file's macro opens it",
+            "OPEN_KERNEL(k) while (p[0]) ; CLOSE_KERNEL\n",
+            &["1 macro-loop none", "1 while polled"],
+            &["CI010"],
+        ),
+        row("another file's macro is its head", "ODD_KERNEL(k, int *p) { while (p[0]) ; }\n", &["1 recursion flag", "1 while polled"]),
+    ]);
+}
+
+#[test]
+fn words_that_line_ends_split_are_whole() {
+    check(&[
+        row(
+            "keywords",
+            "__glo\\\nbal__ void k(int *p) { wh\\\nile (p[0]) ; d\\\n\\\no { } while (p[1]); }\n",
+            &["2 while polled", "3 do polled"],
+        ),
+        row("a comment", "/\\\n/ while (\n__global__ void k(int *p) { while (p[0]) ; /\\\n* for (;;) ; *\\\n/ }\n", &["3 while polled"]),
+    ]);
+}
+
+#[test]
+fn what_can_not_be_polled_has_a_code() {
+    check(&[
+        told(
+            "a header of a macro",
+            "#define HEADER (int i = 0; i < 9; ++i)\n__global__ void k(int *p) { for HEADER p[i] = 0; }\n",
+            &["2 for none"],
+            &["CI012"],
+        ),
+        told(
+            "words pasted together",
+            "#define CAT(a, b) a##b\n#define VIA(a, b) CAT(a, b)\n__global__ void k(int *p) { VIA(wh, ile) (p[0]) ; int CAT(x, y) = 0; }\n",
+            &["3 macro-loop none"],
+            &["CI012"],
+        ),
+        told(
+            "a part in the definition",
+            "#define LE(a) a##ile (p[0])\n__global__ void k(int *p) { LE(wh) ; }\n",
+            &["2 macro-loop none"],
+            &["CI012"],
+        ),
+        told(
+            "by another file's macro",
+            "__global__ void k(int *p) { BOOST_PP_CAT(wh, ile) (p[0]) ; }\n",
+            &["1 macro-loop none"],
+            &["CI012"],
+        ),
+        told(
+            "a keyword is a macro",
+            "#define if(x) while (x)\n__global__ void k(int *p) { if (p[0]) ; }\n",
+            &["1 while polled"],
+            &["CI017"],
+        ),
+        told(
+            "a header of the project",
+            "#include <vector>\n#include \"mine.cuh\"\n#include <cuda_fp16.h>\n__global__ void k() { }\n",
+            &[],
+            &["CI016"],
+        ),
+    ]);
+    for (front, code) in [("#define int long long\n", "CI017"), ("#include <cub/cub.cuh>\n", "CI016")] {
+        let source = format!("{front}__global__ void k(int *p) {{ p[0] = 1; }}\n");
+        let strict = rewritten_as(&source, &Options { strict: true, ..Options::default() });
+        assert!(strict.output.is_none() && strict.diagnostics.iter().any(|diagnostic| diagnostic.code.id() == code), "{front}");
+    }
+}
+
+#[test]
+fn a_header_that_is_rewritten_too_is_no_gap() {
+    let source = "#include \"../src/mine.cuh\"\n__global__ void k() { }\n";
+    let codes = |options: Options| rewritten_as(source, &options).diagnostics.len();
+    assert_eq!(codes(Options::default()), 1);
+    assert_eq!(codes(Options { in_unit: true, ..Options::default() }), 0);
+    assert_eq!(codes(Options { rewritten_too: vec!["a/src/mine.cuh".to_owned()], ..Options::default() }), 0);
+    assert_eq!(codes(Options { rewritten_too: vec!["a/src/not_mine.cuh".to_owned()], ..Options::default() }), 1);
+}
+
+#[test]
+fn a_function_in_an_arm_that_is_not_compiled_is_no_error() {
+    let source = "#ifdef OTHER_LANGUAGE\nKERNEL_OF_OTHERS void f(int *p) { for (int i = threadIdx.x; i < 9; ++i) p[i] = 0; }\n#endif\n__global__ void k() { }\n";
+    let strict = rewritten_as(source, &Options { strict: true, ..Options::default() });
+    assert!(strict.output.is_some(), "{:?}", strict.diagnostics);
+}
+
+#[test]
+fn chains_of_calls_look_where_a_function_begins() {
+    let looks = |source: &str| {
+        let sites = rewritten(source).sites.sites;
+        sites
+            .into_iter()
+            .filter(|site| site.form == Form::Flag && site.kind == cuinstr::site::Kind::Recursion)
+            .map(|site| site.function)
+            .collect::<Vec<_>>()
+    };
+    let leaf = "__device__ int c(int n) { int r = 0; while (n--) r += n; return r; }\n";
+    let middle = "__device__ int b(int n) { int r = 0; while (n--) r += c(n); return r; }\n";
+    let kernel = |callee: &str| format!("__global__ void k(int *p, int n) {{ for (int i = 0; i < n; ++i) p[i] = {callee}(i); }}\n");
+    assert!(looks(&format!("{leaf}{}", kernel("c"))).is_empty(), "two loops are few enough");
+    assert_eq!(looks(&format!("{leaf}{middle}{}", kernel("b"))), ["b"]);
+    assert_eq!(
+        looks(&format!("{leaf}__global__ void k(int *p) {{ auto f = [&](int n) {{ while (p[n]) ++n; return n; }}; p[0] = f(1); }}\n")),
+        ["k"]
+    );
+    assert!(looks(&format!("{leaf}__device__ int b(int n) {{ return c(n) + c(n + 1); }}\n{}", kernel("b"))).is_empty());
+    // Twice as many calls at each level.
+    let mut tree = leaf.to_owned();
+    for level in 0..20 {
+        let callee = if level == 0 { "c".to_owned() } else { format!("t{}", level - 1) };
+        tree += &format!("__device__ int t{level}(int n) {{ return {callee}(n) + {callee}(n + 1); }}\n");
+    }
+    let found = looks(&format!("{tree}{}", kernel("t19")));
+    assert_eq!(found, ["t2", "t19"], "the product grows anew behind a look");
+}
+
+#[test]
+fn a_file_of_the_unit_is_told_what_the_others_name() {
+    let source = "int helper(int n) { while (n--) ; return n; }\n";
+    let named = Options { device_names: vec!["helper".to_owned()], ..Options::default() };
+    assert_eq!((rewritten(source).summary.polled, rewritten_as(source, &named).summary.polled), (0, 1));
+    let marked = DeviceMacro { name: "MINE".to_owned(), space: Space::Device };
+    let source = "MINE int f(int n) { while (n--) ; return n; }\n";
+    let rewrite = rewritten_as(source, &Options { device_macros: vec![marked], ..Options::default() });
+    assert!(
+        rewrite.sites.sites.iter().any(|site| site.form == Form::Chunk || site.form == Form::Strip),
+        "known to run on the device alone"
+    );
+}

@@ -1,0 +1,236 @@
+//! The PTX pass: every cycle of every shape is polled, which the proof confirms, and nothing else changes.
+
+use cuinstr::diagnostic::{Code, Severity};
+use cuinstr::options::{Options, Polls};
+use cuinstr::verify::verify_ptx;
+use cuinstr::{Rewrite, rewrite_ptx};
+use cuinstr_tests::nvcc::Nvcc;
+use cuinstr_tests::{cubin, process, require, sass};
+use std::process::Command;
+use std::time::Duration;
+
+const REGISTERS: &str = ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;";
+
+fn options(polls: Polls) -> Options {
+    Options { path: "a.ptx".to_owned(), polls, ..Options::default() }
+}
+
+fn module(body: &str) -> String {
+    format!(".version 9.0\n.target sm_90\n.address_size 64\n{body}\n")
+}
+
+fn kernel(body: &str) -> String {
+    module(&format!(".visible .entry k(.param .u64 k_0, .param .u32 k_1)\n{{\n{REGISTERS}\n{body}\n}}"))
+}
+
+/// Bodies of kernels, each with the number of its loops.
+fn bodies() -> Vec<(&'static str, String)> {
+    let loads = "ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1]; ld.global.u32 %r3, [%rd1]; mov.b32 %r1, 0;";
+    let shapes = [
+        ("counted up", "$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;"),
+        (
+            "counted up by three, 64 bits",
+            "cvt.s64.s32 %rd2, %r2; mov.b64 %rd3, 0; $L: add.s64 %rd3, %rd3, 3; setp.lt.s64 %p1, %rd3, %rd2; @%p1 bra $L;",
+        ),
+        ("up to and with the bound", "$L: add.s32 %r1, %r1, 4; setp.le.u32 %p1, %r1, %r2; @%p1 bra $L;"),
+        ("counted down", "$L: add.s32 %r2, %r2, -4; setp.ne.s32 %p1, %r2, 0; @%p1 bra $L;"),
+        ("down to the bound", "$L: add.s32 %r2, %r2, -1; setp.ge.s32 %p1, %r2, %r3; @%p1 bra $L;"),
+        ("the bound first", "$L: add.s32 %r1, %r1, 1; setp.gt.s32 %p1, %r2, %r1; @%p1 bra $L;"),
+        ("tested in front of the step", "$L: setp.lt.s32 %p1, %r1, %r2; add.s32 %r1, %r1, 1; @%p1 bra $L;"),
+        ("a copy of the counter", "$L: add.s32 %r4, %r1, 1; setp.lt.s32 %p1, %r4, %r2; mov.b32 %r1, %r4; @%p1 bra $L;"),
+        ("left in front of the branch back", "$L: add.s32 %r1, %r1, 1; setp.eq.s32 %p1, %r1, %r2; @%p1 bra $X; bra.uni $L; $X:"),
+        ("a negated guard", "$L: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p1, %r3, 7; @!%p1 bra $L;"),
+        ("for ever", "$L: bra $L;"),
+        ("a while loop", "$L: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p1, %r3, 7; @%p1 bra $X; add.s32 %r1, %r1, 1; bra $L; $X:"),
+        ("two ways back", "$L: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p1, %r3, 7; @%p1 bra $L; setp.eq.s32 %p2, %r3, 8; @%p2 bra $L;"),
+        (
+            "a way back into the loop's middle",
+            "$L: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p1, %r3, 7; @%p1 bra $L; add.s32 %r1, %r1, 1; setp.ne.s32 %p2, %r1, %r3; @%p2 bra $L; bra $L;",
+        ),
+        ("falls into its header", "bra $M; $H: add.s32 %r1, %r1, 1; $N: setp.lt.s32 %p1, %r1, %r2; @!%p1 bra $X; bra $H; $M: bra $N; $X:"),
+        (
+            "a nest",
+            "$O: mov.b32 %r5, 0; $L: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, %r3; @%p1 bra $L; add.s32 %r1, %r1, 1; setp.lt.s32 %p2, %r1, %r2; @%p2 bra $O;",
+        ),
+        (
+            "an inner loop's way out is the outer one's way back",
+            "$O: mov.b32 %r5, 0; $L: add.s32 %r5, %r5, 1; setp.eq.s32 %p1, %r5, %r3; @%p1 bra $O; bra.uni $L;",
+        ),
+        (
+            "one header, two loops",
+            "$L: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, %r3; @%p1 bra $L; add.s32 %r1, %r1, 1; setp.lt.s32 %p2, %r1, %r2; @%p2 bra $L;",
+        ),
+        (
+            "irreducible",
+            "setp.eq.s32 %p1, %r2, 0; @%p1 bra $B; $A: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p2, %r3, 7; @%p2 bra $X; $B: add.s32 %r1, %r1, 1; setp.ne.s32 %p3, %r1, %r2; @%p3 bra $A; $X:",
+        ),
+        (
+            "an indexed branch",
+            "$L: ld.global.u32 %r3, [%rd1]; $T: .branchtargets $L, $M, $X; brx.idx %r3, $T; $M: add.s32 %r1, %r1, 1; bra $L; $X:",
+        ),
+        (
+            "scopes with equal names",
+            "{ .reg .pred p; wait: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.s32 p, %r3, 1; @!p bra wait; } { .reg .pred p; wait: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.s32 p, %r3, 2; @!p bra wait; }",
+        ),
+        (
+            "names like those of polls",
+            "{ .reg .b32 late, where, stays; mov.b32 late, 0; L: add.s32 late, late, 1; setp.lt.s32 %p1, late, %r2; @%p1 bra L; }",
+        ),
+        ("waits in hardware", "mov.b32 %r4, 0; $L: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0; @!%p1 bra $L;"),
+        ("comments and pragmas", "$L: // here\n.pragma \"nounroll\"; add.s32 %r1, %r1, 1; // ;\nsetp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;"),
+        (
+            "deeper",
+            "$A: mov.b32 %r5, 0; $B: mov.b32 %r6, 0; $C: mov.b32 %r7, 0; $D: add.s32 %r7, %r7, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $D; add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r3; @%p2 bra $C; add.s32 %r5, %r5, 1; setp.ne.s32 %p3, %r5, %r3; @%p3 bra $B; ld.global.u32 %r8, [%rd1]; setp.ne.s32 %p4, %r8, 0; @%p4 bra $A;",
+        ),
+    ];
+    shapes.into_iter().map(|(name, body)| (name, kernel(&format!("{loads} {body} st.global.u32 [%rd1], %r1; ret;")))).collect()
+}
+
+/// Modules whose cycles are calls.
+fn modules() -> Vec<(&'static str, String)> {
+    let recursive = ".func f(.param .b32 n) { .reg .b32 r; .reg .pred p; .param .b32 a; ld.param.b32 r, [n]; setp.eq.b32 p, r, 0; @p bra $X; st.param.b32 [a], r; call f, (a); $X: ret; }";
+    let call = ".visible .entry k() { .param .b32 a; st.param.b32 [a], 3; call f, (a); ret; }";
+    let pointer =
+        ".func f() { .reg .b64 %a; mov.u64 %a, f; P: .callprototype ()_ (); call %a, (), P; ret; } .visible .entry k() { call f; ret; }";
+    let mut tree = String::new();
+    for number in 0..30 {
+        let next = if number == 0 { String::new() } else { format!("call f{0}; call f{0};", number - 1) };
+        tree.push_str(&format!(".func f{number}() {{ {next} ret; }}\n"));
+    }
+    tree.push_str(".visible .entry k() { call f29; ret; }");
+    let setmaxnreg = ".visible .entry k() .maxntid 128 { .reg .pred p; .reg .b32 r; setmaxnreg.dec.sync.aligned.u32 40; mov.b32 r, 0; $L: add.s32 r, r, 1; setp.ne.s32 p, r, 0; @p bra $L; ret; }";
+    vec![
+        ("recursion", module(&format!("{recursive}\n{call}"))),
+        ("a call through a pointer", module(pointer)),
+        ("a tree of calls", module(&tree)),
+        ("no function may be called", module(setmaxnreg).replace("sm_90", "sm_90a")),
+    ]
+}
+
+fn output(text: &str, polls: Polls) -> (Rewrite, String) {
+    let rewrite = rewrite_ptx(text.as_bytes(), &options(polls));
+    let output = rewrite.output.clone().unwrap_or_else(|| panic!("refused: {:?}\n{text}", rewrite.diagnostics));
+    (rewrite, String::from_utf8(output).expect("ASCII stays ASCII"))
+}
+
+#[test]
+fn every_cycle_of_every_shape_is_polled() {
+    for (name, text) in bodies().into_iter().chain(modules()) {
+        for polls in [Polls::Amortised, Polls::CountDown, Polls::Each] {
+            let (rewrite, output) = output(&text, polls);
+            assert!(!verify_ptx(&text).holds(), "{name}: there is nothing to poll in it");
+            let report = verify_ptx(&output);
+            assert!(report.holds(), "{name}, {polls:?}: {:?}\n{output}", report.loops);
+            assert_eq!(rewrite.original().as_deref(), Some(text.as_bytes()), "{name}");
+            assert_eq!(rewrite_ptx(text.as_bytes(), &options(polls)), rewrite, "{name}: the same text gives the same output");
+            let again = rewrite_ptx(output.as_bytes(), &options(polls));
+            assert!(again.diagnostics.iter().any(|found| found.code == Code::OwnOutput), "{name}: its own output is refused");
+        }
+    }
+}
+
+#[test]
+fn loops_with_few_constant_trips_are_left_alone() {
+    let form = |body: &str| {
+        let (rewrite, output) = output(&kernel(&format!("mov.b32 %r2, 3; {body} ret;")), Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{body}");
+        rewrite.summary.bounded
+    };
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 16; @%p1 bra $L;"), 1);
+    assert_eq!(
+        form(
+            "$O: mov.b32 %r1, 64; $L: add.s32 %r1, %r1, -4; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L; add.s32 %r2, %r2, 1; setp.ne.s32 %p2, %r2, %r3; @%p2 bra $O;"
+        ),
+        1
+    );
+    // The start is not written anew, the bound is jumped over, or there are too many.
+    assert_eq!(form("mov.b32 %r1, 0; $O: $L: add.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L; bra $O;"), 0);
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L;"), 0);
+    assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 1000; @%p1 bra $L;"), 0);
+}
+
+#[test]
+fn no_poll_can_be_taken_out() {
+    // The proof accepts more calls in a row than the pass leaves without a poll.
+    for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| *name != "a tree of calls") {
+        let (rewrite, output) = output(&text, Polls::Amortised);
+        let polls = rewrite.inserted.iter().filter(|range| output[(*range).clone()].contains("setp.eq.b32 asked"));
+        let mut count = 0;
+        for range in polls.skip_while(|range| range.start == rewrite.inserted[0].start) {
+            // The flag is compared with a number that no launch has.
+            let poll = output[range.clone()].replace("setp.eq.b32 asked, flag, launch", "setp.eq.b32 asked, flag, 0");
+            let without = format!("{}{poll}{}", &output[..range.start], &output[range.end..]);
+            assert!(!verify_ptx(&without).holds(), "{name}: nobody misses the poll at {range:?}\n{without}");
+            count += 1;
+        }
+        assert!(count > 0, "{name} has no poll\n{output}");
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_refused() {
+    let refused = |text: &[u8], code: Code| {
+        let rewrite = rewrite_ptx(text, &options(Polls::Amortised));
+        assert!(rewrite.output.is_none());
+        let errors: Vec<Code> =
+            rewrite.diagnostics.iter().filter(|found| found.severity == Severity::Error).map(|found| found.code).collect();
+        assert!(errors.contains(&code), "{errors:?}");
+    };
+    refused(b"", Code::Empty);
+    refused(b"  \n", Code::Empty);
+    refused(b"\x7fELF\x02\x01\xff", Code::UnsoundPtx);
+    refused(b"__global__ void f() {}", Code::UnsoundPtx);
+    refused(b".version 9.0 .target sm_90 .entry k() { bra $L; }", Code::UnsoundPtx);
+    refused(b".version 9.0 .target sm_60 .entry k() { ret; }", Code::UnsoundPtx);
+    refused(b".version 9.0 .target sm_90 .global .b32 cuinstr_flag_v1;", Code::OwnOutput);
+}
+
+#[test]
+fn other_bytes_stay_and_files_without_code_do_too() {
+    let text = ".version 9.0\r\n.target sm_90\r\n// nothing here";
+    let (rewrite, output) = output(text, Polls::Amortised);
+    assert_eq!((output.as_str(), rewrite.sites.sites.len()), (text, 0));
+}
+
+/// Assembles PTX; the instructions of its kernel's longest innermost loop, by the shortest way round.
+fn longest_loop(nvcc: &Nvcc, text: &str) -> usize {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, text).expect("a file");
+    let ptxas = nvcc.path.with_file_name("ptxas");
+    let done = process::run(Command::new(ptxas).arg("-arch=sm_90").arg(source).arg("-o").arg(&image), Duration::from_secs(60))
+        .expect("ptxas starts");
+    assert!(done.success(), "{}\n{text}", done.stderr);
+    let image = std::fs::read(image).expect("a cubin");
+    let code = sass::read(cubin::function(&image, "k").expect("the kernel")).expect("machine code");
+    // Loops of the functions that polls call stand behind the kernel, and none of them is unrolled.
+    code.innermost.iter().map(|one| one.round).max().unwrap_or(0)
+}
+
+#[test]
+fn ptxas_unrolls_loops_with_polls_as_it_does_without() {
+    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let front = "ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd2, %r9, 4; add.u64 %rd1, %rd1, %rd2; \
+                 mov.b32 %r1, 0; mov.b32 %r8, 0; shl.b32 %r7, %r9, 2; setp.lt.s32 %p1, %r2, 1; @%p1 bra $X;";
+    let step = "add.u64 %rd1, %rd1, 512; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;";
+    for (name, body) in [
+        ("loads", "ld.global.u32 %r3, [%rd1]; add.u32 %r8, %r8, %r3;"),
+        ("barriers", "ld.shared.u32 %r3, [%r7]; bar.sync 0; add.u32 %r8, %r8, %r3; st.shared.u32 [%r7], %r8; bar.sync 0;"),
+        ("shuffles", "ld.global.u32 %r3, [%rd1]; shfl.sync.bfly.b32 %r3, %r3, 1, 31, -1; add.u32 %r8, %r8, %r3;"),
+        ("atomics", "red.global.add.u32 [%rd1], %r8; add.u32 %r8, %r8, 3;"),
+    ] {
+        let body = format!(".shared .align 4 .b8 sm[4096]; {front} $L: {body} {step} $X: st.global.u32 [%rd1], %r8; ret;");
+        let plain = kernel(&body);
+        let (_, polled) = output(&plain, Polls::Amortised);
+        let (before, after) = (longest_loop(&nvcc, &plain), longest_loop(&nvcc, &polled));
+        assert!(after.abs_diff(before) <= before / 8 + 3, "{name}: {before} instructions a round without polls, {after} with");
+    }
+}
+
+#[test]
+fn ptxas_takes_every_shape() {
+    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    for (_, text) in bodies() {
+        longest_loop(&nvcc, &output(&text, Polls::Amortised).1);
+    }
+}
