@@ -1,18 +1,21 @@
 //! Proved texts, and what the interpreter reaches in them.
 
 use crate::differential::random::Random;
+use crate::fixtures::workspace;
+use cuinstr::options::Options;
 use cuinstr::verify::verify_ptx;
 use cuinstr_ptx as ptx;
 use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// Name of the control block.
 const CONTROL: &str = "cuinstr_control_v1";
 /// Bytes of each buffer that a parameter may point to.
 const BUFFER: usize = 1 << 14;
 /// Instructions that a base may run while reached statements are noted.
-const STEPS: u64 = 60_000;
+const STEPS: u64 = 12_000;
 
 /// A proved text.
 #[derive(Debug)]
@@ -57,11 +60,25 @@ pub fn split(text: &str) -> Vec<(String, String)> {
     kernels().filter_map(alone).collect()
 }
 
-/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`.
+/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`, and what the PTX pass makes of `tests/data/ptx/plain`.
 #[must_use]
 pub fn kept() -> Vec<Base> {
-    let texts = split(include_str!("../../data/ptx/strips.ptx"));
-    texts.iter().filter_map(|(kernel, text)| Base::new(kernel, text).ok()).collect()
+    let mut texts = split(include_str!("../../data/ptx/strips.ptx"));
+    for path in files(&workspace().join("tests/data/ptx/plain")) {
+        let Ok(plain) = std::fs::read(&path) else { continue };
+        let rewrite = cuinstr::rewrite_ptx(&plain, &Options { path: path.display().to_string(), ..Options::default() });
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        texts.extend(rewrite.output.and_then(|output| Some((name, String::from_utf8(output).ok()?))));
+    }
+    texts.iter().filter_map(|(name, text)| Base::new(name, text).ok()).collect()
+}
+
+/// The files of a folder, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.sort();
+    files
 }
 
 impl Base {

@@ -7,7 +7,7 @@ use crate::differential::random::Random;
 use cuinstr::verify::verify_ptx;
 
 /// Instructions that a hang must outlast once the flag is written.
-const MORE: u64 = 4000;
+const MORE: u64 = 2000;
 
 /// A text with a hang in it.
 #[derive(Debug)]

@@ -23,8 +23,9 @@ pub fn change(text: &str, random: &mut Random) -> String {
     let module = ptx::parse(text);
     let mut rate = |most: usize| if random.percent(50) { random.below(most) } else { 0 };
     let rates = Rates { gaps: rate(40), zeros: rate(60), numbers: rate(60), scopes: rate(15), names: rate(100) };
-    let mut changed = String::with_capacity(2 * text.len());
-    let mut at = 0;
+    // ptxas looks for `.version` before it reads comments of every form.
+    let mut at = module.target.map_or(0, |target| target.end as usize);
+    let mut changed = text[..at].to_owned();
     for function in &module.functions {
         outside(&text[at..function.body.start as usize], &rates, random, &mut changed);
         body(text, function, &rates, random, &mut changed);
@@ -37,11 +38,10 @@ pub fn change(text: &str, random: &mut Random) -> String {
 /// Changes gaps only.
 fn outside(text: &str, rates: &Rates, random: &mut Random, changed: &mut String) {
     for token in ptx::tokens(text) {
-        changed.push_str(if token.kind == Kind::Blank && random.percent(rates.gaps) {
-            gap(random, Dress::Odd)
-        } else {
-            token.span.of(text)
-        });
+        match token.kind {
+            Kind::Blank | Kind::Comment if random.percent(rates.gaps) => other_gap(random, changed),
+            _ => changed.push_str(token.span.of(text)),
+        }
     }
 }
 
@@ -67,7 +67,7 @@ fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random,
     for token in ptx::tokens(function.body.of(text)) {
         let at = token.span.start + function.body.start;
         let word = token.span.of(function.body.of(text));
-        if scopes.contains_key(&at) && token.kind != Kind::Mark(b';') {
+        if scopes.contains(&at) && token.kind != Kind::Mark(b';') {
             changed.push_str("{ ");
         }
         let (stem, digits) = word.split_at(word.trim_end_matches(|letter: char| letter.is_ascii_digit()).len());
@@ -87,7 +87,7 @@ fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random,
             },
             _ => changed.push_str(word),
         }
-        if scopes.contains_key(&at) && token.kind == Kind::Mark(b';') {
+        if scopes.contains(&at) && token.kind == Kind::Mark(b';') {
             changed.push_str(" }");
         }
         if !matches!(token.kind, Kind::Blank | Kind::Comment) {
@@ -115,15 +115,15 @@ fn renamed<'a>(function: &Function<'a>, rates: &Rates, random: &mut Random) -> H
 }
 
 /// Offsets where a statement that gets a scope of its own begins, and of its semicolon.
-fn split_scopes(function: &Function<'_>, rates: &Rates, random: &mut Random) -> HashMap<u32, ()> {
+fn split_scopes(function: &Function<'_>, rates: &Rates, random: &mut Random) -> HashSet<u32> {
     let calls: HashSet<u32> =
         function.variables.iter().filter(|variable| variable.space == ".param").map(|variable| variable.scope).collect();
-    let mut found = HashMap::new();
+    let mut found = HashSet::new();
     for statement in &function.statements {
         let is_whole = statement.opcode < statement.end && statement.flow != Flow::Call && !calls.contains(&statement.scope);
         if is_whole && random.percent(rates.scopes) {
-            found.insert(statement.start, ());
-            found.insert(statement.end, ());
+            found.insert(statement.start);
+            found.insert(statement.end);
         }
     }
     found
