@@ -36,11 +36,14 @@ pub fn run(text: &str, header: &Header, blocks: u32, steps: u64) -> Result<Left,
     Ok(Left { outcome, buffers: buffers.iter().map(read).collect(), steps: machine.steps })
 }
 
+/// A machine before its first step, and the address of each buffer.
+pub type Started<'p, 'h> = (Machine<'p>, Vec<(u64, &'h Arg)>);
+
 /// The launch that a header describes, before its first step, and where its buffers lie.
 ///
 /// # Errors
 /// If the program has no kernel of that name, or one that takes other parameters.
-pub fn start<'p, 'h>(program: &'p Program, header: &'h Header, blocks: u32) -> Result<(Machine<'p>, Vec<(u64, &'h Arg)>), String> {
+pub fn start<'p, 'h>(program: &'p Program, header: &'h Header, blocks: u32) -> Result<Started<'p, 'h>, String> {
     let named: Vec<&str> = program.kernels().filter(|name| name.contains(&header.entry)).collect();
     // A name may be a part of another.
     let kernel = named.iter().find(|name| **name == header.entry).or(named.first());

@@ -3,6 +3,7 @@
 use super::base::Site;
 use super::dress::number;
 use crate::differential::random::Random;
+use std::fmt::Write as _;
 
 /// What is put into a text.
 #[derive(Debug, Clone)]
@@ -499,9 +500,9 @@ fn calls(random: &mut Random) -> Cycle {
             let mut module = format!(".func {name}_0~(~)\n{{\nret~;\n}}\n");
             for depth in 1..=28 {
                 let inner = format!("call {name}_{}~;\n", depth - 1);
-                module.push_str(&format!(".func {name}_{depth}~(~)\n{{\n{inner}{inner}ret~;\n}}\n"));
+                let _ = write!(module, ".func {name}_{depth}~(~)\n{{\n{inner}{inner}ret~;\n}}\n");
             }
-            module.push_str(&format!(".func {name}~(~)\n{{\ncall {name}_28~;\nret~;\n}}\n"));
+            let _ = write!(module, ".func {name}~(~)\n{{\ncall {name}_28~;\nret~;\n}}\n");
             with("call tree", false, module)
         }
         3 => with(

@@ -58,7 +58,7 @@ fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random,
     for token in ptx::tokens(function.body.of(text)) {
         let at = token.span.start + function.body.start;
         let word = token.span.of(function.body.of(text));
-        if scopes.contains_key(&at) && token.kind != Kind::Mark(b';') {
+        if scopes.contains(&at) && token.kind != Kind::Mark(b';') {
             changed.push_str("{ ");
         }
         let (stem, digits) = word.split_at(word.trim_end_matches(|letter: char| letter.is_ascii_digit()).len());
@@ -79,7 +79,7 @@ fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random,
             },
             _ => changed.push_str(word),
         }
-        if scopes.contains_key(&at) && token.kind == Kind::Mark(b';') {
+        if scopes.contains(&at) && token.kind == Kind::Mark(b';') {
             changed.push_str(" }");
         }
         if !matches!(token.kind, Kind::Blank | Kind::Comment) {
@@ -107,15 +107,15 @@ fn renamed<'a>(function: &Function<'a>, rates: &Rates, random: &mut Random) -> H
 }
 
 /// Offsets where a statement that gets a scope of its own begins, and of its semicolon.
-fn split_scopes(function: &Function<'_>, rates: &Rates, random: &mut Random) -> HashMap<u32, ()> {
+fn split_scopes(function: &Function<'_>, rates: &Rates, random: &mut Random) -> HashSet<u32> {
     let calls: HashSet<u32> =
         function.variables.iter().filter(|variable| variable.space == ".param").map(|variable| variable.scope).collect();
-    let mut found = HashMap::new();
+    let mut found = HashSet::new();
     for statement in &function.statements {
         let is_whole = statement.opcode < statement.end && statement.flow != Flow::Call && !calls.contains(&statement.scope);
         if is_whole && random.percent(rates.scopes) {
-            found.insert(statement.start, ());
-            found.insert(statement.end, ());
+            found.insert(statement.start);
+            found.insert(statement.end);
         }
     }
     found
