@@ -45,6 +45,15 @@ fn outside(text: &str, rates: &Rates, random: &mut Random, changed: &mut String)
     }
 }
 
+/// Another gap in the place of one, which may have ended a comment.
+fn other_gap(random: &mut Random, changed: &mut String) {
+    let line = changed.rfind('\n').map_or(0, |at| at + 1);
+    if changed[line..].contains("//") {
+        changed.push('\n');
+    }
+    changed.push_str(gap(random, Dress::Odd));
+}
+
 fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random, changed: &mut String) {
     let names = renamed(function, rates, random);
     let ranges: HashSet<&str> =
@@ -63,8 +72,7 @@ fn body(text: &str, function: &Function<'_>, rates: &Rates, random: &mut Random,
         }
         let (stem, digits) = word.split_at(word.trim_end_matches(|letter: char| letter.is_ascii_digit()).len());
         match token.kind {
-            Kind::Blank if random.percent(rates.gaps) => changed.push_str(gap(random, Dress::Odd)),
-            Kind::Comment if random.percent(rates.gaps) => changed.push_str(gap(random, Dress::Odd)),
+            Kind::Blank | Kind::Comment if random.percent(rates.gaps) => other_gap(random, changed),
             Kind::Word if names.contains_key(word) => changed.push_str(&names[word]),
             Kind::Word if ranges.contains(stem) && !digits.is_empty() => {
                 changed.push_str(names.get(stem).map_or(stem, String::as_str));

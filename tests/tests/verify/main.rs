@@ -7,6 +7,7 @@ mod functions;
 mod given;
 mod graphs;
 mod halved;
+mod injected;
 mod input;
 mod look;
 mod mutated;
