@@ -58,8 +58,8 @@ fn integer_arithmetic_is_that_of_the_manual() {
         ("bfe.s32 %r0, 0x80000000, 28, 8;", 0xffff_fff8),
         ("bfe.u32 %r0, 0x12345678, 40, 8;", 0),
         ("bfi.b32 %r0, 0xff, 0x12345678, 8, 8;", 0x1234_ff78),
-        ("lop3.b32 %r0, 12, 10, 7, 0x80;", 12 & 10 & 7),
-        ("lop3.b32 %r0, 12, 10, 7, 0x96;", 12 ^ 10 ^ 7),
+        ("lop3.b32 %r0, 12, 10, 7, 0x80;", 0xc & 0xa & 0x7),
+        ("lop3.b32 %r0, 12, 10, 7, 0x96;", 0xc ^ 0xa ^ 0x7),
         ("prmt.b32 %r0, 0x33221100, 0x77665544, 0x7531;", 0x7755_3311),
         ("prmt.b32 %r0, 0x80, 0, 0x8888;", 0xffff_ffff),
         ("shf.l.wrap.b32 %r0, 0x80000000, 1, 1;", 3),
@@ -82,7 +82,7 @@ fn integer_arithmetic_is_that_of_the_manual() {
 #[test]
 fn wide_and_narrow_values_keep_their_widths() {
     let left = |body: &str| run(body, 1).expect("it ends")[0];
-    assert_eq!(left("mul.wide.s32 %d0, -2, 3;"), -6_i64 as u64);
+    assert_eq!(left("mul.wide.s32 %d0, -2, 3;"), (-6_i64).cast_unsigned());
     assert_eq!(left("mul.hi.u64 %d0, 0xffffffffffffffff, 2;"), 1);
     assert_eq!(left("mov.u16 %h1, 0xffff; add.u16 %h1, %h1, 1; cvt.u64.u16 %d0, %h1;"), 0);
     assert_eq!(left("mov.u32 %r1, 7; mov.b64 %d0, {%r1, 9};"), 9 << 32 | 7);

@@ -37,11 +37,10 @@ pub fn change(text: &str, random: &mut Random) -> String {
 /// Changes gaps only.
 fn outside(text: &str, rates: &Rates, random: &mut Random, changed: &mut String) {
     for token in ptx::tokens(text) {
-        changed.push_str(if token.kind == Kind::Blank && random.percent(rates.gaps) {
-            gap(random, Dress::Odd)
-        } else {
-            token.span.of(text)
-        });
+        match token.kind {
+            Kind::Blank | Kind::Comment if random.percent(rates.gaps) => other_gap(random, changed),
+            _ => changed.push_str(token.span.of(text)),
+        }
     }
 }
 
