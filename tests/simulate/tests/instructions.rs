@@ -12,7 +12,8 @@ fn run(body: &str, threads: u32) -> Result<Vec<u64>, Outcome> {
     let program = Program::read(&text).unwrap_or_else(|why| panic!("{why}: {text}"));
     let mut memory = Memory::new(&program);
     let out = memory.allocate(vec![0; 8 * threads as usize]);
-    let launch = Launch { kernel: "k".into(), grid: [1; 3], block: [threads, 1, 1], shared: 0, parameters: vec![out.to_le_bytes().to_vec()] };
+    let launch =
+        Launch { kernel: "k".into(), grid: [1; 3], block: [threads, 1, 1], shared: 0, parameters: vec![out.to_le_bytes().to_vec()] };
     let mut machine = Machine::new(&program, memory, launch).expect("a launch");
     match machine.run(100_000, &mut |_| ()).expect("it ends") {
         Outcome::Completed => {
