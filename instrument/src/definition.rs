@@ -8,7 +8,7 @@ use crate::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body};
 use crate::macros::{Macros, Spaces};
 use crate::options::Options;
 use crate::token::Kind;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Variables and functions that only device code can use.
@@ -46,7 +46,7 @@ pub(crate) struct DeviceCode {
 pub(crate) fn device_code(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> DeviceCode {
     let Marked { mut functions, declared } = crate::function::find(source, fragment, macros);
     let definitions = Definitions::read(source, fragment, macros, &functions);
-    let mut named: HashSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
+    let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
     let chosen = definitions.choose(source, fragment, macros, &functions, named);
@@ -78,7 +78,7 @@ pub(crate) struct FileNames {
 pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> FileNames {
     let Marked { functions, declared } = crate::function::find(source, fragment, macros);
     let definitions = Definitions::read(source, fragment, macros, &functions);
-    let mut named: HashSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
+    let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
     let name_of = |function: &Function| function.name.map(|name| fragment.text(source, name).to_vec());
@@ -162,9 +162,9 @@ impl Definitions {
         fragment: &'a Fragment,
         macros: &'a Macros,
         marked: &BTreeMap<usize, Function>,
-        named: HashSet<&'a [u8]>,
+        named: BTreeSet<&'a [u8]>,
     ) -> BTreeSet<usize> {
-        let mut by_name: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         let mut chosen = BTreeSet::new();
         let mut work: Vec<usize> = Vec::new();
         for (index, Definition { function, suspect }) in self.unmarked.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Definitions {
                 work.push(index);
             }
         }
-        let mut reader = Names { source, fragment, macros, seen: HashSet::new(), found: named.into_iter().collect() };
+        let mut reader = Names { source, fragment, macros, seen: BTreeSet::new(), found: named.into_iter().collect() };
         for function in marked.values() {
             reader.read(function.head..function.close);
         }
@@ -200,7 +200,7 @@ struct Names<'a> {
     source: &'a [u8],
     fragment: &'a Fragment,
     macros: &'a Macros<'a>,
-    seen: HashSet<&'a [u8]>,
+    seen: BTreeSet<&'a [u8]>,
     found: Vec<&'a [u8]>,
 }
 

@@ -5,7 +5,7 @@ use crate::fragment::Fragment;
 use crate::options::{Options, Space, ValueMacro};
 use crate::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use crate::value;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,13 +105,13 @@ const MOST_LABELS: usize = 16;
 /// Which bodies of macros name which macros.
 struct Uses<'a> {
     names: Vec<&'a [u8]>,
-    users: HashMap<&'a [u8], Vec<usize>>,
+    users: BTreeMap<&'a [u8], Vec<usize>>,
 }
 
 impl<'a> Uses<'a> {
     fn of(source: &'a [u8], bodies: &[(&'a [u8], &Fragment)]) -> Self {
         let names: Vec<&[u8]> = bodies.iter().map(|(name, _)| *name).collect();
-        let mut users: HashMap<&[u8], Vec<usize>> = names.iter().map(|name| (*name, Vec::new())).collect();
+        let mut users: BTreeMap<&[u8], Vec<usize>> = names.iter().map(|name| (*name, Vec::new())).collect();
         for (index, (_, body)) in bodies.iter().enumerate() {
             for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
                 if let Some(users) = users.get_mut(&source[token.range()])

@@ -122,7 +122,9 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
         let ptx = input.lexed.tokens.first().filter(is_ptx);
         let help = "if a macro marks its device functions, name it in cuinstr.toml, under [device-macros]";
         diagnostics.push(match ptx {
-            Some(token) => Diagnostic::new(Code::NotCuda, "this is PTX").at(token.range()).help("give the CUDA source it was made from"),
+            Some(token) => {
+                Diagnostic::new(Code::NotCuda, "this is PTX").at(token.range()).help("`rewrite_ptx` takes PTX, and so does the command")
+            }
             None => Diagnostic::new(Code::NotCuda, "no device function and no macro with a loop was found").help(help),
         });
     }

@@ -6,6 +6,7 @@ use cuinstr::verify::verify_ptx;
 use cuinstr::{Rewrite, rewrite_ptx};
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::{cubin, process, require, sass};
+use std::fmt::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -95,7 +96,7 @@ fn modules() -> Vec<(&'static str, String)> {
     let mut tree = String::new();
     for number in 0..30 {
         let next = if number == 0 { String::new() } else { format!("call f{0}; call f{0};", number - 1) };
-        tree.push_str(&format!(".func f{number}() {{ {next} ret; }}\n"));
+        let _ = writeln!(tree, ".func f{number}() {{ {next} ret; }}");
     }
     tree.push_str(".visible .entry k() { call f29; ret; }");
     let setmaxnreg = ".visible .entry k() .maxntid 128 { .reg .pred p; .reg .b32 r; setmaxnreg.dec.sync.aligned.u32 40; mov.b32 r, 0; $L: add.s32 r, r, 1; setp.ne.s32 p, r, 0; @p bra $L; ret; }";

@@ -6,6 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+/// Folders that compilers search by themselves; naming them again changes nothing.
+pub(super) const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
+
+/// The toolkit's libraries of device code, below its folder of headers: cooperative groups, CUB, Thrust and libcu++, which newer toolkits keep together.
+pub(super) const LIBRARIES: [&str; 6] = ["cooperative_groups.h", "cooperative_groups", "cccl", "cub", "thrust", "cuda"];
+
 /// Options whose value is the next word.
 const SEPARATE: &[&str] = &[
     "-I",

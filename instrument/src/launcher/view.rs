@@ -17,7 +17,7 @@ use super::foreign::Foreign;
 use super::half;
 use super::links::Links;
 use super::plan::Plan;
-use super::preprocess::{Cuda, is_runtime_header};
+use super::preprocess::{BUILT_IN, Cuda, LIBRARIES, is_runtime_header};
 use super::record;
 use super::session::Knowledge;
 use super::settings::Settings;
@@ -35,12 +35,6 @@ use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
-
-/// Folders that compilers search by themselves; naming them again changes nothing.
-const BUILT_IN: [&str; 3] = ["/usr/include", "/usr/local/include", "/usr/lib/gcc"];
-
-/// The toolkit's libraries of device code, below its folder of headers: cooperative groups, CUB, Thrust and libcu++, which newer toolkits keep together.
-const LIBRARIES: [&str; 6] = ["cooperative_groups.h", "cooperative_groups", "cccl", "cub", "thrust", "cuda"];
 
 /// What files of a view are called that hold what was said.
 const SAID: &str = "said-";

@@ -3,6 +3,7 @@
 use super::{check, rewritten, rewritten_as, row, told};
 use cuinstr::options::{DeviceMacro, Options, Space};
 use cuinstr::site::Form;
+use std::fmt::Write as _;
 
 #[test]
 fn what_device_code_names_is_device_code() {
@@ -170,7 +171,7 @@ fn chains_of_calls_look_where_a_function_begins() {
     let mut tree = leaf.to_owned();
     for level in 0..20 {
         let callee = if level == 0 { "c".to_owned() } else { format!("t{}", level - 1) };
-        tree += &format!("__device__ int t{level}(int n) {{ return {callee}(n) + {callee}(n + 1); }}\n");
+        let _ = writeln!(tree, "__device__ int t{level}(int n) {{ return {callee}(n) + {callee}(n + 1); }}");
     }
     let found = looks(&format!("{tree}{}", kernel("t19")));
     assert_eq!(found, ["t2", "t19"], "the product grows anew behind a look");

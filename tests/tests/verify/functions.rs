@@ -24,8 +24,8 @@ fn no_simulated_function_iterates_more_often_than_is_claimed() {
     let program = folder.path().join("functions");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let source = workspace().join("tests/data/functions/functions.cpp");
-    let compiled = Command::new(compiler).args(["-std=c++17", "-O1", "-w", "-o"]).arg(&program).arg(&source).status();
-    assert!(compiled.is_ok_and(|status| status.success()), "a host C++ compiler is needed");
+    let build = Command::new(compiler).args(["-std=c++17", "-O1", "-w", "-o"]).arg(&program).arg(&source).status();
+    assert!(build.is_ok_and(|status| status.success()), "a host C++ compiler is needed");
     let claims = folder.path().join("claims");
     let mut proved = 0;
     for seed in 1..=count / IN_ONE {

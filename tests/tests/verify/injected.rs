@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 static BASES: LazyLock<Vec<Base>> = LazyLock::new(kept);
 
-const COUNT: u64 = 500;
+const COUNT: u64 = 200;
 
 #[test]
 fn each_hang_that_is_put_into_a_proved_kernel_is_rejected() {
