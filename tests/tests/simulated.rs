@@ -56,12 +56,13 @@ fn threads_of_a_polled_kernel_leave_soon_after_the_flag_is_written() {
         if machine.run(300, &mut |_| ()).is_some() {
             continue;
         }
+        let mut unstopped = machine.clone();
         stop(&mut machine);
-        let outcome = machine.run(20_000, &mut |_| ());
-        assert!(matches!(outcome, Some(Outcome::Trapped(_) | Outcome::Completed)), "{}: {outcome:?}", fixture.name);
-        stopped += u32::from(matches!(outcome, Some(Outcome::Trapped(_))));
+        let outcome = machine.run(6_000, &mut |_| ());
+        assert_eq!(outcome, Some(Outcome::Completed), "{}", fixture.name);
+        stopped += u32::from(unstopped.run(6_000, &mut |_| ()).is_none());
     }
-    assert!(stopped > 5, "{stopped}");
+    assert!(stopped > 3, "{stopped}");
 }
 
 /// A kernel, a statement of it, and what stands there instead.
