@@ -179,7 +179,9 @@ __stcg(2, i);",
     ),
     (
         "nothing polls but a lambda",
+        // A lambda with a loop looks where it begins, and pays a unit for that.
         "auto f = [&](int m) {
+  @;
   @0 while (@,m-- > 0) __stwt(0, 0);
 };
 f(n & 15);
