@@ -20,7 +20,7 @@ pub struct Left {
 /// If the text is no PTX, or has no kernel of that name, or one that takes other parameters.
 pub fn run(text: &str, header: &Header, blocks: u32, steps: u64) -> Result<Left, String> {
     let program = Program::read(text)?;
-    let (mut machine, buffers) = start(&program, header, blocks)?;
+    let Started { mut machine, buffers } = start(&program, header, blocks)?;
     let outcome = machine.run(steps, &mut |_| ());
     let read = |(address, arg): &(u64, &Arg)| {
         let bytes = machine.memory.bytes(*address).unwrap_or_default();
@@ -36,14 +36,13 @@ pub fn run(text: &str, header: &Header, blocks: u32, steps: u64) -> Result<Left,
     Ok(Left { outcome, buffers: buffers.iter().map(read).collect(), steps: machine.steps })
 }
 
-/// A machine before its first step, and the address of each buffer.
-pub type Started<'p, 'h> = (Machine<'p>, Vec<(u64, &'h Arg)>);
+/// A launch before its first step, and where the buffers of its header lie.
+struct Started<'p, 'h> {
+    machine: Machine<'p>,
+    buffers: Vec<(u64, &'h Arg)>,
+}
 
-/// The launch that a header describes, before its first step, and where its buffers lie.
-///
-/// # Errors
-/// If the program has no kernel of that name, or one that takes other parameters.
-pub fn start<'p, 'h>(program: &'p Program, header: &'h Header, blocks: u32) -> Result<Started<'p, 'h>, String> {
+fn start<'p, 'h>(program: &'p Program, header: &'h Header, blocks: u32) -> Result<Started<'p, 'h>, String> {
     let named: Vec<&str> = program.kernels().filter(|name| name.contains(&header.entry)).collect();
     // A name may be a part of another.
     let kernel = named.iter().find(|name| **name == header.entry).or(named.first());
@@ -67,5 +66,5 @@ pub fn start<'p, 'h>(program: &'p Program, header: &'h Header, blocks: u32) -> R
         shared: header.shared,
         parameters,
     };
-    Ok((Machine::new(program, memory, launch)?, buffers))
+    Ok(Started { machine: Machine::new(program, memory, launch)?, buffers })
 }

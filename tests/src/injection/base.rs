@@ -1,18 +1,23 @@
 //! Proved texts, and what the interpreter reaches in them.
 
 use crate::differential::random::Random;
+use crate::fixtures::workspace;
+use cuinstr::options::Options;
 use cuinstr::verify::verify_ptx;
 use cuinstr_ptx as ptx;
 use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// Name of the control block.
 const CONTROL: &str = "cuinstr_control_v1";
 /// Bytes of each buffer that a parameter may point to.
 const BUFFER: usize = 1 << 14;
 /// Instructions that a base may run while reached statements are noted.
-const STEPS: u64 = 60_000;
+const STEPS: u64 = 12_000;
+/// Instructions from where a site is reached to where its guards are passed.
+const AFTER: u64 = 64;
 
 /// A proved text.
 #[derive(Debug)]
@@ -34,6 +39,8 @@ pub struct Site {
     pub function: usize,
     /// Offset of the statement.
     pub at: u32,
+    /// Instructions that the launch has run when the statement is reached first.
+    pub step: u64,
     /// Predicates of the function's outermost scope, with their values when the statement is reached first.
     pub predicates: Vec<(String, bool)>,
     /// Words of 32 bits, likewise.
@@ -57,11 +64,25 @@ pub fn split(text: &str) -> Vec<(String, String)> {
     kernels().filter_map(alone).collect()
 }
 
-/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`.
+/// The bases of the tests: each kernel of `tests/data/ptx/strips.ptx`, and what the PTX pass makes of `tests/data/ptx/plain`.
 #[must_use]
 pub fn kept() -> Vec<Base> {
-    let texts = split(include_str!("../../data/ptx/strips.ptx"));
-    texts.iter().filter_map(|(kernel, text)| Base::new(kernel, text).ok()).collect()
+    let mut texts = split(include_str!("../../data/ptx/strips.ptx"));
+    for path in files(&workspace().join("tests/data/ptx/plain")) {
+        let Ok(plain) = std::fs::read(&path) else { continue };
+        let rewrite = cuinstr::rewrite_ptx(&plain, &Options { path: path.display().to_string(), ..Options::default() });
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        texts.extend(rewrite.output.and_then(|output| Some((name, String::from_utf8(output).ok()?))));
+    }
+    texts.iter().filter_map(|(name, text)| Base::new(name, text).ok()).collect()
+}
+
+/// The files of a folder, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.sort();
+    files
 }
 
 impl Base {
@@ -79,15 +100,16 @@ impl Base {
         let mut sites = Vec::new();
         for kernel in program.kernels() {
             let Ok(mut machine) = launch(&program, text, kernel, 4) else { continue };
-            let mut reached: HashMap<(usize, u32), Vec<u64>> = HashMap::new();
+            let mut reached: HashMap<(usize, u32), (u64, Vec<u64>)> = HashMap::new();
             machine.run(STEPS, &mut |moment| {
-                reached.entry((moment.function, moment.at)).or_insert_with(|| moment.registers().to_vec());
+                reached.entry((moment.function, moment.at)).or_insert_with(|| (moment.step, moment.registers().to_vec()));
             });
             let mut reached: Vec<_> = reached.into_iter().collect();
             reached.sort_unstable_by_key(|(place, _)| *place);
-            sites.extend(reached.iter().filter_map(|((function, at), registers)| {
-                site(&module.functions[*function], kernel, *function, *at, registers, has_control)
-            }));
+            for ((number, at), (step, registers)) in reached {
+                let Some((predicates, words)) = seen(&module.functions[number], at, &registers) else { continue };
+                sites.push(Site { kernel: kernel.to_owned(), function: number, at, step, predicates, words, has_control });
+            }
         }
         if sites.is_empty() {
             return Err(format!("no statement of {name} is reached"));
@@ -102,9 +124,13 @@ impl Base {
     }
 }
 
-/// A place for an insertion, unless it is part of a call, whose parameters ptxas wants in one piece.
-fn site(function: &ptx::Function<'_>, kernel: &str, number: usize, at: u32, registers: &[u64], has_control: bool) -> Option<Site> {
-    let statement = function.statements.iter().find(|statement| statement.start == at)?;
+/// Predicates and words of 32 bits, by their names.
+type Seen = (Vec<(String, bool)>, Vec<(String, u32)>);
+
+/// What guards at a statement can be made of. None for a part of a call, whose parameters ptxas wants in one piece.
+fn seen(function: &ptx::Function<'_>, at: u32, registers: &[u64]) -> Option<Seen> {
+    let number = function.statements.iter().position(|statement| statement.start == at)?;
+    let statement = &function.statements[number];
     let mut scope = statement.scope;
     while scope != 0 {
         if function.variables.iter().any(|variable| variable.space == ".param" && variable.scope == scope) {
@@ -121,9 +147,8 @@ fn site(function: &ptx::Function<'_>, kernel: &str, number: usize, at: u32, regi
         // Registers have their numbers in the order of their declarations.
         let first = next;
         next += declared.count.unwrap_or(1) * u32::from(declared.lanes);
-        let Some(count) = declared.count.filter(|_| declared.scope == 0 && declared.lanes == 1 && !is_hidden(declared.name)) else {
-            continue;
-        };
+        let is_seen = declared.scope == 0 && declared.statement as usize <= number && !is_hidden(declared.name);
+        let Some(count) = declared.count.filter(|_| is_seen && declared.lanes == 1) else { continue };
         for nth in 0..count {
             let value = *registers.get((first + nth) as usize)?;
             let name = format!("{}{nth}", declared.name);
@@ -134,7 +159,7 @@ fn site(function: &ptx::Function<'_>, kernel: &str, number: usize, at: u32, regi
             }
         }
     }
-    Some(Site { kernel: kernel.to_owned(), function: number, at, predicates, words, has_control })
+    Some((predicates, words))
 }
 
 /// A launch of one block, with a buffer for each parameter of 64 bits and 37 for others, and an armed control block.
@@ -160,6 +185,8 @@ pub fn launch<'p>(program: &'p Program, text: &str, kernel: &str, threads: u32) 
     }
     let flag = memory.allocate(vec![0; 4]);
     if let Some(control) = memory.address(CONTROL) {
+        // Threads leave: one that traps would end the launch, and with it a hang of others.
+        memory.write(control + 4, 4, 1);
         memory.write(control + 8, 4, 1);
         memory.write(control + 16, 8, flag);
     }
@@ -191,9 +218,9 @@ pub enum Shown {
     Unknown(String),
 }
 
-/// Runs a text until a statement of a part of it is reached, tells the launch to stop, and runs on for so many instructions.
+/// Runs a text a little beyond the step at which a part of it is reached first, tells the launch to stop, and runs on for so many instructions.
 #[must_use]
-pub fn watch(text: &str, kernel: &str, part: Range<u32>, more: u64) -> Shown {
+pub fn watch(text: &str, kernel: &str, step: u64, part: Range<u32>, more: u64) -> Shown {
     let program = match Program::read(text) {
         Ok(program) => program,
         Err(why) => return Shown::Unknown(why),
@@ -203,11 +230,7 @@ pub fn watch(text: &str, kernel: &str, part: Range<u32>, more: u64) -> Shown {
         Err(why) => return Shown::Unknown(why),
     };
     let mut reached = false;
-    let mut outcome = None;
-    while !reached && outcome.is_none() && machine.steps < 2 * STEPS {
-        let until = machine.steps + 64;
-        outcome = machine.run(until, &mut |moment| reached |= part.contains(&moment.at));
-    }
+    let mut outcome = machine.run(step + AFTER, &mut |moment| reached |= part.contains(&moment.at));
     if outcome.is_none() {
         if !reached {
             return Shown::NotReached;

@@ -3,7 +3,6 @@
 use super::base::Site;
 use super::dress::number;
 use crate::differential::random::Random;
-use std::fmt::Write as _;
 
 /// What is put into a text.
 #[derive(Debug, Clone)]
@@ -497,12 +496,14 @@ fn calls(random: &mut Random) -> Cycle {
             format!(".func {name}~(~)~;\n.func {name}_b~(~)\n{{\ncall.uni {name}~;\nret~;\n}}\n.func {name}~(~)\n{{\n{{\ncall {name}_b~;\n}}\nret~;\n}}\n"),
         ),
         2 => {
-            let mut module = format!(".func {name}_0~(~)\n{{\nret~;\n}}\n");
-            for depth in 1..=28 {
+            let level = |depth: u32| {
                 let inner = format!("call {name}_{}~;\n", depth - 1);
-                let _ = write!(module, ".func {name}_{depth}~(~)\n{{\n{inner}{inner}ret~;\n}}\n");
-            }
-            let _ = write!(module, ".func {name}~(~)\n{{\ncall {name}_28~;\nret~;\n}}\n");
+                format!(".func {name}_{depth}~(~)\n{{\n{inner}{inner}ret~;\n}}\n")
+            };
+            let mut parts = vec![format!(".func {name}_0~(~)\n{{\nret~;\n}}\n")];
+            parts.extend((1..=28).map(level));
+            parts.push(format!(".func {name}~(~)\n{{\ncall {name}_28~;\nret~;\n}}\n"));
+            let module = parts.concat();
             with("call tree", false, module)
         }
         3 => with(

@@ -37,7 +37,7 @@ pub fn edit(bases: &[Base], seed: u64) -> Option<Injected> {
     let kind = kinds.first().copied()?;
     let text = edits.apply(&base.text).ok().filter(|text| *text != base.text)?;
     let base = format!("{} at {}", base.name, first.at);
-    Some(Injected { text, kind, kernel: first.kernel.clone(), part: 0..0, base })
+    Some(Injected { text, kind, kernel: first.kernel.clone(), step: 0, part: 0..0, base })
 }
 
 fn change(text: &str, module: &ptx::Module<'_>, site: &Site, edits: &mut ptx::Edits, random: &mut Random) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use crate::differential::random::Random;
 use cuinstr::verify::verify_ptx;
 
 /// Instructions that a hang must outlast once the flag is written.
-const MORE: u64 = 4000;
+const MORE: u64 = 2000;
 
 /// A text with a hang in it.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct Injected {
     pub kind: &'static str,
     /// The kernel that reaches it.
     pub kernel: String,
+    /// Instructions that run before it is reached.
+    pub step: u64,
     /// Where it stands.
     pub part: std::ops::Range<u32>,
     /// Where it comes from, for messages.
@@ -52,6 +54,7 @@ pub fn inject(bases: &[Base], seed: u64, plain: bool) -> Injected {
         text,
         kind,
         kernel: site.kernel.clone(),
+        step: site.step,
         part: from..from + body.len() as u32,
         base: format!("{} in `{}` at {at}", base.name, site.kernel),
     }
@@ -60,7 +63,7 @@ pub fn inject(bases: &[Base], seed: u64, plain: bool) -> Injected {
 /// What the proof and the interpreter say of it.
 #[must_use]
 pub fn judge(injected: &Injected) -> Judged {
-    match watch(&injected.text, &injected.kernel, injected.part.clone(), MORE) {
+    match watch(&injected.text, &injected.kernel, injected.step, injected.part.clone(), MORE) {
         Shown::Runs if verify_ptx(&injected.text).holds() => Judged::Hole,
         Shown::Runs => Judged::Rejected,
         other => Judged::NotShown(format!("{other:?}")),

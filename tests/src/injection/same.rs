@@ -23,8 +23,9 @@ pub fn change(text: &str, random: &mut Random) -> String {
     let module = ptx::parse(text);
     let mut rate = |most: usize| if random.percent(50) { random.below(most) } else { 0 };
     let rates = Rates { gaps: rate(40), zeros: rate(60), numbers: rate(60), scopes: rate(15), names: rate(100) };
-    let mut changed = String::with_capacity(2 * text.len());
-    let mut at = 0;
+    // ptxas looks for `.version` before it reads comments of every form.
+    let mut at = module.target.map_or(0, |target| target.end as usize);
+    let mut changed = text[..at].to_owned();
     for function in &module.functions {
         outside(&text[at..function.body.start as usize], &rates, random, &mut changed);
         body(text, function, &rates, random, &mut changed);

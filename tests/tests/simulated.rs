@@ -1,0 +1,98 @@
+//! Kernels on the interpreter: plain PTX and what the PTX pass makes of it compute the same, and a planted fault is noticed.
+
+use cuinstr::options::{Options, Polls};
+use cuinstr::rewrite_ptx;
+use cuinstr_simulate::{Outcome, Program};
+use cuinstr_tests::fixtures::{Fixture, all, workspace};
+use cuinstr_tests::injection::base::{self, stop};
+use cuinstr_tests::simulated::{Left, run};
+
+/// Instructions that a launch may run.
+const STEPS: u64 = 8_000_000;
+
+/// Each kernel of `tests/data/ptx/plain` with the header of the kernel it was compiled from.
+fn plain() -> Vec<(Fixture, String)> {
+    let folder = workspace().join("tests/data/ptx/plain");
+    let mut found = Vec::new();
+    for fixture in all().expect("the kernels are sound") {
+        if let Ok(text) = std::fs::read_to_string(folder.join(format!("{}.ptx", fixture.name))) {
+            found.push((fixture, text));
+        }
+    }
+    assert_eq!(found.len(), std::fs::read_dir(folder).expect("a folder").count(), "each file has its kernel");
+    found
+}
+
+fn polled(text: &str, polls: Polls) -> String {
+    let options = Options { path: "plain.ptx".to_owned(), polls, ..Options::default() };
+    let rewrite = rewrite_ptx(text.as_bytes(), &options);
+    String::from_utf8(rewrite.output.expect("it is PTX")).expect("it is text")
+}
+
+fn left(fixture: &Fixture, text: &str) -> Left {
+    run(text, &fixture.header, 1, STEPS).unwrap_or_else(|why| panic!("{}: {why}", fixture.name))
+}
+
+#[test]
+fn what_the_ptx_pass_makes_of_a_kernel_computes_the_same() {
+    for (fixture, text) in plain() {
+        let before = left(&fixture, &text);
+        assert_eq!(before.outcome, Some(Outcome::Completed), "{}", fixture.name);
+        for polls in [Polls::default(), Polls::Each] {
+            let after = left(&fixture, &polled(&text, polls));
+            assert_eq!((&after.outcome, after.buffers == before.buffers), (&before.outcome, true), "{}, {polls:?}", fixture.name);
+        }
+    }
+}
+
+#[test]
+fn threads_of_a_polled_kernel_leave_soon_after_the_flag_is_written() {
+    let mut stopped = 0;
+    for (fixture, text) in plain() {
+        let text = polled(&text, Polls::Each);
+        let program = Program::read(&text).expect("it is PTX");
+        let kernel = program.kernels().next().expect("a kernel").to_owned();
+        let Ok(mut machine) = base::launch(&program, &text, &kernel, 4) else { continue };
+        if machine.run(300, &mut |_| ()).is_some() {
+            continue;
+        }
+        let mut unstopped = machine.clone();
+        stop(&mut machine);
+        let outcome = machine.run(6_000, &mut |_| ());
+        assert_eq!(outcome, Some(Outcome::Completed), "{}", fixture.name);
+        stopped += u32::from(unstopped.run(6_000, &mut |_| ()).is_none());
+    }
+    assert!(stopped > 3, "{stopped}");
+}
+
+/// A kernel, a statement of it, and what stands there instead.
+const FAULTS: &[(&str, &str, &str)] = &[
+    ("collatz", "add.s32 \t%r11, %r11, 1;", "add.s32 \t%r11, %r11, 2;"),
+    ("collatz", "max.u64 \t%rd24, %rd23, %rd24;", "max.u64 \t%rd24, %rd23, %rd23;"),
+    // An iteration fewer.
+    ("collatz", "setp.ne.s64 \t%p3, %rd23, 1;", "setp.ne.s64 \t%p3, %rd23, 2;"),
+    ("scan_hillis", "setp.lt.u32 \t%p5, %r50, %r1;", "setp.lt.u32 \t%p5, %r50, 2;"),
+    ("recursion", "setp.lt.s32 \t%p1, %r8, 2;", "setp.lt.s32 \t%p1, %r8, 1;"),
+    // A bound that is off by one.
+    ("scan_hillis", "setp.lt.u32 \t%p4, %r2, %r50;", "setp.le.u32 \t%p4, %r2, %r50;"),
+    // Swapped operands.
+    ("do_while", "sub.s32 \t%r33, %r40, %r32;", "sub.s32 \t%r33, %r32, %r40;"),
+    ("do_while", "sub.s32 \t%r37, %r30, %r38;", "sub.s32 \t%r37, %r38, %r30;"),
+    ("spmv_csr", "sub.s32 \t%r17, %r3, %r2;", "sub.s32 \t%r17, %r2, %r3;"),
+    ("scan_hillis", "sub.s32 \t%r34, %r2, %r50;", "sub.s32 \t%r34, %r50, %r2;"),
+    ("quicksort", "setp.gt.s32 \t%p3, %r3, %r1;", "setp.gt.s32 \t%p3, %r1, %r3;"),
+];
+
+#[test]
+fn each_planted_fault_is_noticed() {
+    let kernels = plain();
+    for (name, from, to) in FAULTS {
+        let (fixture, text) = kernels.iter().find(|(fixture, _)| fixture.name == *name).expect("the kernel is there");
+        let before = left(fixture, text);
+        let sound = polled(text, Polls::default());
+        let faulty = sound.replacen(from, to, 1);
+        assert_ne!(faulty, sound, "{name}: {from}");
+        let after = run(&faulty, &fixture.header, 1, 4 * before.steps + 100_000).expect("it is PTX");
+        assert!(after.outcome != before.outcome || after.buffers != before.buffers, "{name}: {to}");
+    }
+}
