@@ -186,19 +186,23 @@ pub(crate) fn record(sites: &SiteMap) -> String {
             text.push_str(if at == 0 { "\n    \"" } else { "\"\n    \"" });
             begin = text.len();
         }
-        match byte {
-            b'"' | b'\\' | b'?' => {
-                text.push('\\');
-                text.push(char::from(byte));
-            }
-            0x20..0x7f => text.push(char::from(byte)),
-            _ => {
-                let _ = write!(text, "\\{byte:03o}");
-            }
-        }
+        push_in_quotes(&mut text, byte);
     }
     text.push_str("\";\n");
     text
+}
+
+/// Appends a byte as it is spelled between quotes in C.
+pub(crate) fn push_in_quotes(text: &mut String, byte: u8) {
+    match byte {
+        b'\n' => text.push_str("\\n"),
+        b'\t' => text.push_str("\\t"),
+        b'"' | b'\\' | b'?' => text.extend(['\\', char::from(byte)]),
+        0x20..0x7f => text.push(char::from(byte)),
+        _ => {
+            let _ = write!(text, "\\{byte:03o}");
+        }
+    }
 }
 
 fn escape_path(path: &str) -> String {

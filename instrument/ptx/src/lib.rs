@@ -36,6 +36,7 @@ mod registers;
 mod span;
 mod strings;
 mod symbols;
+mod system;
 mod token;
 
 pub use calls::{Callee, Calls};
@@ -50,4 +51,5 @@ pub use module::{Fault, Module, Prototype, parse};
 pub use operand::{List, Name, NameId, Operand, Register};
 pub use span::Span;
 pub use strings::Strings;
+pub use system::is_system;
 pub use token::{Kind, Token, tokens};

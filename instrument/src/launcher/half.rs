@@ -6,6 +6,7 @@
 
 use super::Error;
 use crate::options::{AtExit, Options};
+use crate::prelude::push_in_quotes;
 use crate::site::SiteMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -95,20 +96,7 @@ pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Option
     text.push_str("static const char __cuinstr_rows[] __attribute__((section(\"cuinstr_rows\"), used)) =");
     for line in rows.split_inclusive('\n') {
         text.push_str("\n    \"");
-        for byte in line.bytes() {
-            match byte {
-                b'\n' => text.push_str("\\n"),
-                b'\t' => text.push_str("\\t"),
-                b'"' | b'\\' | b'?' => {
-                    text.push('\\');
-                    text.push(char::from(byte));
-                }
-                0x20..0x7f => text.push(char::from(byte)),
-                _ => {
-                    let _ = write!(text, "\\{byte:03o}");
-                }
-            }
-        }
+        line.bytes().for_each(|byte| push_in_quotes(&mut text, byte));
         text.push('"');
     }
     if has_marks {

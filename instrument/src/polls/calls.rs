@@ -1,19 +1,7 @@
 //! Calls: which functions poll where they begin, since calls alone may lead back to them, or to too many activations.
 
 use crate::polls::find::Loops;
-use cuinstr_ptx::{Callee, Calls, Components, Graph, Module};
-
-/// Functions of the system, which have no body in any PTX and return (PTX interoperability document, "System calls").
-const SYSTEM: [&str; 8] = [
-    "vprintf",
-    "malloc",
-    "free",
-    "__assertfail",
-    "__assert_fail",
-    "cudaDeviceSynchronize",
-    "cudaGetParameterBufferV2",
-    "cudaLaunchDeviceV2",
-];
+use cuinstr_ptx::{Callee, Calls, Components, Graph, Module, is_system};
 
 /// Most activations below a function that does not poll where it begins.
 const MOST: u32 = 1 << 12;
@@ -40,7 +28,7 @@ impl<'a> Activations<'a> {
                 match calls.callee(function, call) {
                     Callee::Known(to) => from.push(to),
                     Callee::Pointer(all) => from.extend(all),
-                    Callee::Outside(name) if SYSTEM.contains(&name) => {}
+                    Callee::Outside(name) if is_system(name) => {}
                     Callee::Outside(name) => {
                         outside.push((name, function.statements[call.statement as usize].opcode));
                         from.push(outer);

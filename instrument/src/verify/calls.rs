@@ -1,7 +1,6 @@
 //! Who calls whom.
 
-use super::system::is_system;
-use cuinstr_ptx::{Calls, Function, Module};
+use cuinstr_ptx::{Calls, Function, Module, is_system};
 
 /// What a `call` leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

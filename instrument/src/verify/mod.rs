@@ -1,10 +1,21 @@
-//! Proves on a compiler's own output that every loop can be stopped. Knows nothing of the rewriter and what it planned: all that it shares
-//! with it is docs/ABI.md, which says where in the control block the flag's pointer, the launch's number and the action lie.
+//! Proves on a compiler's own output that every loop can be stopped.
 //!
-//! In reading order: the crate `cuinstr_ptx` (functions, statements, labels, operands) → `graph` (blocks, edges, strongly connected sets) → `instruction`, `stack`
-//! (operands, registers, and what is as good as one) → `range`, `linear`, `since`, `value`, `arithmetic` (what an instruction makes of what is
-//! known) → `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `state`, `flow`, `argument`, `stores`, `learn`, `equations` (values followed through blocks) → `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`,
-//! `halve`, `wraps`, `share` (what is proved of a loop, and of loops within loops) → `calls`, `marked`, `system`, `weigh`, `verdict` (the whole module) → `link` (a program of several modules) → `place`, [`report`].
+//! The proof shares the PTX reader (`cuinstr_ptx`) with the PTX pass, and nothing with the rewriter. `docs/ABI.md` says where in the control
+//! block the flag's pointer, the launch's number and the action lie.
+//!
+//! In reading order:
+//!
+//! | modules | what they do |
+//! | --- | --- |
+//! | `graph` | blocks, edges, strongly connected components |
+//! | `instruction`, `stack` | operands, registers, and words of the stack that act as registers |
+//! | `range`, `linear`, `since`, `value`, `arithmetic` | abstract values, and the transfer functions of instructions |
+//! | `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `remainder` | which registers decide a loop, and what they are made of |
+//! | `state`, `flow`, `argument`, `stores`, `learn`, `equations` | values followed through blocks to a fixed point |
+//! | `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`, `halve`, `wraps`, `share` | the proof of a loop, and of nested loops |
+//! | `calls`, `marked`, `weigh`, `verdict` | the whole module |
+//! | `link` | a program of several modules |
+//! | `place`, [`report`] | source locations, and what is reported |
 
 mod argument;
 mod arithmetic;
@@ -39,7 +50,6 @@ mod stack;
 mod state;
 mod stores;
 mod sums;
-mod system;
 mod tally;
 mod value;
 mod verdict;

@@ -1,4 +1,4 @@
-//! Functions of the system that have no body in any PTX, and return: an assumption of the proof (docs/VERIFY.md).
+//! Functions of the system, which have no body in any PTX. That they return is an assumption of the proof (docs/VERIFY.md).
 
 /// "System calls" of the PTX interoperability document in the CUDA C++ programming guide, and the driver's side of the device runtime as
 /// `libcudadevrt` of CUDA 13.0 calls it.
@@ -42,6 +42,7 @@ const NAMES: &[&str] = &[
 const PREFIX: &str = "__cuda_syscall_";
 
 /// Whether a function that has no body here is one of the system's.
-pub(super) fn is_system(name: &str) -> bool {
+#[must_use]
+pub fn is_system(name: &str) -> bool {
     NAMES.contains(&name) || name.starts_with(PREFIX)
 }
