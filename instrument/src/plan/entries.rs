@@ -4,6 +4,7 @@ use super::{Known, Owner, Planner, innermost_scopes};
 use crate::calls::CallGraph;
 use crate::chain::{self, Link, Rounds};
 use crate::form::Decision;
+use crate::fragment::Fragment;
 use crate::options::{Options, Polls};
 use crate::poll::{self, Spelling};
 use crate::read_only::Context;
@@ -17,7 +18,12 @@ impl Planner<'_> {
     pub(super) fn looks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
         let mut noted = std::mem::take(&mut self.links);
         noted.sort_by_key(|(link, ..)| (link.range.start, Reverse(link.range.end)));
-        let links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
+        let mut links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
+        // A name that a macro pastes together may be that of any function with a loop.
+        let macros = &self.input.macros.fragments;
+        if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
+            links.iter_mut().for_each(|link| link.must_look |= !link.loops.is_empty());
+        }
         for index in chain::looks(&links, calls) {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
@@ -80,7 +86,7 @@ pub(super) fn links(
     }
     let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
     for (at, scope) in (range.0..).zip(scopes) {
-        let is_made = fragment.of_macro.is_some() && fragment.is(at + 1, b'(') && fragment.is(at.wrapping_sub(1), b'#');
+        let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
         if is_made || cost::calls_the_unseen(context, at) {
             let link = &mut noted[scope].0;
             link.must_look |= is_made && link.range.start < at;
@@ -88,4 +94,9 @@ pub(super) fn links(
         }
     }
     noted
+}
+
+/// Whether the token ends a name that `##` pastes together, and parentheses follow.
+fn is_pasted_call(fragment: &Fragment, at: usize) -> bool {
+    fragment.is(at + 1, b'(') && fragment.is(at.wrapping_sub(1), b'#')
 }
