@@ -22,7 +22,9 @@ impl Planner<'_> {
         // A name that a macro pastes together may be that of any function with a loop.
         let macros = &self.input.macros.fragments;
         if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
-            links.iter_mut().for_each(|link| link.must_look |= !link.loops.is_empty());
+            for link in &mut links {
+                link.must_look |= !link.loops.is_empty();
+            }
         }
         for index in chain::looks(&links, calls) {
             let (link, owner, name) = &noted[index];
