@@ -262,8 +262,6 @@ impl<'a> Reader<'a> {
         }
         let location = Location { statement: function.statements.len() as u32, point, inlined };
         match function.locations.last_mut() {
-            // No statement stands between.
-            Some(last) if last.statement == location.statement => *last = location,
             Some(last) if (last.point, last.inlined) == (point, inlined) => {}
             _ => function.locations.push(location),
         }

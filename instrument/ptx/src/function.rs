@@ -34,7 +34,7 @@ pub struct Function<'a> {
     pub registers: Vec<RegisterDeclaration<'a>>,
     /// Variables that are declared in the body, in order.
     pub variables: Vec<Variable<'a>>,
-    /// `.loc` directives in order.
+    /// `.loc` directives in order. The last one in front of a statement is in force; those before it still say where code was inlined.
     pub locations: Vec<Location>,
     /// Where the code of `.loc` directives was inlined.
     pub inlined: Vec<Inlined<'a>>,

@@ -245,3 +245,13 @@ fn locations_say_where_code_was_inlined() {
     };
     assert_eq!([location(0), location(1)], [Some((2, None)), Some((5, Some(("$L__info_string1", 2, 2))))]);
 }
+
+#[test]
+fn a_location_without_a_statement_still_says_where_code_was_inlined() {
+    let text = kernel(".loc 2 5 6, function_name $A, inlined_at 1 2 3\n.loc 3 7 8, function_name $B, inlined_at 2 5 6\nmov.u32 %r1, 0;");
+    let module = sound(&text);
+    let function = &module.functions[0];
+    let line = |location: &cuinstr_ptx::Location| (location.point.line, function.inlined(location).map(|inlined| inlined.at.line));
+    assert_eq!(function.locations.iter().map(line).collect::<Vec<_>>(), [(5, Some(2)), (7, Some(5))]);
+    assert_eq!(function.location(0).map(line), Some((7, Some(5))));
+}
