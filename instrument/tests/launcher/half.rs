@@ -229,7 +229,7 @@ fn a_limit_of_one_kernel_holds_beside_others_without(program: &Program) {
     assert!(said.starts_with("cuinstr: kernel `scope::spin<int>` was stopped: its deadline (200 ms) passed\n"), "{said}");
     assert_eq!(text(&output.stdout), "waited: 719\n");
     // Behind one of another module that fills the GPU it has not begun, and its own clock says so.
-    let output = program.run("M F1300 G100 w W", &[("CUINSTR_TIMEOUT", "fills_too=300ms")]);
+    let output = program.run("M F2600 G100 w W", &[("CUINSTR_TIMEOUT", "fills_too=1s")]);
     assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\nwaited: 0\n", ""));
     // It is stopped once it has begun, also where the clock of its own can't.
     let output = program.run("M O F600 d w W", &[("CUINSTR_TIMEOUT", "deaf=200ms")]);

@@ -97,6 +97,12 @@ impl Program {
         Self { seed, items, budget, sites, single: !text.contains("[&]"), macros: Vec::new() }
     }
 
+    /// Whether it holds a lambda that may hold loops.
+    #[must_use]
+    pub fn has_lambda(&self) -> bool {
+        self.text(Mode::Plain).contains("](int m)")
+    }
+
     /// The source.
     #[must_use]
     pub fn text(&self, mode: Mode) -> String {

@@ -119,7 +119,8 @@ void stop(Module& of, uint64_t site, uint32_t why) {
         if (record == nullptr) continue;
         record->claimed = launch;
         record->site = site;
-        record->elapsed_ns = (uint64_t)std::chrono::steady_clock::now().time_since_epoch().count() - control.start_ns;
+        const uint64_t now = (uint64_t)std::chrono::steady_clock::now().time_since_epoch().count();
+        record->elapsed_ns = control.start_ns == 0 ? 0 : now - control.start_ns;
         record->why = why;
         record->block[0] = 3;
         record->thread[0] = 5;
