@@ -136,7 +136,7 @@ class Pooling(unittest.TestCase):
         self.assertEqual(_pool._given(cuinstr.Out(16)), (None, 16, True, True))
         self.assertEqual(_pool._given(b"abcd"), (b"abcd", 4, False, False))
         with self.assertRaisesRegex(TypeError, "not int"):
-            _pool._given(3)  # type: ignore[arg-type]
+            _pool._given(3)
         self.assertEqual(_extents.extents((4,), "grid"), (4, 1, 1))
         with self.assertRaises(ValueError):
             _extents.extents((1, 1, 1, 1), "grid")
