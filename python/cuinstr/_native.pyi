@@ -24,6 +24,7 @@ __all__ = [
     "evaluate",
     "mutants",
     "rewrite",
+    "seconds",
     "serve",
     "symbols",
 ]
