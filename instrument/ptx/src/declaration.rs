@@ -41,6 +41,8 @@ pub struct Variable<'a> {
     pub space: &'a str,
     /// Its type, such as `.b8`.
     pub kind: &'a str,
+    /// Bytes that it takes, if the text says how many.
+    pub bytes: Option<u64>,
     /// Its initial value.
     pub initial: Option<Span>,
     /// The scope that it is seen in; 0 in a module.
@@ -174,12 +176,10 @@ impl<'a> Reader<'a> {
                 return found;
             };
             self.lexer.at = token.span.end as usize;
-            let mut elements = None;
-            while self.lexer.eat(b'[') {
-                let number = self.lexer.take(Kind::Number).and_then(|number| number.parse().ok()).unwrap_or(0);
-                elements = Some(elements.unwrap_or(1_u32).saturating_mul(number));
-                self.until(b']');
-            }
+            self.lexer.skip();
+            let is_array = front.lanes > 1 || self.lexer.peek_byte() == Some(b'[');
+            let elements = self.elements(u64::from(front.lanes)).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+            let elements = is_array.then_some(elements);
             found.push(Parameter {
                 name: self.lexer.slice(token.span),
                 at: token.span.start,
@@ -199,6 +199,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// So many times the sizes in brackets that stand here; none if one is no number. All brackets are passed.
+    fn elements(&mut self, times: u64) -> Option<u64> {
+        let mut all = Some(times);
+        while self.lexer.eat(b'[') {
+            let count = self.lexer.take(Kind::Number).and_then(unsigned);
+            let is_whole = self.lexer.eat(b']');
+            if !is_whole {
+                self.until(b']');
+            }
+            all = all.zip(count.filter(|_| is_whole)).and_then(|(all, count)| all.checked_mul(count));
+        }
+        all
+    }
+
     /// A declaration of variables up to its semicolon.
     pub(crate) fn variables(&mut self, scope: u32, statement: u32, found: &mut Vec<Variable<'a>>) {
         self.lexer.skip();
@@ -207,9 +221,8 @@ impl<'a> Reader<'a> {
         let first = found.len();
         loop {
             let Some(token) = self.name("a declaration without a name") else { return };
-            while self.lexer.eat(b'[') {
-                self.until(b']');
-            }
+            let lane = Some(u64::from(width_of(front.kind).div_ceil(8))).filter(|bytes| *bytes > 0);
+            let bytes = lane.and_then(|bytes| self.elements(u64::from(front.lanes))?.checked_mul(bytes));
             let mut initial = None;
             if self.lexer.eat(b'=') {
                 self.lexer.skip();
@@ -222,6 +235,7 @@ impl<'a> Reader<'a> {
                 at: token.span.start,
                 space: front.space,
                 kind: front.kind,
+                bytes,
                 initial,
                 scope,
                 statement,

@@ -186,6 +186,27 @@ impl Graph {
         }
     }
 
+    /// The number of the table that a block ends with.
+    #[must_use]
+    pub fn table_of(&self, number: u32) -> Option<u32> {
+        match self.blocks[number as usize].jump {
+            Jump::Table(table) => Some(table),
+            Jump::None | Jump::Block(_) => None,
+        }
+    }
+
+    /// The blocks of a table of the function, each once, and the blocks that end with it.
+    #[must_use]
+    pub fn listed(&self, table: u32) -> (&[u32], &[u32]) {
+        (&self.tables[table as usize], self.users.get(table))
+    }
+
+    /// How many tables there are.
+    #[must_use]
+    pub fn table_count(&self) -> u32 {
+        self.tables.len() as u32
+    }
+
     /// Ways out of a block: those that its last statement jumps, then the one to the next block.
     pub fn edges(&self, number: u32) -> impl Iterator<Item = Edge> + Clone + '_ {
         let block = self.blocks[number as usize];

@@ -44,6 +44,19 @@ pub(super) fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -
     Some(value.kind(Kind::Saturated(related, Pair { from: name, taken: b.name })))
 }
 
+/// `x - min(x, n)` of unsigned values, which is x - n, or 0 if that is negative.
+pub(super) fn beyond(a: &Value, b: &Value, width: u8) -> Option<Value> {
+    let Kind::Smaller { of, most } = b.kind else { return None };
+    if a.name == NOBODY || a.name != of {
+        return None;
+    }
+    let most = i128::from(most);
+    let value = Value::of(Range::between(0, (a.range.unsigned(width).hi - most).max(0), width));
+    let since = a.unless_zero().filter(|since| since.unsigned).map(Since::plain);
+    let Some(since) = since else { return Some(value) };
+    Some(value.kind(Kind::Saturated(Since { signed: false, ..since.moved(-most, -most) }, Pair::NONE)))
+}
+
 /// How `a - b` relates to a register if `a` does so, and the difference, of unsigned values, does not wrap round.
 pub(super) fn taken(since: Since, b: &Value, width: u8, source: &impl Source) -> Since {
     let less = b.range.unsigned(width);

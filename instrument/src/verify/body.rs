@@ -217,11 +217,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds to which a statement adds the same number in each round of such a loop.
     fn added_to(&self, register: Register, statement: u32, instruction: &Instruction<'_>, depth: u32) -> Option<Value> {
-        let sign = match instruction.op.head {
-            "add" => 1,
-            "sub" => -1,
-            _ => return None,
-        };
+        let sign = instruction.op.sums()?;
         let &[Operand::Register(of), Operand::Number(number)] = &instruction.rest[..] else { return None };
         let (block, width) = (self.block_of(statement), self.registers.width(register));
         if of != register || instruction.guard.is_some() || !(1..=64).contains(&width) || !self.in_loop[block as usize] {
@@ -236,7 +232,7 @@ impl<'a> Body<'a> {
         let sources = counted.blocks.iter().flat_map(|block| self.graph.sources(*block)).copied();
         let start = self.at_ends(register, sources.filter(|source| !holds(&counted.blocks, *source)).collect(), depth + 1);
         // The first round, those that come back, and one that does not.
-        let by = Range::constant(number, width).signed(width).lo * sign;
+        let by = Range::constant(number, width).signed(width).lo * i128::from(sign);
         let all = by.checked_mul(i128::from(counted.rounds) + 2)?;
         Some(Value::of(Range::between(start.range.lo + by.min(all), start.range.hi + by.max(all), width)))
     }
@@ -410,7 +406,7 @@ impl<'a> Body<'a> {
 /// What stays true of a value for the rest of the function.
 fn lasting(value: Value) -> Value {
     let kind = match value.kind {
-        Kind::Control(_) | Kind::Flag | Kind::OwnFlag => value.kind,
+        Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Earlier(_) => value.kind,
         _ => Kind::Plain,
     };
     Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }

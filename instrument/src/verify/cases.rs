@@ -4,8 +4,8 @@
 //! two of them: that either comes true exactly is known only where the length is that one. So the loop is followed once with each of them as the
 //! result.
 //!
-//! Let control come to a loop only behind an instruction outside it that takes the larger or the smaller of two. Whoever runs in the loop has passed
-//! that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
+//! Let control come to a loop only behind an instruction outside it that takes the larger or the smaller of two, or one of two by a predicate. A thread
+//! in the loop has passed that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
 //! followed for each case by itself, from whatever they may hold in front of it; what is proved of the loop in either case holds.
 
 use super::count::NEVER;
@@ -46,11 +46,15 @@ pub(super) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32
     None
 }
 
-/// Whether a step takes the larger or the smaller of two registers, one of which its block makes as a difference or an opposite.
+/// Whether a step takes one of two values, one of which its block makes as a difference or an opposite.
 pub(super) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
     let instruction = &step.instruction;
     let is_plain = instruction.guard.is_none() && instruction.op.suffix == instruction.op.kind && !step.is_wild;
-    let [Operand::Register(one), Operand::Register(two)] = instruction.rest[..] else { return false };
+    let of = (instruction.op.head, &instruction.rest[..]);
+    let (("min" | "max", [one @ Operand::Register(_), two @ Operand::Register(_)]) | ("selp", [one, two, Operand::Register(_)])) = of
+    else {
+        return false;
+    };
     let is_distance = |step: &Step<'_>| {
         let is_register = |operand: &Operand<'_>| matches!(operand, Operand::Register(_));
         match step.instruction.op.head {
@@ -60,10 +64,8 @@ pub(super) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
         }
     };
     let is_written = step.writes.len() == 1 && step.writes[0] != u32::MAX;
-    is_plain
-        && is_written
-        && matches!(instruction.op.head, "min" | "max")
-        && block.iter().any(|step| is_distance(step) && step.writes.iter().any(|slot| *slot == one || *slot == two))
+    let is_made = |of: &Operand<'_>, step: &Step<'_>| matches!(of, Operand::Register(slot) if step.writes.contains(slot));
+    is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made(one, step) || is_made(two, step)))
 }
 
 /// Instructions that each way to the loop passes, with their blocks: the nearest first.

@@ -5,7 +5,8 @@
 //! of an operand, the instruction is asked again.
 
 use super::body::Body;
-use super::flow::{Here, Pass};
+use super::flow::Pass;
+use super::here::Here;
 use super::instruction::Operand;
 use super::slice::{NO_STATEMENT, Slice, Step};
 use super::state::State;

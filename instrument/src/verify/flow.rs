@@ -4,12 +4,12 @@ use super::argument::{Returns, handed};
 use super::body::Body;
 use super::count::Count;
 use super::graph::Edge;
+use super::here::Here;
 use super::instruction::Operand;
-use super::linear::Linear;
-use super::range::{Order, Range};
+use super::range::Order;
 use super::slice::{Slice, Step};
 use super::state::{State, forget};
-use super::value::{Assumption, FIRST_NAME, Kind, Moved, NOBODY, Name, Source, Value, result};
+use super::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
 use cuinstr_ptx::Flow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub(super) struct Pass<'p, 'a> {
     pub(super) allowed: usize,
 }
 
-/// Which of both its operands a step that takes the larger or the smaller one results in.
+/// Which of two operands a step results in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) step: u32,
@@ -105,82 +105,6 @@ struct Visits {
     /// How often its values changed.
     changes: u32,
     moved: BTreeMap<u32, (u8, u8)>,
-}
-
-/// Values in front of a step.
-pub(super) struct Here<'p, 'a, 's> {
-    pub(super) pass: &'p Pass<'p, 'a>,
-    pub(super) state: &'s State,
-}
-
-impl Source for Here<'_, '_, '_> {
-    fn value(&self, operand: Operand<'_>, width: u8) -> Value {
-        match operand {
-            Operand::Register(slot) => {
-                let (_, own) = self.pass.slice.slots[slot as usize];
-                if width != 0 && own != width || own == 0 || own > 64 {
-                    Value::unknown(width.clamp(1, 64))
-                } else {
-                    self.state.get(slot).copied().unwrap_or_else(|| Value::unknown(own))
-                }
-            }
-            Operand::Number(value) if width != 0 => Value::of(Range::constant(value, width)),
-            _ => Value::unknown(width.clamp(1, 64)),
-        }
-    }
-
-    fn is_fixed(&self, operand: Operand<'_>) -> bool {
-        match operand {
-            Operand::Number(_) => true,
-            Operand::Register(slot) => self.pass.fixed[slot as usize],
-            _ => false,
-        }
-    }
-
-    fn assumption(&self) -> Assumption {
-        self.pass.assumption
-    }
-
-    fn note_action(&self) {
-        self.pass.asks_action.set(true);
-    }
-
-    fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
-        let slot = match predicate {
-            Operand::Register(slot) => Some(slot),
-            _ => None,
-        };
-        let Some(slot) = slot else { return Some(self.value(operand, width)) };
-        let mut state = self.state.clone();
-        self.pass.learn(&mut state, slot, holds, 0).then(|| Here { pass: self.pass, state: &state }.value(operand, width))
-    }
-
-    fn named(&self, name: Name) -> Option<Value> {
-        self.state.named(name, self.pass.slice)
-    }
-
-    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Range> {
-        let form =
-            |of: Moved| Linear::constant(of.offset.into(), width)?.plus(self.state.form_of(of.name)?, if of.negative { -1 } else { 1 });
-        let own = form(of)?;
-        self.state.iter().find_map(|(slot, held)| {
-            let Kind::Low { of: other, bits: same } = held.kind else { return None };
-            if same != bits || self.pass.slice.slots[slot as usize].1 != width {
-                return None;
-            }
-            let (sign, offset) = if other.name == of.name { of.relative_to(other) } else { own.relative_to(&form(other)?)? };
-            // Modulo 2^n the lowest bits of both lie as far from each other as the values.
-            let count = bits.count_ones() as u8;
-            let range =
-                held.range.unsigned(width).times(sign.into(), count).add(Range::constant(offset.into(), count), count).unsigned(count);
-            Some(Range::strided(range.lo, range.hi, range.step, width))
-        })
-    }
-
-    fn alike(&self, kind: Kind, width: u8) -> Option<Value> {
-        let held = self.state.iter().find(|(slot, held)| held.kind == kind && self.pass.slice.slots[*slot as usize].1 == width);
-        held.map(|(_, held)| *held).filter(|held| held.name != NOBODY)
-    }
 }
 
 impl Pass<'_, '_> {
@@ -383,25 +307,26 @@ impl Pass<'_, '_> {
     /// Ways out of a block with the values behind its steps.
     fn ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
         let graph = self.body.graph;
-        let last = graph.blocks[block as usize].end - 1;
-        let statement = &self.body.function.statements[last as usize];
         let edges = graph.edges(block);
         let first = graph.first_edge(block);
         let guard = self.slice.guards.get(&block).copied();
         let known = guard.and_then(|slot| state.get(slot)).and_then(|value| value.range.value(1)).map(|value| value != 0);
-        let polarity = || self.body.polarity(last);
-        if statement.flow == Flow::Return && !(statement.guarded && known.is_some_and(|known| known != polarity())) {
-            found.returns = true;
-        }
-        if statement.flow == Flow::Call {
-            self.asks_action.set(true);
-        }
-        if statement.flow == Flow::Call && !self.comes_back(block, last, &state) {
-            found.asks = true;
-            // A guarded call may not happen.
-            if !statement.guarded || known.is_some_and(|known| known == polarity()) {
-                return Vec::new();
+        let last = graph.last(block);
+        let polarity = || last.is_none_or(|last| self.body.polarity(last));
+        let statement = last.map(|last| (last, &self.body.function.statements[last as usize]));
+        match statement.map(|(last, statement)| (last, statement.flow, statement.guarded)) {
+            Some((_, Flow::Return, is_guarded)) if !(is_guarded && known.is_some_and(|known| known != polarity())) => found.returns = true,
+            Some((last, Flow::Call, is_guarded)) => {
+                self.asks_action.set(true);
+                if !self.comes_back(block, last, &state) {
+                    found.asks = true;
+                    // A guarded call may not happen.
+                    if !is_guarded || known.is_some_and(|known| known == polarity()) {
+                        return Vec::new();
+                    }
+                }
             }
+            _ => {}
         }
         let mut ways = Vec::with_capacity(edges.len());
         let mut rest = Some(state);
@@ -474,9 +399,13 @@ impl Pass<'_, '_> {
         true
     }
 
-    /// What a step that takes the larger or the smaller of two registers results in if it takes one of them; none if it can't.
+    /// What a step that takes one of two values results in if it takes this one; none if it can't.
     fn choose(&self, step: &Step<'_>, nth: usize, state: &mut State) -> Option<Value> {
         let (width, signed) = step.instruction.op.of?;
+        if let Some(Operand::Register(predicate)) = step.instruction.rest.get(2) {
+            let can_be = self.learn(state, *predicate, nth == 0, 0);
+            return can_be.then(|| Here { pass: self, state }.value(step.instruction.rest[nth], width));
+        }
         let order = if step.instruction.op.head == "max" { Order::Ge } else { Order::Le };
         let value = |state: &State, nth: usize| Here { pass: self, state }.value(step.instruction.rest[nth], width);
         let (taken, other) = (value(state, nth), value(state, 1 - nth));
@@ -514,11 +443,7 @@ impl Pass<'_, '_> {
     fn moved(&self, step: &Step<'_>, slot: u32, state: &State) -> Option<(i64, i64)> {
         let instruction = &step.instruction;
         let ([a, b], None) = (&instruction.rest[..], instruction.guard) else { return None };
-        let sign = match instruction.op.head {
-            "add" => 1,
-            "sub" => -1,
-            _ => return None,
-        };
+        let sign = instruction.op.sums()?;
         let is_old = |operand: &Operand<'_>| matches!(operand, Operand::Register(of) if *of == slot);
         let width = self.slice.slots[slot as usize].1;
         let by = match (is_old(a), is_old(b)) {
@@ -526,7 +451,7 @@ impl Pass<'_, '_> {
             (false, true) if sign == 1 => a,
             _ => return None,
         };
-        let by = Here { pass: self, state }.value(*by, width).range.signed(width).times(sign, width).signed(width);
+        let by = Here { pass: self, state }.value(*by, width).range.signed(width).times(sign.into(), width).signed(width);
         Some((i64::try_from(by.lo).ok()?, i64::try_from(by.hi).ok()?))
     }
 

@@ -17,7 +17,7 @@ pub(super) struct Graph {
     pub(super) lost: Vec<u32>,
 }
 
-/// Statements that are passed one after the other.
+/// Statements that are passed one after the other; none for a table that several blocks use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) first: u32,
@@ -31,30 +31,60 @@ impl Graph {
     pub(super) fn new(function: &Function<'_>) -> Self {
         let read = cuinstr_ptx::Graph::new(function);
         let mut graph = Self::default();
-        let count = read.blocks.len();
+        let mut count = read.blocks.len() as u32;
+        // A table that several blocks use gets an empty block, which they lead to: its edges are there once.
+        let mut shared: Vec<Option<u32>> = Vec::with_capacity(read.table_count() as usize);
+        for table in 0..read.table_count() {
+            let (targets, users) = read.listed(table);
+            let is_shared = targets.len() > 1 && users.len() > 1;
+            shared.push(is_shared.then_some(count));
+            count += u32::from(is_shared);
+        }
         for (block, number) in read.blocks.iter().zip(0..) {
-            let from = graph.edges.len() as u32;
-            graph.edges.extend(read.edges(number));
-            graph.blocks.push(Block { first: block.first, end: block.end, edges: (from, graph.edges.len() as u32) });
+            let mut edges = read.edges(number);
+            let table = read.table_of(number).and_then(|table| Some((table, shared[table as usize]?)));
+            let joint = table.and_then(|(table, to)| Some(Edge { to, ..edges.nth(read.listed(table).0.len() - 1)? }));
+            graph.push(block.first, block.end, joint.into_iter().chain(edges));
+        }
+        let end = function.statements.len() as u32;
+        for (table, _) in (0..).zip(&shared).filter(|(_, shared)| shared.is_some()) {
+            graph.push(end, end, read.listed(table).0.iter().map(|to| Edge { to: *to, when: None }));
         }
         graph.lost = read.lost;
-        graph.first_source = vec![0; count + 1];
-        for edge in &graph.edges {
-            graph.first_source[edge.to as usize + 1] += 1;
+        graph.find_sources();
+        graph
+    }
+
+    fn push(&mut self, first: u32, end: u32, edges: impl Iterator<Item = Edge>) {
+        let from = self.edges.len() as u32;
+        self.edges.extend(edges);
+        self.blocks.push(Block { first, end, edges: (from, self.edges.len() as u32) });
+    }
+
+    fn find_sources(&mut self) {
+        let count = self.blocks.len();
+        self.first_source = vec![0; count + 1];
+        for edge in &self.edges {
+            self.first_source[edge.to as usize + 1] += 1;
         }
         for index in 0..count {
-            graph.first_source[index + 1] += graph.first_source[index];
+            self.first_source[index + 1] += self.first_source[index];
         }
-        let mut next = graph.first_source.clone();
-        graph.sources = vec![0; graph.edges.len()];
+        let mut next = self.first_source.clone();
+        self.sources = vec![0; self.edges.len()];
         for number in 0..count {
-            for edge in graph.range(number) {
-                let to = graph.edges[edge].to as usize;
-                graph.sources[next[to] as usize] = number as u32;
+            for edge in self.range(number) {
+                let to = self.edges[edge].to as usize;
+                self.sources[next[to] as usize] = number as u32;
                 next[to] += 1;
             }
         }
-        graph
+    }
+
+    /// A block's last statement; none for the empty block of a table.
+    pub(super) fn last(&self, block: u32) -> Option<u32> {
+        let block = self.blocks[block as usize];
+        (block.first < block.end).then(|| block.end - 1)
     }
 
     fn range(&self, block: usize) -> std::ops::Range<usize> {

@@ -83,6 +83,8 @@ pub(super) enum Operand<'a> {
     AtOwn(NameId, i64),
     /// A symbol that the function does not declare, or a special register.
     Name(&'a str),
+    /// A symbol that the function does not declare, and a number that is added to its address.
+    NameAt(&'a str, i64),
     /// A variable or parameter of the function.
     Own(NameId),
     /// Anything else.
@@ -129,6 +131,16 @@ impl<'a> Op<'a> {
         let suffix = opcode.get(head.len() + 1..).unwrap_or("");
         let kind = suffix.bytes().rposition(|byte| byte == b'.').map_or(suffix, |at| &suffix[at + 1..]);
         Self { head, suffix, kind, of: type_of(kind), access: access_of(opcode), compares: comparison(head, suffix) }
+    }
+
+    /// By which sign a sum of two integers, modulo 2^w, takes its second: neither a saturating sum nor one of halves.
+    pub(super) fn sums(&self) -> Option<i8> {
+        let is_plain = self.suffix == self.kind && self.of.is_some() && !self.kind.starts_with('f');
+        match self.head {
+            "add" if is_plain => Some(1),
+            "sub" if is_plain => Some(-1),
+            _ => None,
+        }
     }
 }
 
@@ -180,6 +192,11 @@ pub(super) fn decode<'a>(registers: &Registers<'a>, statement: u32) -> Instructi
     {
         operands = rest;
         let own = operand(code, *first);
+        if !names_each_once(code, *first) {
+            // Which result is meant is not known.
+            instruction.opcode = "";
+            instruction.op = Op { access: op.access, ..Op::new("") };
+        }
         if !matches!(own, Operand::At(..)) {
             code.each_register(*first, &mut |register| instruction.first.push(register));
         }
@@ -192,6 +209,15 @@ pub(super) fn decode<'a>(registers: &Registers<'a>, statement: u32) -> Instructi
     }
 }
 
+/// Whether the results in a list are registers, each another one: `_` stands for a result as well.
+fn names_each_once(code: &Code<'_>, first: cuinstr_ptx::Operand) -> bool {
+    use cuinstr_ptx::Operand::{Pair, Register, Sink, Vector};
+    let (Vector(list) | Pair(list)) = first else { return true };
+    let all = code.list(list);
+    let all = &all[..all.iter().rposition(|operand| *operand != Sink).map_or(0, |at| at + 1)];
+    all.iter().enumerate().all(|(nth, operand)| matches!(operand, Register(_)) && !all[..nth].contains(operand))
+}
+
 fn operand<'a>(code: &'a Code<'a>, operand: cuinstr_ptx::Operand) -> Operand<'a> {
     use cuinstr_ptx::{Declared, Operand as Read};
     let outside = |name: NameId| Some(code.name(name)).filter(|name| name.declared == Declared::Outside).map(|name| name.text);
@@ -199,6 +225,7 @@ fn operand<'a>(code: &'a Code<'a>, operand: cuinstr_ptx::Operand) -> Operand<'a>
         Read::Register(register) => Operand::Register(register),
         Read::At(register, offset) => Operand::At(register, offset),
         Read::Name(name, 0) => outside(name).map_or(Operand::Own(name), Operand::Name),
+        Read::Name(name, offset) => outside(name).map_or(Operand::Unknown, |name| Operand::NameAt(name, offset)),
         Read::AtName(name, offset) => outside(name).map_or(Operand::AtOwn(name, offset), |name| Operand::AtSymbol(name, offset)),
         other => other.number().map_or(Operand::Unknown, Operand::Number),
     }

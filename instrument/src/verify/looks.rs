@@ -200,10 +200,7 @@ fn is_settled(found: &[Round]) -> bool {
 
 /// Whether a closer look has proved each loop of a kernel, be it that threads trap, and no rounds of callees multiply with theirs.
 fn is_enough(body: &Body<'_>, found: &[Round]) -> bool {
-    let calls = |block: &u32| {
-        let last = body.graph.blocks[*block as usize].end - 1;
-        body.function.statements[last as usize].flow == Flow::Call
-    };
+    let calls = |block: &u32| body.graph.last(*block).is_some_and(|last| body.function.statements[last as usize].flow == Flow::Call);
     let is_proved_so = |round: &Round| round.proof == Proof::TrapOnly || !round.left.iter().any(calls);
     body.function.is_kernel && found.iter().all(is_proved_so) && is_proved(found)
 }

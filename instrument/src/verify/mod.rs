@@ -7,11 +7,11 @@
 //!
 //! | modules | what they do |
 //! | --- | --- |
-//! | `graph` | blocks, edges, strongly connected components |
+//! | `graph` | blocks, edges, one empty block for each shared table |
 //! | `instruction`, `stack` | operands, registers, and words of the stack that act as registers |
 //! | `range`, `linear`, `since`, `value`, `arithmetic` | abstract values, and the transfer functions of instructions |
 //! | `slice`, `blank`, `renewed`, `marks`, `body`, `sums`, `remainder` | which registers decide a loop, and what they are made of |
-//! | `state`, `flow`, `argument`, `stores`, `learn`, `equations` | values followed through blocks to a fixed point |
+//! | `state`, `flow`, `here`, `argument`, `stores`, `learn`, `equations` | values followed through blocks to a fixed point |
 //! | `base`, `looks`, `round`, `cases`, `fork`, `tally`, `count`, `halve`, `wraps`, `share` | the proof of a loop, and of nested loops |
 //! | `calls`, `marked`, `weigh`, `verdict` | the whole module |
 //! | `link` | a program of several modules |
@@ -30,6 +30,7 @@ mod flow;
 mod fork;
 mod graph;
 mod halve;
+mod here;
 mod instruction;
 mod learn;
 mod linear;

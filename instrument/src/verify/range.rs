@@ -177,7 +177,16 @@ impl Range {
         // What is in both is in each reading of both.
         let (unsigned, signed) = (part(false)?, part(true)?);
         let best = if signed.1 - signed.0 < unsigned.1 - unsigned.0 { signed } else { unsigned };
-        Some(Self::normal(best.0, best.1, best.2, width))
+        let best = Self::normal(best.0, best.1, best.2, width);
+        // Each may be contiguous in a reading in which the other is not.
+        if self.step > 1 || other.step > 1 {
+            return Some(best);
+        }
+        let shifts = [-size(width), 0, size(width)].into_iter();
+        let mut pieces = shifts.map(|by| (self.lo.max(other.lo + by), self.hi.min(other.hi + by))).filter(|(lo, hi)| lo <= hi);
+        let (lo, hi) = pieces.next()?;
+        let exact = Self::normal(lo, hi, 1, width);
+        Some(if pieces.next().is_none() && exact.hi - exact.lo < best.hi - best.lo { exact } else { best })
     }
 
     /// Sum modulo 2^width.

@@ -196,6 +196,7 @@ pub(super) struct Known<'k> {
 /// Loop by loop, from the outside in.
 fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
     let mut found: Vec<Round> = Vec::new();
+    let kept = work.budget / 2;
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
     let graph = work.body.graph;
     let edges_of = |blocks: &[u32]| blocks.iter().map(|block| graph.edges(*block).len()).sum::<usize>();
@@ -220,8 +221,12 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
             Err(Some(base)) => {
                 let (proof, left) = match prove(work, &blocks, head, &base) {
-                    (Proof::None(why), left) if work.slice.is_close && parent.is_some() => {
-                        by_cases(work, known, &blocks, head).unwrap_or((Proof::None(why), left))
+                    (Proof::None(why), left) if work.slice.is_close && work.budget > kept => {
+                        // Cases leave enough to look at each loop without them.
+                        work.budget -= kept;
+                        let proved = by_cases(work, known, &blocks, head);
+                        work.budget += kept;
+                        proved.unwrap_or((Proof::None(why), left))
                     }
                     proved => proved,
                 };

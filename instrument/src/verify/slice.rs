@@ -103,15 +103,17 @@ impl<'a> Slice<'a> {
         };
         let mut guards: Vec<(u32, Register)> = Vec::new();
         for &block in blocks {
-            let last = body.graph.blocks[block as usize].end - 1;
+            let Some(last) = body.graph.last(block) else { continue };
             let statement = &body.function.statements[last as usize];
             if statement.guarded && statement.flow != Flow::Next {
                 guards.extend(body.guard(last).map(|register| (block, register)));
             }
         }
         slice.slot_of.resize(body.registers.count().max(slice.slot_of.len()), NOT_FOLLOWED);
-        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return slice };
-        let within = body.graph.blocks[*first as usize].first..body.graph.blocks[*last as usize].end;
+        // Empty blocks come behind all others.
+        let last = blocks.iter().rev().find_map(|block| body.graph.last(*block));
+        let (Some(first), Some(last)) = (blocks.first(), last) else { return slice };
+        let within = body.graph.blocks[*first as usize].first..last + 1;
         let mut decoded: Vec<(u32, Instruction<'a>)> = Vec::new();
         let mut is_decoded = vec![false; within.len()];
         slice.close(body, &guards, |slice, register| {

@@ -83,12 +83,12 @@ const MOST_LOOKS: usize = 8;
 pub(super) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
     let code = registers.code;
     let function = code.function;
-    let is_local = |declared: Declared| match declared {
-        Declared::Variable(variable) => function.variables[variable as usize].space == ".local",
-        _ => false,
+    let local = |declared: Declared| match declared {
+        Declared::Variable(variable) => Some(&function.variables[variable as usize]).filter(|variable| variable.space == ".local"),
+        _ => None,
     };
-    let locals = (0..).zip(code.names()).filter(|(_, name)| is_local(name.declared));
-    let variables: BTreeMap<NameId, usize> = locals.zip(0..).map(|((name, _), variable)| (name, variable)).collect();
+    let locals: Vec<_> = (0..).zip(code.names()).filter_map(|(name, of)| Some((name, local(of.declared)?))).collect();
+    let variables: BTreeMap<NameId, usize> = locals.iter().zip(0..).map(|((name, _), variable)| (*name, variable)).collect();
     if variables.is_empty() {
         return BTreeMap::new();
     }
@@ -124,6 +124,14 @@ pub(super) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
             given_away[variable] = true;
         }
         uses.extend(done.uses);
+    }
+    // Behind a variable's end other variables may lie.
+    let is_within = |used: &Use| {
+        let size = locals[used.variable].1.bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        used.from >= 0 && size.zip(used.from.checked_add(used.bytes)).is_some_and(|(size, end)| end <= size)
+    };
+    if !uses.iter().all(is_within) {
+        return BTreeMap::new();
     }
     // What a word that keeps an address holds is known if nobody else writes there, and whoever reads it is known to hold that.
     let is_whole = |used: &Use| {
@@ -280,8 +288,11 @@ impl Addresses {
             "ld" => (*instruction.rest.first()?, instruction.first.first().map(|register| Operand::Register(*register))),
             _ => return None,
         };
-        let Operand::At(base, from) = address else { return None };
-        let base = self.registers.get(&base)?;
+        let (base, from) = match address {
+            Operand::At(base, from) => (*self.registers.get(&base)?, from),
+            Operand::AtOwn(name, from) => (self.variable(name)?, from),
+            _ => return None,
+        };
         if instruction.guard.is_some_and(|(guard, _)| guard.is_none()) {
             return None;
         }

@@ -178,7 +178,7 @@ impl State {
                         Kind::Saturated(since, Pair { from: new(pair.from), taken: new(pair.taken) })
                     }
                     Kind::Wide(form) => Kind::Wide(form.renamed(&new)),
-                    Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock => held.kind,
+                    Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => held.kind,
                 };
                 held.since = held.since.map(|since| if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since });
                 true
@@ -235,7 +235,7 @@ fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
             Kind::Smaller { of, .. } => old(of),
             Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
             Kind::Wide(form) => form.parts().any(|(name, _)| old(name)),
-            Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock => false,
+            Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => false,
         }
 }
 

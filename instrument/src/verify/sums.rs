@@ -2,7 +2,8 @@
 //! their difference, and a difference may be known where neither register is.
 
 use super::arithmetic::{sum, taken};
-use super::flow::{Here, Pass};
+use super::flow::Pass;
+use super::here::Here;
 use super::instruction::{Operand, Register, type_of};
 use super::linear::Linear;
 use super::range::{Order, Range};
@@ -72,9 +73,9 @@ impl Expansion {
 
     /// So many times the value.
     fn times(mut self, factor: i128) -> Option<Self> {
-        let factor = i8::try_from(factor).ok().filter(|factor| factor.abs() <= MOST_TIMES)?;
+        let factor = i8::try_from(factor).ok().filter(|factor| factor.unsigned_abs() <= MOST_TIMES.unsigned_abs())?;
         for (_, times) in &mut self.terms {
-            *times = times.checked_mul(factor).filter(|times| times.abs() <= MOST_TIMES)?;
+            *times = times.checked_mul(factor).filter(|times| times.unsigned_abs() <= MOST_TIMES.unsigned_abs())?;
         }
         self.terms.retain(|(_, times)| *times != 0);
         self.offset = self.offset * i128::from(factor) % (1 << 64);

@@ -1,6 +1,6 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
-use super::arithmetic::{bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
+use super::arithmetic::{beyond, bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
 use super::instruction::{Instruction, Op, Operand, type_of};
 use super::linear::{self, Linear};
 use super::range::{Order, Range};
@@ -27,7 +27,7 @@ pub(super) fn name_of(number: u64) -> Name {
 /// The control block's symbol, and where in it its words lie (docs/ABI.md).
 pub(super) const CONTROL: &str = "cuinstr_control_v1";
 const ACTION_AT: i64 = 4;
-const FLAG_AT: i64 = 16;
+pub(super) const FLAG_AT: i64 = 16;
 const LAUNCH_AT: i64 = 8;
 /// The words there that whoever stops may write: when the launch began, and the record, up to the block's end.
 pub(super) const START_AT: i64 = 32;
@@ -60,7 +60,9 @@ pub(super) enum Kind {
     /// Address of the flag that stands beside the control block. A host may have another one, so it is no flag to ask.
     OwnFlag,
     /// A clock, read since the loop's current round began.
-    Clock,
+    Clock(Clock),
+    /// What a clock showed at some time before.
+    Earlier(Clock),
     /// Result of a comparison or of `and.pred` and `or.pred`: instruction of the slice, whether it is negated, names of the two operands and
     /// of their difference. Of a value that is no predicate: that it is not 0.
     Truth {
@@ -89,6 +91,15 @@ pub(super) enum Kind {
     Saturated(Since, Pair),
     /// 64 bits, the lower half of which is this sum.
     Wide(Linear),
+}
+
+/// A clock that advances while a thread runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// `%globaltimer`
+    Nanoseconds,
+    /// `%clock64`
+    Cycles,
 }
 
 /// Two named values: what was taken from what. They may be nobody's.
@@ -340,12 +351,11 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
     let plain = suffix == kind;
     let (a, b) = (|| unary(0, of), || unary(1, of));
     match head {
-        "mov" if plain => {
-            if let Operand::Name(name) = operand(0)? {
-                return Some(named_value(name, width, source.assumption()));
-            }
-            unary(0, width)
-        }
+        "mov" if plain => match operand(0)? {
+            Operand::Name(name) => Some(named_value(name, width, source.assumption())),
+            Operand::NameAt(CONTROL, offset) => Some(Value::unknown(width).kind(Kind::Control(offset))),
+            _ => unary(0, width),
+        },
         "cvta" => {
             let address = match operand(0)? {
                 Operand::Name(name) => named_value(name, of, source.assumption()),
@@ -366,10 +376,14 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         "sub" if plain => {
             let (first, second) = (a()?, b()?);
-            if source.assumption().late > 0 && of == 64 && first.kind == Kind::Clock && source.is_fixed(operand(1)?) {
-                return Some(Value::of(Range::between(i128::from(source.assumption().late) + 1, i128::from(u64::MAX), 64)));
+            // Of a start that no clock has shown, such as one that lies ahead, the distance says nothing of the time that has passed.
+            if let (Kind::Clock(clock), Kind::Earlier(start)) = (first.kind, second.kind)
+                && clock == start
+                && source.is_fixed(operand(1)?)
+            {
+                return Some(Value::of(Range::between(i128::from(source.assumption().late) + 1, i128::from(i64::MAX), 64)));
             }
-            if let Some(value) = saturated(&first, &second, of, source) {
+            if let Some(value) = saturated(&first, &second, of, source).or_else(|| beyond(&first, &second, of)) {
                 return Some(value);
             }
             Some(difference(first, second, of))
@@ -449,8 +463,8 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
         CONTROL => Value::unknown(width).kind(Kind::Control(0)),
         FLAG => Value::unknown(width).kind(Kind::OwnFlag),
         "%globaltimer" | "%clock64" if width == 64 => {
-            let clock = Value::unknown(64);
-            if assumption.late > 0 { clock.kind(Kind::Clock) } else { clock }
+            let clock = if name == "%clock64" { Clock::Cycles } else { Clock::Nanoseconds };
+            Value::unknown(64).kind(if assumption.late > 0 { Kind::Clock(clock) } else { Kind::Earlier(clock) })
         }
         "%tid.x" | "%tid.y" | "%tid.z" => between(0, 1023),
         "%ntid.x" | "%ntid.y" | "%ntid.z" => between(1, 1024),

@@ -89,6 +89,12 @@ impl<'a> Whole<'a> {
         if is_other || is_hidden {
             report.faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
         }
+        for variable in self.module.variables.iter().filter(|variable| variable.name != CONTROL) {
+            if variable.initial_names(self.text).any(|name| matches!(name, CONTROL | FLAG)) {
+                let message = format!("`{}` holds the address of the control block or of the flag", variable.name);
+                report.faults.push(Fault { line: lines.number(variable.at as usize), message, code: Code::ControlWritten });
+            }
+        }
         let mut components = Components::default();
         let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
         let cycles = self.cycles(&calls, &mut components);
@@ -378,11 +384,11 @@ impl<'a> Whole<'a> {
         (lines, places): (&Lines, &Places<'_>),
     ) -> Loop {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
-        let shown = if round.left.is_empty() { &round.blocks } else { &round.left };
+        let is_shown = |block: &&u32| graph.last(**block).is_some();
+        let shown = || if round.left.is_empty() { &round.blocks } else { &round.left }.iter().filter(is_shown);
         // A round ends with a jump back to the head; its place is the loop's keyword or condition.
-        let last = |block: &u32| graph.blocks[*block as usize].end - 1;
-        let back = shown.iter().filter(|block| graph.edges(**block).iter().any(|edge| edge.to == round.head));
-        let place = back.clone().rev().chain(shown.iter()).find_map(|block| places.find(function, last(block)));
+        let back = shown().filter(|block| graph.edges(**block).iter().any(|edge| edge.to == round.head));
+        let place = back.rev().chain(shown()).find_map(|block| places.find(function, graph.last(*block)?));
         let mut found = BTreeSet::new();
         for block in &round.blocks {
             let block = graph.blocks[*block as usize];
@@ -392,6 +398,7 @@ impl<'a> Whole<'a> {
         }
         let lines_of_sources = found.into_iter().take(MOST_LINES).map(|(file, line)| (places.file(file), line)).collect();
         let at = |block: u32| function.statements[graph.blocks[block as usize].first as usize].start as usize;
+        let head = Some(&round.head).filter(is_shown).or(round.blocks.iter().find(is_shown)).copied().unwrap_or(0);
         let label = |block: &u32| {
             let first = graph.blocks[*block as usize].first;
             labels.get(&first).map_or_else(|| format!("line {}", lines.number(at(*block))), |label| (*label).to_owned())
@@ -400,10 +407,10 @@ impl<'a> Whole<'a> {
             function: function.name.to_owned(),
             kernels: Vec::new(),
             verdict,
-            line: lines.number(at(round.head)),
+            line: lines.number(at(head)),
             place,
             lines: lines_of_sources,
-            blocks: shown.iter().take(MOST_LINES).map(label).collect(),
+            blocks: shown().take(MOST_LINES).map(label).collect(),
             depth: round.depth,
             recursion: false,
             call_tree: false,

@@ -237,8 +237,11 @@ fn a_clock_ends_a_loop_only_if_it_is_read_in_it_and_compared_with_a_constant() {
     ] {
         fails(&body);
     }
-    // A signed limit is never reached if the difference is read as negative.
-    fails(&wait("1000000").replace("setp.lt.u64", "setp.lt.s64"));
+    // A clock has not gone on for 2^63 ticks.
+    assert_eq!(verdicts(&wait("1000000").replace("setp.lt.u64", "setp.lt.s64")), [Verdict::Bounded { by: Bound::Clock }]);
+    // A start that no clock has shown may lie ahead, and the loop then waits for it.
+    fails(&wait("1000000").replace("mov.u64 %rd1, %globaltimer", "ld.global.u64 %rd1, [%rd9]"));
+    fails(&wait("1000000").replace("%rd1, %globaltimer", "%rd1, %clock64"));
 }
 
 #[test]

@@ -55,8 +55,8 @@ type Shape = fn(&mut String, usize);
 
 /// Many blocks, in shapes that are bad for a proof that looks at each more than a few times.
 #[test]
-fn a_hundred_thousand_blocks_take_no_longer_than_their_number() {
-    let count = 100_000;
+fn many_blocks_take_no_longer_than_their_number() {
+    let count = 25_000;
     let shapes: [(&str, Shape); 4] = [
         ("a chain", |text, at| {
             let _ = write!(text, "$B{at}:\n\t@%p1 bra $B{};\n", at + 1);
@@ -81,7 +81,7 @@ fn a_hundred_thousand_blocks_take_no_longer_than_their_number() {
         let start = Instant::now();
         let report = verify_ptx(&text);
         // Without optimisation; a quadratic walk would take hours.
-        assert!(start.elapsed() < Duration::from_secs(300), "{name}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(75), "{name}: {:?}", start.elapsed());
         assert_eq!(report.holds(), name == "a chain", "{name}");
     }
 }

@@ -3,6 +3,7 @@
 mod abi;
 mod attack;
 mod attacks;
+mod call_graphs;
 mod functions;
 mod given;
 mod graphs;
