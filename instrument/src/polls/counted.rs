@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
 const MOST_STEP: i64 = 1 << 16;
 
+/// Most statements that an address is followed back through.
+const MOST_STEPS_BACK: u32 = 32;
+
 /// How a loop goes on: while the induction variable stands so to the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -73,6 +76,8 @@ pub(super) struct Counted<'a> {
     pub(super) variable: &'a str,
     /// Its register.
     pub(super) register: Register,
+    /// What the comparison reads of it, if that is its value after the step.
+    pub(super) tested: Option<&'a str>,
     /// What it goes towards: a register or a number.
     pub(super) bound: &'a str,
     /// What is added in each iteration.
@@ -83,6 +88,17 @@ pub(super) struct Counted<'a> {
     pub(super) is_signed: bool,
     /// Bits of both.
     pub(super) width: u8,
+}
+
+/// What is joined to a loop's comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Joined<'a> {
+    /// The statement that joins.
+    pub(super) by: u32,
+    /// The other predicate as it is spelled.
+    pub(super) other: &'a str,
+    /// Whether the loop goes on where it holds.
+    pub(super) goes_on_if: bool,
 }
 
 /// What the analysis reads.
@@ -173,7 +189,35 @@ impl<'a> Context<'_, 'a> {
         let (Some(predicate), when) = self.code.guard(branch)? else { return None };
         let first = self.graph.blocks[block as usize].first;
         let test = self.writers.of(predicate).rev().find(|statement| (first..branch).contains(statement))?;
-        let (order, is_signed, width) = self.comparison(test, goes_on_if_taken == when)?;
+        self.compared(number, latch, test, goes_on_if_taken == when)
+    }
+
+    /// The same for a loop whose test is a comparison that something else is joined to.
+    pub(super) fn joined(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<(Counted<'a>, Joined<'a>)> {
+        let one = &self.loops.all[number as usize];
+        let [latch] = one.latches[..] else { return None };
+        let branch = self.graph.blocks[block as usize].end - 1;
+        let (Some(predicate), when) = self.code.guard(branch)? else { return None };
+        let goes_on_if = goes_on_if_taken == when;
+        let first = self.graph.blocks[block as usize].first;
+        let last = |register, end: u32| self.writers.of(register).rev().find(|statement| (first..end).contains(statement));
+        let by = last(predicate, branch)?;
+        if self.code.opcode(by) != if goes_on_if { "and.pred" } else { "or.pred" } || self.function.statements[by as usize].guarded {
+            return None;
+        }
+        let [_, Operand::Register(left), Operand::Register(right)] = *self.code.operands(by) else { return None };
+        for (compared, nth) in [(left, 2), (right, 1)] {
+            let Some(counted) = last(compared, by).and_then(|test| self.compared(number, latch, test, goes_on_if)) else { continue };
+            if let (Some(_), Some(other)) = (counted.tested, self.spelled(by, nth)) {
+                return Some((counted, Joined { by, other, goes_on_if }));
+            }
+        }
+        None
+    }
+
+    fn compared(&self, number: u32, latch: u32, test: u32, holds: bool) -> Option<Counted<'a>> {
+        let one = &self.loops.all[number as usize];
+        let (order, is_signed, width) = self.comparison(test, holds)?;
         let header = self.graph.blocks[one.header as usize].first;
         let scope = self.function.statements[header as usize].scope;
         if self.function.statements[test as usize].scope != scope || self.function.statements[test as usize].guarded {
@@ -202,7 +246,9 @@ impl<'a> Context<'_, 'a> {
                 _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
-            return is_named.then_some(Counted { test, variable, register, bound, step, order, is_signed, width });
+            let is_new = written < test && self.is_written_by(written, tested);
+            let tested = self.spelled(test, 3 - nth).filter(|_| is_new);
+            return is_named.then_some(Counted { test, variable, register, tested, bound, step, order, is_signed, width });
         }
         None
     }
@@ -223,6 +269,29 @@ impl<'a> Context<'_, 'a> {
         let is_met = counted.order != Order::NotEqual || distance % step == 0;
         // One round more than the division says, for bounds that are passed.
         u64::try_from(distance).ok().filter(|distance| is_met && *distance > 0).map(|distance| distance / counted.step.unsigned_abs() + 1)
+    }
+
+    /// Whether a load's address is made of what the loop has loaded.
+    pub(super) fn is_loaded(&self, number: u32, load: u32) -> bool {
+        let mut work: Vec<Register> = Vec::new();
+        self.code.each_read(load, |register| work.push(register));
+        let mut seen = 0;
+        while let Some(register) = work.pop() {
+            for statement in self.writers_in(number, register) {
+                let opcode = self.code.opcode(statement);
+                if statement != load && opcode.starts_with("ld.") && !opcode.starts_with("ld.param") || statement == load && seen > 0 {
+                    return true;
+                }
+                seen += 1;
+                if seen > MOST_STEPS_BACK {
+                    return false;
+                }
+                if statement != load {
+                    self.code.each_read(statement, |register| work.push(register));
+                }
+            }
+        }
+        false
     }
 
     fn is_written_by(&self, statement: u32, register: Register) -> bool {

@@ -1,31 +1,40 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
-use super::counted::{Context, Counted, Declared};
-use super::emit::{self, Cold};
-use super::find::{Loops, Writers};
+use super::counted::{Context, Counted, Declared, Joined};
+use super::emit::{self, Cold, Place, Spelling};
+use super::exits::before_label;
+use super::find::{Loops, NONE, Writers};
 use super::insert;
 use crate::apply::Edit;
 use crate::options::Polls;
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Span, tokens};
 
-/// Statements, by weight, that a thread should run between two polls.
-const BUDGET: u32 = 2048;
+/// A loop inside another one that has so many statements pays in each iteration: what a strip's set-up costs is more.
+const HEAVY: u32 = 48;
 
-/// Least and most iterations of a strip. ptxas unrolls loops by powers of two, so strips are multiples of 16.
-const INTERVAL: std::ops::RangeInclusive<u32> = 16..=4096;
+/// Statements of a unit that the allowance is counted in.
+const UNIT: u32 = 4;
+
+/// Most statements of a loop whose trips can't be computed that pays for several iterations at once, so that ptxas unrolls them.
+const LIGHT: u32 = 24;
+
+/// Iterations that such a loop pays for at once. In loops within loops, too: where each thread paid for what it runs, the threads of a warp would poll one
+/// after the other.
+const CHUNK: u32 = 8;
+
+/// Largest logarithm of an iteration's weight.
+const MOST_WEIGHT: u32 = 12;
 
 /// Most statements of a loop with constant trips that is left alone.
 const MOST_ALONE: u64 = 1024;
-
-/// Iterations that a loop is taken to run when the loop around it is weighed.
-const LIKELY_TRIPS: u32 = 16;
 
 /// What is common to the functions of a module.
 pub(super) struct Module<'m> {
     pub(super) text: &'m str,
     pub(super) polls: Polls,
     pub(super) hash: u64,
+    pub(super) spelling: Spelling,
 }
 
 /// A place that repeats, with the offset that names it.
@@ -71,16 +80,28 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     let declared = Declared::new(function);
     let context =
         Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
-    let intervals = intervals(&context, module.polls);
-    let mut placer = Placer { plain: plain(&context), module, context, way, edits, next, polled: &mut polled };
+    let spelling = Spelling { cold: way.cold, ..module.spelling };
+    let mut placer = Placer { module, context, way, spelling, edits, next, polled: &mut polled, has_allowance: false };
+    let alone = placer.left_alone();
+    let weights = weights(&context, module.polls, &alone);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
-        placer.place(number, intervals[number as usize]);
+        placer.place(number, weights[number as usize], alone[number as usize].is_some());
+    }
+    if placer.has_allowance {
+        let mut all = 0..function.statements.len() as u32;
+        let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
+        polled.front.insert_str(0, &emit::allowance(module.spelling.gap, function.is_kernel, has_barriers));
     }
     polled
 }
 
 impl Polled {
+    /// Whether the function's allowance depends on the flag.
+    pub(super) fn asks_at_entry(&self) -> bool {
+        self.sites.iter().any(|site| !matches!(site.form, Form::None | Form::Each))
+    }
+
     /// Puts declarations, and what else stands first, into the body.
     pub(super) fn open(self, function: &Function<'_>, before: &str, edits: &mut Vec<Edit>) -> Vec<Site> {
         if !self.front.is_empty() || !before.is_empty() {
@@ -90,33 +111,38 @@ impl Polled {
     }
 }
 
-/// Iterations of each loop between two polls: as many as keep the weight near the budget.
-fn intervals(context: &Context<'_, '_>, polls: Polls) -> Vec<u32> {
+/// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
+/// that are left alone, whose trips are given.
+fn weights(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Vec<Option<u32>> {
     let loops = &context.loops.all;
     if polls == Polls::Each {
-        return vec![1; loops.len()];
+        return vec![None; loops.len()];
     }
     let mut weights: Vec<u32> = loops.iter().map(|one| one.statements).collect();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
         let inner = context.loops.innermost(number);
         if let Some(weight) = weights.get_mut(inner as usize) {
             for statement in block.first..block.end {
-                *weight = weight.saturating_add(weight_of(context.code.opcode(statement)));
+                let opcode = context.code.opcode(statement);
+                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement);
+                *weight = weight.saturating_add(weight_of(opcode)).saturating_add(if waits { DEPENDENT } else { 0 });
             }
         }
     }
     for number in (0..loops.len()).rev() {
-        let outer = loops[number].outer as usize;
-        let inside = weights[number].saturating_mul(LIKELY_TRIPS);
-        if let Some(weight) = weights.get_mut(outer) {
+        let Some(trips) = alone[number] else { continue };
+        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
+        if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
             *weight = weight.saturating_add(inside);
         }
     }
     // One that waits asks in each round: what it waits for may take as long as it likes.
-    let interval =
-        |weight: u32| if weight >= WAIT { 1 } else { ((BUDGET / weight.max(1)) & !15).clamp(*INTERVAL.start(), *INTERVAL.end()) };
-    weights.into_iter().map(interval).collect()
+    let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
+    weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
 }
+
+/// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
+const DEPENDENT: u32 = 112;
 
 /// The weight of an instruction that waits.
 const WAIT: u32 = 1 << 20;
@@ -130,7 +156,7 @@ fn weight_of(opcode: &str) -> u32 {
         "nanosleep" => WAIT,
         "mbarrier" if has("try_wait") || has("test_wait") => WAIT,
         "ld" | "st" if has("param") || has("shared") || has("const") || has("local") => 0,
-        "ld" | "st" | "ldu" => 7,
+        "ld" | "st" | "ldu" => 15,
         "atom" | "red" | "tex" | "tld4" | "suld" => 15,
         "bar" | "barrier" | "call" | "fence" | "membar" => 15,
         _ => 0,
@@ -170,53 +196,94 @@ fn plain(context: &Context<'_, '_>) -> Vec<bool> {
 }
 
 struct Placer<'p, 'a> {
-    plain: Vec<bool>,
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
     way: Way,
+    spelling: Spelling,
     edits: &'p mut Vec<Edit>,
     next: &'p mut u32,
     polled: &'p mut Polled,
+    has_allowance: bool,
 }
 
 impl<'a> Placer<'_, 'a> {
-    fn place(&mut self, number: u32, interval: u32) {
+    /// The loops that need no poll, with the most trips of each.
+    fn left_alone(&self) -> Vec<Option<u64>> {
+        let plain = plain(&self.context);
+        let trips = |number: u32| {
+            let one = &self.context.loops.all[number as usize];
+            if self.module.polls == Polls::Each || !one.is_natural || !plain[number as usize] {
+                return None;
+            }
+            let test = self.test(number)?;
+            let trips = self.context.constant_trips(number, &self.context.counted(number, test.block, test.taken)?)?;
+            (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
+        };
+        (0..self.context.loops.all.len() as u32).map(trips).collect()
+    }
+
+    fn place(&mut self, number: u32, weight: Option<u32>, is_alone: bool) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize];
         let at = self.context.function.statements[header.first as usize].start;
         let site = site_id(self.module.hash, at, self.way.traps);
-        let form = if interval == 1 {
-            self.each(number, site);
+        let place = Place { site, weight: weight.unwrap_or(0), spelling: self.spelling };
+        let form = if is_alone {
+            Form::None
+        } else if weight.is_none() {
+            self.each(number, place);
             Form::Each
-        } else if !one.is_natural || self.behind_label(header.first).is_none() {
-            self.count_edges(number, site, interval);
-            Form::CountDown
         } else {
-            let test = self.test(number);
-            let counted = test.and_then(|test| self.context.counted(number, test.block, test.taken));
-            let trips = counted.as_ref().and_then(|counted| self.context.constant_trips(number, counted));
-            if trips.is_some_and(|trips| self.is_short(number, trips)) {
-                Form::None
-            } else if let (Some(test), Some(counted)) = (test, counted) {
-                self.strip(number, site, interval, test, &counted);
-                Form::Strip
-            } else {
-                self.chunk(number, site, interval, test);
-                Form::Chunk
-            }
+            self.has_allowance = true;
+            self.amortised(number, place)
         };
         self.polled.sites.push(Site { id: site, at, statement: header.first, form, is_loop: true });
+    }
+
+    fn amortised(&mut self, number: u32, place: Place) -> Form {
+        let one = &self.context.loops.all[number as usize];
+        let header = self.context.graph.blocks[one.header as usize];
+        let Some(behind) = self.behind_label(header.first).filter(|_| one.is_natural) else {
+            self.count_edges(number, place);
+            return Form::CountDown;
+        };
+        let test = self.test(number);
+        let is_inside = one.outer != NONE && one.statements >= HEAVY;
+        let is_innermost = !self.context.loops.all.iter().any(|other| other.outer == number);
+        let counted = test.filter(|_| is_innermost && !is_inside).and_then(|test| self.context.counted(number, test.block, test.taken));
+        if let (Some(test), Some(counted)) = (test, counted) {
+            self.strip(number, place, behind, test, &counted);
+            return Form::Strip;
+        }
+        let joined = test.filter(|_| is_innermost && !is_inside);
+        let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
+        let joined = joined.filter(|(test, (counted, joined))| {
+            let behind = counted.test + 1..self.last(test.block);
+            !behind.into_iter().any(|between| {
+                self.changes_operands(between, counted.test) || between > joined.by && self.changes_operands(between, joined.by)
+            })
+        });
+        if let Some((test, (counted, joined))) = joined {
+            self.nearer(number, place, behind, test, &counted, &joined);
+            return Form::Strip;
+        }
+        let one = &self.context.loops.all[number as usize];
+        if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
+            let name = self.counter();
+            insert(self.edits, behind, place.prepaid(name, CHUNK));
+            let repeats = emit::prepaid_test(name, test.predicate, test.goes_on_if);
+            insert(self.edits, self.start_of(self.last(test.block)), repeats);
+            self.cold(number, place, name, test, true);
+        } else {
+            self.chunk(number, place, behind, test);
+        }
+        Form::Chunk
     }
 
     fn test(&self, number: u32) -> Option<Test<'a>> {
         let (block, taken) = self.context.test_of(number)?;
         let (predicate, when) = self.predicate(block)?;
         Some(Test { block, taken, predicate, goes_on_if: taken == when })
-    }
-
-    /// Whether a loop with constant trips is left alone: it runs few statements, and holds no other loop and no call.
-    fn is_short(&self, number: u32, trips: u64) -> bool {
-        self.plain[number as usize] && trips.saturating_mul(self.context.loops.all[number as usize].statements.into()) <= MOST_ALONE
     }
 
     /// A number for names, with its counter declared.
@@ -242,14 +309,6 @@ impl<'a> Placer<'_, 'a> {
         Some(from + colon.span.end)
     }
 
-    /// Offset in front of the first label of a statement.
-    fn before_label(&self, statement: u32) -> u32 {
-        let labels = &self.context.function.labels;
-        let first = labels.partition_point(|label| label.statement < statement);
-        let label = labels.get(first).filter(|label| label.statement == statement);
-        label.map_or(self.context.function.statements[statement as usize].start, |label| label.at)
-    }
-
     /// The last statement of a block.
     fn last(&self, block: u32) -> u32 {
         self.context.graph.blocks[block as usize].end - 1
@@ -268,30 +327,41 @@ impl<'a> Placer<'_, 'a> {
     }
 
     /// A loop in strips whose lengths are computed where each begins.
-    fn strip(&mut self, number: u32, site: u64, interval: u32, test: Test<'a>, counted: &Counted<'_>) {
+    fn strip(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>) {
         let name = self.counter();
-        let header = self.context.graph.blocks[self.context.loops.all[number as usize].header as usize].first;
-        if let Some(at) = self.behind_label(header) {
-            insert(self.edits, at, emit::strip(name, counted, interval));
-        }
+        insert(self.edits, behind, emit::strip(name, counted, place.weight));
         let branch = self.last(test.block);
         let compares = self.context.function.statements[counted.test as usize];
         let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
         let comparison = Span { start: compares.opcode, end: compares.end }.of(self.module.text);
         let comparison = if is_same { format!("{comparison};\n\t") } else { String::new() };
         insert(self.edits, self.start_of(branch), emit::counted_test(name, &comparison));
-        self.cold(number, site, name, test);
+        self.cold(number, place, name, test, false);
+    }
+
+    /// A loop in strips whose comparison is joined to another condition: the nearer bound takes the place of the bound.
+    fn nearer(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>, joined: &Joined<'_>) {
+        let name = self.counter();
+        self.polled.front.push_str(&emit::declare_end(name, counted.width));
+        insert(self.edits, behind, emit::nearer(name, counted, place.weight));
+        let spelled = |statement: u32| {
+            let at = self.context.function.statements[statement as usize];
+            Span { start: at.opcode, end: at.end }.of(self.module.text)
+        };
+        let both = format!("{};\n\t{};\n\t", spelled(counted.test), spelled(joined.by));
+        insert(self.edits, self.start_of(self.last(test.block)), emit::nearer_test(name, counted, joined, &both));
+        self.cold(number, place, name, test, false);
     }
 
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
-    fn cold(&mut self, number: u32, site: u64, name: u32, test: Test<'a>) {
+    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, if_spent: bool) {
         let Test { block, taken, predicate, goes_on_if } = test;
-        if taken {
-            insert(self.edits, self.start_of(self.last(block)), emit::guarded_poll(name, site, self.way.cold, predicate, goes_on_if));
+        let (at, guard) = if taken {
+            (self.last(block), Some((predicate, goes_on_if)))
         } else {
-            let latch = self.context.loops.all[number as usize].latches[0];
-            insert(self.edits, self.start_of(self.last(latch)), emit::each(site, self.way.cold));
-        }
+            (self.last(self.context.loops.all[number as usize].latches[0]), None)
+        };
+        insert(self.edits, self.start_of(at), place.poll_behind(name, guard, if_spent));
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -303,8 +373,8 @@ impl<'a> Placer<'_, 'a> {
         changes
     }
 
-    /// A natural loop in chunks of a constant number of iterations.
-    fn chunk(&mut self, number: u32, site: u64, interval: u32, test: Option<Test<'a>>) {
+    /// A natural loop that pays in each iteration.
+    fn chunk(&mut self, number: u32, place: Place, behind: u32, test: Option<Test<'a>>) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize].first;
         let (header_block, latches) = (one.header, one.latches.clone());
@@ -312,69 +382,66 @@ impl<'a> Placer<'_, 'a> {
         let is_passed = |table: &u32| latches.iter().all(|latch| self.context.loops.dominates(*table, *latch));
         let mut tables = latches.iter().filter(|latch| self.context.function.statements[self.last(**latch) as usize].flow == Flow::Table);
         if let Some(table) = tables.find(|latch| is_passed(latch)) {
-            return self.count_here(self.last(*table), site, interval);
+            return self.count_here(self.last(*table), place);
         }
-        let name = self.counter();
-        if let Some(at) = self.behind_label(header) {
-            insert(self.edits, at, emit::chunk(name, interval));
-        }
+        let name = self.new_number();
+        insert(self.edits, behind, emit::comes_back(name));
         if let Some(test) = test {
-            insert(self.edits, self.start_of(self.last(test.block)), emit::chunk_test(name, test.predicate, test.goes_on_if));
-            return self.cold(number, site, name, test);
+            let repeats = emit::chunk_test(name, place.weight, test.predicate, test.goes_on_if);
+            insert(self.edits, self.start_of(self.last(test.block)), repeats);
+            return self.cold(number, place, name, test, false);
         }
         for latch in latches {
             let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();
             for edge in edges {
-                self.chunk_edge(name, site, interval, latch, header, edge);
+                self.chunk_edge(name, place, latch, header, edge);
             }
         }
     }
 
-    fn chunk_edge(&mut self, name: u32, site: u64, interval: u32, latch: u32, header: u32, edge: Edge) {
+    fn chunk_edge(&mut self, name: u32, place: Place, latch: u32, header: u32, edge: Edge) {
         let last = self.last(latch);
         let statement = self.context.function.statements[last as usize];
         let is_jump = statement.flow == Flow::Branch && edge.when != Some(false);
         match statement.flow {
-            Flow::Table => self.count_here(last, site, interval),
+            Flow::Table => self.count_here(last, place),
             _ if !is_jump => {
-                let at = self.before_label(header);
-                insert(self.edits, at, emit::chunk_always(name, site, self.way.cold));
+                let at = before_label(self.context.function, header);
+                insert(self.edits, at, place.chunk_always(name));
             }
-            _ if !statement.guarded => insert(self.edits, statement.start, emit::chunk_always(name, site, self.way.cold)),
+            _ if !statement.guarded => insert(self.edits, statement.start, place.chunk_always(name)),
             _ => {
                 let Some((predicate, when)) = self.predicate(latch) else { return };
                 let over = self.new_number();
-                insert(self.edits, statement.start, emit::chunk_taken(name, over, site, self.way.cold, predicate, when));
+                insert(self.edits, statement.start, place.chunk_taken(name, over, predicate, when));
             }
         }
     }
 
-    /// A counter of its own in front of a statement.
-    fn count_here(&mut self, statement: u32, site: u64, interval: u32) {
-        let name = self.counter();
-        self.polled.front.push_str(&emit::preset(name, interval));
-        insert(self.edits, self.start_of(statement), emit::count_here(name, interval, site, self.way.cold));
+    /// Counts in front of a statement.
+    fn count_here(&mut self, statement: u32, place: Place) {
+        let name = self.new_number();
+        insert(self.edits, self.start_of(statement), place.count_here(name));
     }
 
-    /// Counters on the back edges of a cycle without a single header.
-    fn count_edges(&mut self, number: u32, site: u64, interval: u32) {
+    /// Counts on the back edges of a cycle without a single header.
+    fn count_edges(&mut self, number: u32, place: Place) {
         for (latch, edge) in self.back_edges(number) {
             let last = self.last(latch);
             let flow = self.context.function.statements[last as usize].flow;
             if matches!(flow, Flow::Branch | Flow::Table) && edge.when != Some(false) {
-                self.count_here(last, site, interval);
+                self.count_here(last, place);
             } else {
-                let name = self.counter();
-                self.polled.front.push_str(&emit::preset(name, interval));
+                let name = self.new_number();
                 let header = self.context.graph.blocks[edge.to as usize].first;
-                let at = self.before_label(header);
-                insert(self.edits, at, emit::count_here(name, interval, site, self.way.cold));
+                let at = before_label(self.context.function, header);
+                insert(self.edits, at, place.count_here(name));
             }
         }
     }
 
     /// A poll in each round.
-    fn each(&mut self, number: u32, site: u64) {
+    fn each(&mut self, number: u32, place: Place) {
         for (latch, edge) in self.back_edges(number) {
             let last = self.last(latch);
             let statement = self.context.function.statements[last as usize];
@@ -382,15 +449,15 @@ impl<'a> Placer<'_, 'a> {
                 Flow::Branch | Flow::Table if edge.when == Some(true) && statement.flow == Flow::Branch => {
                     let Some((predicate, when)) = self.predicate(latch) else { continue };
                     let over = self.new_number();
-                    insert(self.edits, statement.start, emit::guarded_poll(over, site, self.way.cold, predicate, when));
+                    insert(self.edits, statement.start, place.each_unless_over(over, predicate, when));
                 }
                 Flow::Branch | Flow::Table if edge.when != Some(false) => {
-                    insert(self.edits, statement.start, emit::each(site, self.way.cold));
+                    insert(self.edits, statement.start, place.spelling.each(place.site));
                 }
                 _ => {
                     let header = self.context.graph.blocks[edge.to as usize].first;
-                    let at = self.before_label(header);
-                    insert(self.edits, at, emit::each(site, self.way.cold));
+                    let at = before_label(self.context.function, header);
+                    insert(self.edits, at, place.spelling.each(place.site));
                 }
             }
         }

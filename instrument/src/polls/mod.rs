@@ -6,8 +6,11 @@
 mod calls;
 mod counted;
 mod emit;
+mod exits;
 mod find;
 mod function;
+mod old;
+mod pause;
 
 use crate::apply::{self, Edit};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -15,18 +18,19 @@ use crate::options::Options;
 use crate::position::LineIndex;
 use crate::rewrite::{Rewrite, refused, site_map};
 use crate::site::{Form, Kind, Site, Summary};
+use crate::waiver::{self, Remarked};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
-use cuinstr_ptx::{Flow, Function, Graph, Kind as Token, Module, Span};
-use emit::Cold;
+use cuinstr_ptx::{Function, Kind as Token, Module, Span};
+use emit::{Cold, Spelling};
 use function::{Way, poll_cycles, site_id};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Oldest architecture whose instructions polls are made of.
 const OLDEST: u32 = 70;
 
 /// Names that only rewritten text holds.
-const OURS: [&str; 4] = [emit::RESERVED, "cuinstr_control_v1", "cuinstr_flag_v1", "cuinstr_left_v1"];
+const OURS: [&str; 5] = [emit::RESERVED, "cuinstr_control_v1", "cuinstr_flag_v1", "cuinstr_left_v1", "cuinstr_pause_v1"];
 
 /// Puts polls into PTX. Never fails: what can't be instrumented is said in the diagnostics, and then there is no output.
 ///
@@ -80,6 +84,12 @@ pub fn is_ptx(source: &[u8]) -> bool {
     words.next().is_some_and(|token| token.span.of(front) == ".version")
 }
 
+/// Whether a text holds names that only polls bring.
+#[cfg(feature = "launcher")]
+pub(crate) fn is_own(source: &[u8]) -> bool {
+    OURS.iter().any(|name| memchr::memmem::find(source, name.as_bytes()).is_some())
+}
+
 fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if u32::try_from(source.len()).is_err() {
         return Err(Box::new(Diagnostic::new(Code::TooLarge, "the file is larger than 4 GiB").help("split the file")));
@@ -110,9 +120,7 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
         let help = "run cuinstr on the PTX of a plain compilation; names that begin with __cuinstr_ are reserved";
         refusals.push(Diagnostic::new(Code::OwnOutput, "the PTX holds names that only cuinstr inserts").at(at..at + 10).help(help));
     }
-    let number = |target: &&str| target.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse::<u32>().ok();
-    let oldest = module.targets.iter().filter_map(number).min();
-    if let (Some(architecture), Some(span)) = (oldest.filter(|architecture| *architecture < OLDEST), module.target) {
+    if let (Some(architecture), Some(span)) = (oldest(module).filter(|architecture| *architecture < OLDEST), module.target) {
         let message = format!("the target sm_{architecture} is older than sm_{OLDEST}");
         let help = "compile for sm_70 or newer, or rewrite the source instead";
         refusals.push(Diagnostic::new(Code::UnsoundPtx, message).at(span.start as usize..span.end as usize).help(help));
@@ -126,6 +134,12 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
         refusals.push(Diagnostic::new(Code::NotInPtx, "no limit is compiled into PTX").help(help));
     }
     refusals
+}
+
+/// The oldest architecture that a module is for.
+fn oldest(module: &Module<'_>) -> Option<u32> {
+    let number = |target: &&str| target.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse::<u32>().ok();
+    module.targets.iter().filter_map(number).min()
 }
 
 struct Pass<'a> {
@@ -142,6 +156,10 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    fn oldest(&self) -> Option<u32> {
+        oldest(&self.module)
+    }
+
     fn run(mut self) -> Rewrite {
         let activations = Activations::new(self.text, &self.module);
         let functions = std::mem::take(&mut self.module.functions);
@@ -160,7 +178,8 @@ impl Pass<'_> {
             return;
         }
         let way = self.way(function);
-        let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash };
+        let spelling = Spelling { cold: way.cold, gap: self.options.poll_gap, has_redux: self.has_redux() };
+        let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling };
         let polled = poll_cycles(&module, function, way, &mut self.edits, &mut self.next);
         for statement in &polled.lost {
             let at = function.statements[*statement as usize].start as usize;
@@ -181,40 +200,36 @@ impl Pass<'_> {
         let mut before = String::new();
         if activations.polls_at_entry(index) {
             let id = site_id(self.hash, function.at.start, way.traps);
-            before.push_str(&emit::each(id, way.cold));
+            before.push_str(&spelling.each(id));
             self.site(function, function.at.start, id, Kind::Recursion, Form::Each, 0);
+        }
+        if self.options.pausable {
+            self.launches_by_the_device(function);
         }
         // A kernel that may call no function has neither end: its loops poll.
         if function.is_kernel && way.cold == Cold::Call {
-            if !polled.sites.is_empty() || activations.polls_below(index) {
+            if !polled.asks_at_entry() && activations.polls_below(index) {
                 let id = site_id(self.hash, function.head.start, way.traps);
-                before.push_str(&emit::entry(id));
+                before.push_str(&emit::entry(id, spelling));
                 self.site(function, function.head.start, id, Kind::Entry, Form::Flag, 0);
             }
             self.exits(function);
         }
+        if self.options.pausable && function.is_kernel {
+            before = self.decision(function, before);
+        }
         polled.open(function, &before, &mut self.edits);
     }
 
-    /// Asks where a kernel's threads return. Returns with a guard are passed by: threads beyond the end of an array leave there.
+    fn has_redux(&self) -> bool {
+        let version = self.module.version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+        version.is_some_and(|version| version >= 7) && oldest(&self.module).is_some_and(|architecture| architecture >= 80)
+    }
+
+    /// Asks where a kernel's threads return.
     fn exits(&mut self, function: &Function<'_>) {
         let id = site_id(self.hash, function.body.start, false);
-        let graph = Graph::new(function);
-        let place = graph.reverse_postorder();
-        let mut has_exit = false;
-        for (block, place) in graph.blocks.iter().zip(place) {
-            let last = function.statements[block.end as usize - 1];
-            let is_exit = last.flow == Flow::Return || last.flow == Flow::End && last.opcode(self.text) == "exit";
-            if !is_exit || last.guarded || place == find::NONE {
-                continue;
-            }
-            self.next += 1;
-            insert(&mut self.edits, last.start, emit::exit(id, self.next));
-            self.summary.polls += 1;
-            has_exit = true;
-        }
-        if has_exit {
-            self.summary.polls -= 1;
+        if exits::ask(self.text, function, id, &mut self.edits, &mut self.next) {
             self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
         }
     }
@@ -225,7 +240,7 @@ impl Pass<'_> {
         let place = function.location(statement).filter(|location| location.point.line != 0);
         let file = place.and_then(|location| self.module.files.iter().find(|(number, _)| *number == location.point.file));
         let (file, line, column) = match (file, place) {
-            (Some((_, file)), Some(location)) => (Some((*file).to_owned()), location.point.line, location.point.column.max(1)),
+            (Some((_, file)), Some(location)) => (Some(self.options.relative(file)), location.point.line, location.point.column.max(1)),
             _ => (None, line, column),
         };
         let traps = (id & 1 == 1).then_some("threads trap here: leaving is not defined beside what this function uses");
@@ -276,19 +291,25 @@ impl Pass<'_> {
         self.sites.sort_by_key(|(at, _)| *at);
         let sites: Vec<Site> = self.sites.drain(..).map(|(_, site)| site).collect();
         let sites = site_map(self.options, sites, self.hash);
+        let applied = waiver::apply(&Remarked::ptx(self.text), &self.lines, self.options, std::mem::take(&mut self.diagnostics));
+        self.diagnostics = applied.diagnostics;
         if self.options.strict {
             for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
                 diagnostic.severity = Severity::Error;
             }
         }
         if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
-            return refused(self.options, sites.sites, self.diagnostics, self.hash);
+            let summary = self.summary;
+            return Rewrite { summary, used_waivers: applied.used, ..refused(self.options, sites.sites, self.diagnostics, self.hash) };
         }
-        if self.summary.polls > 0 {
-            let front = format!("\n{}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
+        let has_decision = self.options.pausable && self.summary.kernels > 0;
+        if self.summary.polls > 0 || has_decision {
+            let pause = if has_decision { pause::device() } else { String::new() };
+            let front = format!("\n{}{pause}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
             let at = self.front();
             insert(&mut self.edits, at, front);
         }
+        old::spell(self.module.version, &mut self.edits);
         let (output, inserted) = apply::apply(self.text.as_bytes(), self.edits);
         Rewrite {
             output: Some(output),
@@ -296,7 +317,7 @@ impl Pass<'_> {
             sites,
             diagnostics: self.diagnostics,
             summary: self.summary,
-            used_waivers: BTreeSet::new(),
+            used_waivers: applied.used,
             reasons: BTreeMap::new(),
             shared_bytes: None,
         }

@@ -308,6 +308,39 @@ __cuinstr_device void __cuinstr_finish(unsigned long long exit_site, unsigned in
 #endif
   __cuinstr_ask_last(exit_site, launch);
 }
+#if __cuinstr_file_pausable
+__cuinstr_shared_definition __device__ __attribute__((used, aligned(16))) __cuinstr_pause cuinstr_pause_v1 = {};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define __cuinstr_of_clusters "@OF_CLUSTERS@"
+#else
+#define __cuinstr_of_clusters
+#endif
+// Stand in front of all else in a kernel (docs/ABI.md, Pausing), around the look at the flag. The first ends blocks that another launch has run, or will run, and
+// has one thread read whether a pause is asked for. The second tells all of the block by a barrier, so that its threads decide alike. No thread of the block can be at
+// another barrier yet. Whole warps leave, by a vote: see `__cuinstr_entry`.
+struct __cuinstr_request {
+  unsigned int launch;
+  unsigned int word;
+};
+__cuinstr_device __cuinstr_request __cuinstr_decide() {
+  __cuinstr_request request;
+  asm volatile(
+      "{\n\t.reg .pred p, leads;\n\t.reg .b32 launch, word, first, span, index, x, y, mask;\n\t.reg .b64 asked, list, at;\n\t"
+@DECIDE@      "mov.b32 %0, launch;\n\tmov.b32 %1, word;\n\t}"
+      : "=r"(request.launch), "=r"(request.word)
+      :
+      : "memory");
+  return request;
+}
+__cuinstr_device void __cuinstr_decline(__cuinstr_request request) {
+  asm volatile(
+      "{\n\t.reg .pred p;\n\t.reg .b32 launch, word, index, x, y, mask;\n\t.reg .b64 at;\n\tmov.b32 launch, %0;\n\tmov.b32 word, %1;\n\t"
+@DECLINE@      "}"
+      :
+      : "r"(request.launch), "r"(request.word)
+      : "memory");
+}
+#endif
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
 // threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32). Where nobody
 // armed the launch one word is read and nothing else asked. What the kernel may run at first is for its first allowance.

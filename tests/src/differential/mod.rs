@@ -8,6 +8,7 @@ pub mod check;
 pub mod generate;
 pub mod gpu;
 pub mod lane;
+pub mod polled;
 pub mod prelude;
 pub mod program;
 pub mod random;

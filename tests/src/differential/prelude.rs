@@ -30,6 +30,8 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_near_unsigned", "return $0 < 512 ? $0 : 512;"),
     ("__cuinstr_any", "return $0;"),
     ("__cuinstr_mark_call", "(void)$0;"),
+    ("__cuinstr_decide", "return __cuinstr_request();"),
+    ("__cuinstr_decline", "(void)$0;"),
     ("__cuinstr_stop", "host_stop($0, $1);"),
     ("__cuinstr_renew", "__cuinstr_renew_at_length($0, $1, $2);"),
     (

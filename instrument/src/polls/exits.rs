@@ -1,0 +1,72 @@
+//! Where a kernel's threads return: which places ask there whether the launch is being stopped.
+
+use super::find::{Loops, NONE};
+use super::{emit, insert};
+use crate::apply::Edit;
+use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
+
+/// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
+/// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
+pub(super) fn ask(text: &str, function: &Function<'_>, site: u64, edits: &mut Vec<Edit>, next: &mut u32) -> bool {
+    let graph = Graph::new(function);
+    let behind = behind_polls(function, &graph);
+    let place = graph.reverse_postorder();
+    let mut has_asked = false;
+    let mut put = |at: u32, guard: Option<(&str, bool)>| {
+        *next += 1;
+        insert(edits, at, emit::exit(site, *next, guard));
+        has_asked = true;
+    };
+    for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| place[*number as usize] != NONE) {
+        let last = function.statements[block.end as usize - 1];
+        let returns = last.flow == Flow::Return || last.flow == Flow::End && last.opcode(text) == "exit";
+        if !returns || last.guarded {
+            continue;
+        }
+        if block.end - block.first > 1 || number == 0 {
+            put(last.start, None);
+            continue;
+        }
+        let mut sources: Vec<u32> = graph.sources(number).filter(|source| place[*source as usize] != NONE).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        for source in sources {
+            let from = graph.blocks[source as usize];
+            let branch = function.statements[from.end as usize - 1];
+            let takes = |when| graph.edges(source).any(|edge| edge.to == number && edge.when == when);
+            if branch.flow == Flow::Branch && branch.guarded && takes(Some(true)) {
+                let guard = Span { start: branch.start, end: branch.opcode };
+                let name = tokens(guard.of(text)).find(|token| token.kind == Kind::Word).map(|token| token.span.of(guard.of(text)));
+                if let Some(name) = name.filter(|_| behind[source as usize]) {
+                    put(branch.start, Some((name, !guard.of(text).contains('!'))));
+                }
+            } else if branch.flow == Flow::Branch && !branch.guarded {
+                put(branch.start, None);
+            }
+            if takes(Some(false)) || branch.flow != Flow::Branch && source + 1 == number {
+                put(before_label(function, block.first), None);
+            }
+        }
+    }
+    has_asked
+}
+
+/// Blocks that loops or calls lead to.
+fn behind_polls(function: &Function<'_>, graph: &Graph) -> Vec<bool> {
+    let mut behind = vec![false; graph.blocks.len()];
+    let calls = (0..).zip(&graph.blocks).filter(|(_, block)| function.statements[block.end as usize - 1].flow == Flow::Call);
+    let mut work: Vec<u32> = calls.map(|(number, _)| number).chain(Loops::new(graph).all.iter().map(|one| one.header)).collect();
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut behind[block as usize], true) {
+            work.extend(graph.edges(block).map(|edge| edge.to));
+        }
+    }
+    behind
+}
+
+/// Offset in front of the first label of a statement.
+pub(super) fn before_label(function: &Function<'_>, statement: u32) -> u32 {
+    let first = function.labels.partition_point(|label| label.statement < statement);
+    let label = function.labels.get(first).filter(|label| label.statement == statement);
+    label.map_or(function.statements[statement as usize].start, |label| label.at)
+}

@@ -1,0 +1,40 @@
+//! Where a kernel of a pausable module begins: the block decides whether it runs.
+
+use super::Pass;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::prelude::decision;
+use cuinstr_ptx::{CallTarget, Function};
+
+/// Oldest architecture with clusters.
+const CLUSTERS: u32 = 90;
+
+/// Variables that the decision needs, for the front of a module.
+pub(super) fn device() -> String {
+    format!(".weak .global .align 16 .b8 {}[{}];\n", cuinstr_abi::control::PAUSE_SYMBOL, size_of::<cuinstr_abi::control::PauseBlock>())
+}
+
+impl Pass<'_> {
+    /// A kernel's first lines with the decision around them.
+    pub(super) fn decision(&mut self, function: &Function<'_>, lines: String) -> String {
+        let head = function.head.of(self.text);
+        if head.contains(".reqnctapercluster") || head.contains(".explicitcluster") {
+            let message = format!("`{}` is launched in clusters: its blocks never decline", function.name);
+            let at = function.at.start as usize..function.at.end as usize;
+            self.diagnostics.push(Diagnostic::new(Code::NeverPauses, message).at(at).in_function(function.name));
+            return lines;
+        }
+        decision(&lines, self.oldest().is_some_and(|architecture| architecture >= CLUSTERS))
+    }
+
+    /// Launches that the device makes: their blocks would take the request for theirs.
+    pub(super) fn launches_by_the_device(&mut self, function: &Function<'_>) {
+        let is_launch = |name: &str| name.contains("LaunchDevice");
+        for call in &function.calls {
+            if matches!(call.target, CallTarget::Name(name) if is_launch(name)) {
+                let at = function.statements[call.statement as usize].opcode as usize;
+                let message = format!("`{}` launches a kernel: what the device launches can't be paused", function.name);
+                self.diagnostics.push(Diagnostic::new(Code::PausableLaunches, message).at(at..at + 4).in_function(function.name));
+            }
+        }
+    }
+}
