@@ -66,14 +66,15 @@ pub fn find(named: &OsStr) -> Result<PathBuf, Error> {
         return if is_program(path) { Ok(path.to_owned()) } else { Err(missing(&format!("there is no program `{}`", path.display()))) };
     }
     let name = path.file_name().filter(|name| is_nvcc(name)).unwrap_or(OsStr::new("nvcc"));
+    on_search_path(name).ok_or_else(|| missing(&format!("`{}` is neither on PATH nor in CUDA_HOME", name.display())))
+}
+
+/// The program of that name on the search path, else of the toolkit. This program itself, by whatever name, is passed over.
+pub(super) fn on_search_path(name: &OsStr) -> Option<PathBuf> {
     let on_path = env::var_os("PATH").unwrap_or_default();
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).filter(|home| !home.is_empty()).map(PathBuf::from);
     let homes = homes.chain([PathBuf::from("/usr/local/cuda")]).map(|home| home.join("bin"));
-    env::split_paths(&on_path)
-        .chain(homes)
-        .map(|folder| folder.join(name))
-        .find(|path| is_program(path) && !is_this(path))
-        .ok_or_else(|| missing(&format!("`{}` is neither on PATH nor in CUDA_HOME", name.display())))
+    env::split_paths(&on_path).chain(homes).map(|folder| folder.join(name)).find(|path| is_program(path) && !is_this(path))
 }
 
 /// Whether ccache runs this program as its prefix, of which its key for an object says nothing. It tells all that it runs not to cache again.
@@ -103,7 +104,7 @@ pub(super) fn is_program(path: &Path) -> bool {
 }
 
 /// Whether it is this program, through links.
-fn is_this(path: &Path) -> bool {
+pub(super) fn is_this(path: &Path) -> bool {
     let own = env::current_exe().and_then(|path| path.canonicalize());
     matches!((own, path.canonicalize()), (Ok(own), Ok(other)) if own == other)
 }

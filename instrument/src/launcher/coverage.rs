@@ -1,4 +1,4 @@
-//! `--cuinstr-coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
+//! `--coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
 
 use super::plan::Plan;
 use super::recursion;
@@ -9,32 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// The option, as build systems pass it among nvcc's own.
-const OPTION: &str = "--cuinstr-coverage";
-
-/// The arguments without the option, and the folder that it names.
-///
-/// # Errors
-/// If the folder is missing.
-pub(super) fn split(arguments: &[OsString]) -> Result<(Vec<OsString>, Option<PathBuf>), Error> {
-    let (mut kept, mut folder) = (Vec::with_capacity(arguments.len()), None);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        if word == OPTION {
-            let value = words.next().filter(|value| !value.is_empty());
-            let help = "write `--cuinstr-coverage DIR`";
-            folder = Some(value.ok_or_else(|| Error { code: 2, ..Error::new(format!("{OPTION} names no folder"), help) })?.into());
-        } else if let Some(value) = word.as_bytes().strip_prefix(b"--cuinstr-coverage=") {
-            folder = Some(std::ffi::OsStr::from_bytes(value).into());
-        } else {
-            kept.push(word.clone());
-        }
-    }
-    Ok((kept, folder))
-}
 
 /// Writes a file for each unit of the session. A unit that is compiled again the same way takes the place of the one before.
 ///
@@ -103,18 +78,4 @@ fn units(session: &Path) -> Vec<UnitFiles> {
         }
     }
     units.into_values().map(|(_, unit)| unit).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_option_is_ours_and_all_else_is_nvccs() {
-        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(split(&words("-c a.cu --cuinstr-coverage d -O2")), Ok((words("-c a.cu -O2"), Some("d".into()))));
-        assert_eq!(split(&words("--cuinstr-coverage=a/b x.cu")), Ok((words("x.cu"), Some("a/b".into()))));
-        assert_eq!(split(&words("x.cu")), Ok((words("x.cu"), None)));
-        assert_eq!(split(&words("x.cu --cuinstr-coverage")).map_err(|error| error.code), Err(2));
-    }
 }

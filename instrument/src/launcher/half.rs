@@ -4,7 +4,7 @@
 //! In reading order: `half/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
 //! that looks whether launches are in time) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
-use super::Error;
+use super::{Error, cicc};
 use crate::options::{AtExit, Options};
 use crate::prelude::push_in_quotes;
 use crate::site::SiteMap;
@@ -59,8 +59,9 @@ pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<
     if !path.is_file() {
         write(session, &path, &header(as_text)).map_err(|error| Error::io("can't write", &path, &error))?;
     }
+    let files = [path].into_iter().chain(cicc::rows(session, Path::new(&arguments[main])));
     let mut words = arguments.to_vec();
-    words.splice(main..main, [OsStr::new("-include").to_owned(), path.into_os_string()]);
+    words.splice(main..main, files.flat_map(|path| [OsStr::new("-include").to_owned(), path.into_os_string()]));
     Ok(Some(words))
 }
 
@@ -76,6 +77,20 @@ fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
 ///
 /// Letters behind a file's name say what was compiled in: fuel (`f`), any limit or a gate (`l`); behind no name that marks of barriers lie in shared memory (`m`).
 pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, has_marks: bool) -> String {
+    let Some(mut text) = literal(maps, options, "__cuinstr_rows") else { return String::new() };
+    if has_marks {
+        text.push_str("\n#if !defined(__CUDACC_RDC__)\n    \":\\tm\\n\"\n#endif\n    \"\"");
+    }
+    format!("#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)\n{text};\n#endif\n")
+}
+
+/// The same for a unit's PTX, in front of what the host's compiler reads of the unit last. `number` tells the variable from that of another architecture.
+pub(super) fn rows_of_unit<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, number: &str) -> String {
+    literal(maps, options, &format!("__cuinstr_rows_{number}")).map_or_else(String::new, |text| format!("{text};\n"))
+}
+
+/// The variable without the semicolon at its end; none without sites.
+fn literal<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, name: &str) -> Option<String> {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), "?");
     let mut rows = String::new();
     for sites in maps {
@@ -86,22 +101,19 @@ pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Option
         for site in &sites.sites {
             let kind = serde_json::to_value(site.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
             let id = site.id.trim_start_matches("0x");
-            let _ = writeln!(rows, "{id}\t{}\t{}\t{kind}\t{}", site.line, site.column, one_line(&site.function));
+            // PTX has its functions by their symbols.
+            let function = cuinstr_image::Kernel::new(&site.function).name;
+            let _ = writeln!(rows, "{id}\t{}\t{}\t{kind}\t{}", site.line, site.column, one_line(&function));
         }
     }
     if rows.is_empty() {
-        return rows;
+        return None;
     }
-    let mut text = String::from("#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)\n");
-    text.push_str("static const char __cuinstr_rows[] __attribute__((section(\"cuinstr_rows\"), used)) =");
+    let mut text = format!("static const char {name}[] __attribute__((section(\"cuinstr_rows\"), used)) =");
     for line in rows.split_inclusive('\n') {
         text.push_str("\n    \"");
         line.bytes().for_each(|byte| push_in_quotes(&mut text, byte));
         text.push('"');
     }
-    if has_marks {
-        text.push_str("\n#if !defined(__CUDACC_RDC__)\n    \":\\tm\\n\"\n#endif\n    \"\"");
-    }
-    text.push_str(";\n#endif\n");
-    text
+    Some(text)
 }

@@ -6,8 +6,11 @@ use super::session::Knowledge;
 use super::settings::Settings;
 use super::translate::Translator;
 use super::view::{Missed, View};
-use super::{Error, NOT_FOUND, SESSION, boxed, code_of, compiler, half};
+use super::{Error, NOT_FOUND, SESSION, boxed, cicc, code_of, compiler, half, hook};
+use crate::options;
 use crate::prelude::{FEW_CALLS, OWN_STOPS, sets_registers};
+use crate::project::config;
+use crate::project::input::Input;
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -33,6 +36,10 @@ pub fn answer() -> Option<u8> {
     let mut arguments = env::args_os();
     let program = PathBuf::from(arguments.next()?);
     let name = program.file_name()?.to_owned();
+    if name == hook::CICC && session.join(hook::FOLDER).join(&name).is_symlink() {
+        let work = || cicc::answer(&session, &Knowledge::read(&session)?, arguments.collect());
+        return Some(done(work()));
+    }
     let in_host_folder = program.parent() == Some(&session.join("host"));
     if !in_host_folder && !session.join("bin").join(&name).is_symlink() {
         return None;
@@ -61,16 +68,22 @@ pub fn answer() -> Option<u8> {
                 }
                 Err(compiler.replace_this_process(call.words()))
             }
+            Call::Cuda(call) if knowledge.settings.pass == options::Pass::Ptx => compiler.plain(&knowledge.settings, &call),
             Call::Cuda(call) => {
                 mark_reached(&session);
                 compiler.preprocess(&session, &knowledge, &call)
             }
         }
     };
-    Some(work().unwrap_or_else(|error| {
+    Some(done(work()))
+}
+
+/// The exit code; an error is printed.
+fn done(result: Result<u8, Error>) -> u8 {
+    result.unwrap_or_else(|error| {
         eprintln!("{error}");
         error.code
-    }))
+    })
 }
 
 /// The search path without one folder.
@@ -123,6 +136,38 @@ impl HostCompiler {
         Error { code: NOT_FOUND, ..Error::new(format!("the host compiler `{}` can't be started: {error}", self.path.display()), help) }
     }
 
+    /// Preprocesses source as it is. What nvcc itself was asked for begins with the number of the settings, since objects depend on them.
+    fn plain(&self, settings: &Settings, call: &super::preprocess::Cuda) -> Result<u8, Error> {
+        if !call.is_answer {
+            let Some(output) = call.output.as_ref().filter(|_| configuration(settings, call).is_some()) else {
+                return Err(self.replace_this_process(call.words()));
+            };
+            let status = self.command().args(call.words()).status().map_err(|error| self.cannot_start(&error))?;
+            if status.success() {
+                name_configuration(settings, call, Path::new(output))?;
+            }
+            return Ok(code_of(status));
+        }
+        let path = call.output.as_ref().map_or_else(|| PathBuf::from("/dev/stdout"), PathBuf::from);
+        let failed = |error: io::Error| Error::io("can't write", &path, &error);
+        let child = self.command().args(call.words_without_output()).stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| self.cannot_start(&error))?;
+        let mut output: Box<dyn Write> = match &call.output {
+            Some(path) => Box::new(File::create(path).map_err(failed)?),
+            None => Box::new(io::stdout()),
+        };
+        let copied = output.write_all(for_caches(settings).as_bytes()).and_then(|()| match &mut child.stdout {
+            Some(text) => io::copy(text, &mut output).and_then(|_| output.flush()),
+            None => Ok(()),
+        });
+        let status = child.wait().map_err(failed)?;
+        match copied {
+            // A reader that takes only the beginning has what it wants.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
+            _ => Ok(code_of(status)),
+        }
+    }
+
     /// Preprocesses rewritten source.
     fn preprocess(&self, session: &Path, knowledge: &Knowledge, call: &super::preprocess::Cuda) -> Result<u8, Error> {
         let mut missed: Vec<Missed> = Vec::new();
@@ -158,6 +203,9 @@ impl HostCompiler {
                     remove(Path::new(output));
                 }
                 return Ok(pass.code.max(1));
+            }
+            if let Some(output) = call.output.as_ref().filter(|_| !call.is_answer) {
+                name_configuration(&knowledge.settings, call, Path::new(output))?;
             }
             match (device, stage) {
                 (Some(_), Stage::Marked) => recursion::note_pass(session, marks)?,
@@ -220,6 +268,25 @@ impl HostCompiler {
 /// second line names a file that is none, so that ccache does not go by the sources and headers alone (its direct mode), which say nothing of the settings.
 fn for_caches(settings: &Settings) -> String {
     format!("# 1 \"<{}>\"\n# 1 \"/dev/null\" 3\n", settings.version_line())
+}
+
+/// The configuration that holds for the source of a call.
+fn configuration(settings: &Settings, call: &super::preprocess::Cuda) -> Option<PathBuf> {
+    let found = || config::find(&Input::new(Path::new(&call.main)).folder()?);
+    settings.config.as_ref().map(|path| super::absolute(path)).or_else(found)
+}
+
+/// Names the configuration at the end of preprocessed text, as a file that was included: nvcc's dependency files list what is named there, and a build
+/// compiles anew where the configuration changes.
+fn name_configuration(settings: &Settings, call: &super::preprocess::Cuda, output: &Path) -> Result<(), Error> {
+    let Some(path) = configuration(settings, call) else { return Ok(()) };
+    let (path, main) = (path.to_string_lossy().into_owned(), call.main.to_string_lossy());
+    if path.contains(['"', '\\', '\n']) || main.contains(['"', '\\', '\n']) {
+        return Ok(());
+    }
+    let appended = fs::OpenOptions::new().append(true).open(output);
+    let appended = appended.and_then(|mut file| file.write_all(format!("\n# 1 \"{path}\" 1\n# 1 \"{main}\" 2\n").as_bytes()));
+    appended.map_err(|error| Error::io("can't write", output, &error))
 }
 
 /// Removes an output that is not to be read. A device or a pipe is no output that could be removed.

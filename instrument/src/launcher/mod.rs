@@ -11,18 +11,25 @@
 //! → `foreign` (headers that stay as they are) → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
 //! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
 //!
+//! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its compiler to PTX, `cicc` answers such a
+//! call, and `polled` inserts the polls, as it does for [`ptxas`]; of the steps above only the last, the host half, is left.
+//!
 //! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
 
 mod arguments;
+mod cicc;
 mod compiler;
 mod coverage;
 mod foreign;
 mod half;
+mod hook;
 mod host;
 mod links;
 mod plan;
+mod polled;
 mod preprocess;
 mod proof;
+pub mod ptxas;
 mod record;
 mod recursion;
 mod session;
@@ -37,6 +44,7 @@ pub use compiler::{find, is_nvcc, other_compiler};
 pub use host::answer;
 pub use settings::{Recursion, Settings};
 
+use crate::options::Pass;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Write};
@@ -49,6 +57,9 @@ const SESSION: &str = "CUINSTR_SESSION";
 
 /// Exit code of a compiler that was not found, as in shells.
 const NOT_FOUND: u8 = 127;
+
+/// Code of the error that nvcc did not come by where it was waited for.
+const NOT_REACHED: u8 = 4;
 
 /// Why a call could not do its work: one sentence, and what to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,17 +123,15 @@ pub struct Done {
 /// As for [`run`].
 pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<Done, Error> {
     let nvcc = compiler::find(named)?;
-    let (arguments, coverage) = coverage::split(arguments)?;
-    let coverage = coverage.or_else(|| settings.coverage.clone());
-    let line = arguments::CommandLine::read(&arguments, |name| std::env::var_os(name));
+    let line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name));
     if line.asks_version {
-        let code = code_of(start(Command::new(&nvcc).args(&arguments), &nvcc)?);
+        let code = code_of(start(Command::new(&nvcc).args(arguments), &nvcc)?);
         println!("{}", settings.version_line());
         return Ok(Done { code, said: BTreeSet::new() });
     }
     // Below a running call the source is rewritten already.
     if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
-        let error = Command::new(&nvcc).args(&arguments).exec();
+        let error = Command::new(&nvcc).args(arguments).exec();
         return Err(cannot_start(&nvcc, &error));
     }
     if compiler::is_a_caches_prefix() {
@@ -135,20 +144,63 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
         });
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
-    let session = session::Session::begin(&nvcc, &line, settings)?;
-    let kept = if settings.verify { proof::words(&line, &session)? } else { Vec::new() };
-    recursion::prepare(&line, &kept, &session, settings)?;
-    let mut result = supervise(&nvcc, &line, &kept, &session, &watch);
+    let done = choose(&nvcc, &line, settings, &watch)?;
+    // Whoever finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
+    if done.code != 0 {
+        watch.end();
+    }
+    Ok(done)
+}
+
+/// Compiles by the pass that was asked for, or by the other one where this nvcc is not known.
+fn choose(nvcc: &Path, line: &arguments::CommandLine, settings: &Settings, watch: &signal::Watch) -> Result<Done, Error> {
+    if settings.pass == Pass::Source || !line.preprocesses {
+        return compile(nvcc, line, settings, None, watch);
+    }
+    if settings.coverage.is_some() {
+        let help = "set CUINSTR_FLAGS=\"--pass source\" for it; `cuinstr verify` says of PTX what is polled";
+        return Err(Error { code: 2, ..Error::new("--coverage counts what becomes of source, which the PTX pass does not change", help) });
+    }
+    let why = match hook::find(nvcc, line)? {
+        hook::Found::Nothing => return compile(nvcc, line, settings, None, watch),
+        hook::Found::Hook(hook) => match compile(nvcc, line, settings, Some(&hook), watch) {
+            Err(error) if error.code == NOT_REACHED => "it did not run its compiler to PTX where its dry run said".to_owned(),
+            done => return done,
+        },
+        hook::Found::Unknown(why) => why,
+    };
+    if !settings.quiet {
+        eprintln!("cuinstr: warning: polls are inserted into the source, not into the PTX: this nvcc is not known, {why}");
+    }
+    compile(nvcc, line, &Settings { pass: Pass::Source, ..settings.clone() }, None, watch)
+}
+
+/// One run of nvcc in a session of its own.
+fn compile(
+    nvcc: &Path,
+    line: &arguments::CommandLine,
+    settings: &Settings,
+    hook: Option<&hook::Hook>,
+    watch: &signal::Watch,
+) -> Result<Done, Error> {
+    let session = session::Session::begin(nvcc, line, settings, hook)?;
+    let kept = if settings.verify { proof::words(line, &session)? } else { Vec::new() };
+    recursion::prepare(line, &kept, &session, settings)?;
+    let mut result = supervise(nvcc, line, &kept, &session, hook, watch);
     let mut findings = BTreeSet::new();
     if settings.verify && line.preprocesses && result == Ok(0) {
-        let found = proof::findings(&line, &session);
+        let found = proof::findings(line, &session);
         result = found.as_ref().map(|found| u8::from(!found.is_empty())).map_err(Clone::clone);
         findings = found.unwrap_or_default();
         for finding in &findings {
             eprintln!("{finding}");
         }
     }
-    if result == Ok(0) && line.names_cuda && line.preprocesses && !session.was_reached() {
+    if result == Ok(0) && hook.is_some_and(|hook| !hook.was_reached(&session)) {
+        proof::remove_outputs(line)?;
+        return Err(Error { code: NOT_REACHED, ..Error::new("nvcc did not run its compiler", "set CUINSTR_FLAGS=\"--pass source\"") });
+    }
+    if result == Ok(0) && settings.pass == Pass::Source && line.names_cuda && line.preprocesses && !session.was_reached() {
         result = Err(Error::new(
             "nvcc compiled CUDA source without asking the host compiler that cuinstr put in place, so nothing was rewritten",
             "name the host compiler with -ccbin on the command line, not in nvcc.profile",
@@ -162,22 +214,17 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     }
     if result.as_ref().is_err_and(|error| error.code != NOT_FOUND) || !findings.is_empty() {
         // A build must not take up the next time what is not what it seems.
-        proof::remove_outputs(&line)?;
+        proof::remove_outputs(line)?;
     }
     let mut said = view::said(session.folder());
     said.extend(findings);
-    let covered = match (&coverage, &result) {
+    let covered = match (&settings.coverage, &result) {
         (Some(folder), Ok(code)) => coverage::write(folder, session.folder(), *code),
         _ => Ok(()),
     };
     drop(session);
     covered?;
-    let code = result?;
-    // Whoever finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
-    if code != 0 {
-        watch.end();
-    }
-    Ok(Done { code, said })
+    result.map(|code| Done { code, said })
 }
 
 /// Runs nvcc in its session and waits for it.
@@ -186,6 +233,7 @@ fn supervise(
     line: &arguments::CommandLine,
     further: &[OsString],
     session: &session::Session,
+    hook: Option<&hook::Hook>,
     watch: &signal::Watch,
 ) -> Result<u8, Error> {
     let mut command = Command::new(nvcc);
@@ -194,8 +242,15 @@ fn supervise(
     for (name, value) in session.variables(line) {
         command.env(name, value);
     }
+    if let Some(hook) = hook {
+        hook.apply(&mut command, session);
+    }
     if line.prints_commands {
         command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(hook) = hook {
+            // A reader that has gone is no error.
+            let _ = io::stderr().write_all(&hook.shown_variables());
+        }
     }
     let mut child = command.spawn().map_err(|error| cannot_start(nvcc, &error))?;
     watch.forward_to(&child);

@@ -191,6 +191,11 @@ impl Cuda {
         &self.words
     }
 
+    /// The words without those that name the output.
+    pub(super) fn words_without_output(&self) -> impl Iterator<Item = &OsString> {
+        self.words.iter().enumerate().filter(|(index, _)| !self.output_words.contains(index)).map(|(_, word)| word)
+    }
+
     /// Whether the text is what the device's side of a compilation reads.
     pub(super) fn is_device_step(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_bytes().ends_with(b".cpp1.ii"))

@@ -18,6 +18,7 @@ use super::arguments::{CommandLine, Product};
 use super::session::{Knowledge, Session};
 use super::settings::{Recursion, Settings};
 use super::{Error, half};
+use crate::options::Pass;
 use crate::verify::verify_ptx;
 use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,14 @@ pub(super) fn prepare(line: &CommandLine, further: &[OsString], session: &Sessio
     // Nothing is told of text that is not optimised.
     let debugs = line.words.iter().any(|word| word == "-G" || word == "--device-debug");
     // Fuel counts calls.
-    if settings.recursion == Recursion::Named || settings.limits.fuel.is_some() || !is_one || !compiles || line.keeps || debugs {
+    if settings.pass == Pass::Ptx
+        || settings.recursion == Recursion::Named
+        || settings.limits.fuel.is_some()
+        || !is_one
+        || !compiles
+        || line.keeps
+        || debugs
+    {
         return Ok(());
     }
     let mut arguments = session.arguments(line);

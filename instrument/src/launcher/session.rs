@@ -9,12 +9,14 @@
 //! | `cuinstr-UID/s-*/lock` | held by the call and all processes below it, as long as one of them lives |
 //! | `cuinstr-UID/s-*/session.json` | what those processes must know |
 //! | `cuinstr-UID/s-*/bin/`, `host/` | links named as the host's compiler, for the search path and in place of a folder |
+//! | `cuinstr-UID/s-*/hook/` | a link named `cicc`, where the PTX pass is asked for |
 //!
 //! A session whose lock nobody holds is a killed build's: the next call removes it. Locks are `flock`'s, which the system lets go of with the
 //! last process that has the file open, however that ends; so nothing depends on process ids, which come back, or on the time.
 
 use super::arguments::CommandLine;
 use super::compiler::is_program;
+use super::hook::{self, Hook};
 use super::settings::Settings;
 use super::{Error, absolute};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -43,6 +45,8 @@ pub(super) struct Knowledge {
     pub(super) search_path: OsString,
     /// Where rewritten headers are shared.
     pub(super) store: OsString,
+    /// nvcc's compiler to PTX, where this program stands in for it.
+    pub(super) cicc: Option<OsString>,
 }
 
 /// A session that this process began, and ends.
@@ -60,11 +64,11 @@ impl Session {
     ///
     /// # Errors
     /// If that fails, or a host compiler is named that can't be stood in for.
-    pub(super) fn begin(nvcc: &Path, line: &CommandLine, settings: &Settings) -> Result<Self, Error> {
+    pub(super) fn begin(nvcc: &Path, line: &CommandLine, settings: &Settings, hook: Option<&Hook>) -> Result<Self, Error> {
         let base = base()?;
         let (guard, base) = lock_base(base)?;
         sweep(&base);
-        let made = Self::make(base.clone(), nvcc, line, settings);
+        let made = Self::make(base.clone(), nvcc, line, settings, hook);
         if made.is_err() {
             sweep(&base);
             remove_if_unused(&base);
@@ -73,7 +77,7 @@ impl Session {
         made
     }
 
-    fn make(base: PathBuf, nvcc: &Path, line: &CommandLine, settings: &Settings) -> Result<Self, Error> {
+    fn make(base: PathBuf, nvcc: &Path, line: &CommandLine, settings: &Settings, hook: Option<&Hook>) -> Result<Self, Error> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |error: io::Error| Error::io("can't write", &path, &error)
@@ -102,6 +106,7 @@ impl Session {
             host_folder,
             search_path: env::var_os("PATH").unwrap_or_default(),
             store: store.clone().into_os_string(),
+            cicc: hook.map(|hook| absolute(&hook.cicc).into_os_string()),
         };
         fill(&folder, &knowledge, &names, line).map_err(failed(&folder))?;
         make_private(&store).map_err(failed(&store))?;
@@ -114,9 +119,14 @@ impl Session {
         &self.folder
     }
 
+    /// The folder of links in place of the host's compiler.
+    pub(super) fn links(&self) -> OsString {
+        self.folder.join("bin").into_os_string()
+    }
+
     /// nvcc's search path: our links first.
     pub(super) fn search_path(&self) -> OsString {
-        let mut path = self.folder.join("bin").into_os_string();
+        let mut path = self.links();
         path.push(":");
         path.push(&self.knowledge.search_path);
         path
@@ -171,7 +181,7 @@ impl Session {
     /// What nvcc prints of its commands, as it would print it without us.
     pub(super) fn translate_commands(&self, text: &[u8]) -> Vec<u8> {
         let mut text = text.to_vec();
-        let mut first = self.folder.join("bin").into_os_string().into_vec();
+        let mut first = self.links().into_vec();
         first.push(b':');
         replace(&mut text, &first, b"");
         if let Some(host) = &self.knowledge.host_folder {
@@ -180,7 +190,7 @@ impl Session {
         text
     }
 
-    /// Whether a pass over CUDA source came by.
+    /// Whether a step came by in which polls are inserted.
     pub(super) fn was_reached(&self) -> bool {
         self.folder.join("reached").exists()
     }
@@ -207,6 +217,11 @@ fn fill(folder: &Path, knowledge: &Knowledge, names: &[OsString], line: &Command
                 symlink(&own, place)?;
             }
         }
+    }
+    if knowledge.cicc.is_some() {
+        let links = folder.join(hook::FOLDER);
+        fs::create_dir(&links)?;
+        symlink(&own, links.join(hook::CICC))?;
     }
     fs::write(folder.join("session.json"), serde_json::to_vec(knowledge)?)
 }

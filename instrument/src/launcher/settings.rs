@@ -1,6 +1,6 @@
 //! What holds for all files of a project's build.
 
-use crate::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Options, PollGap, Polls};
+use crate::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Options, Pass, PollGap, Polls};
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub enum Recursion {
 /// How source is rewritten, beside what `cuinstr.toml` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
+    /// Where in the compilation polls are inserted.
+    pub pass: Pass,
     /// Where polls stand.
     pub polls: Polls,
     /// How far apart they should lie.
@@ -28,6 +30,8 @@ pub struct Settings {
     pub barrier_marks: BarrierMarks,
     /// Limits compiled in.
     pub limits: Limits,
+    /// Whether blocks can decline to run.
+    pub pausable: bool,
     /// Which calls are polled.
     pub recursion: Recursion,
     /// Macros that mark device functions.
@@ -73,6 +77,7 @@ impl Settings {
             at_exit: self.at_exit,
             barrier_marks: self.barrier_marks,
             limits: self.limits,
+            pausable: self.pausable,
             device_macros: self.device_macros.clone(),
             strict: self.strict,
             ..Options::default()

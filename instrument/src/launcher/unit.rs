@@ -207,7 +207,11 @@ fn both(one: Option<Space>, other: Option<Space>) -> Option<Space> {
 }
 
 /// The configuration that holds for the file.
-fn holding<'a>(configs: &'a mut BTreeMap<PathBuf, Config>, settings: &Settings, input: &Input) -> Result<Option<&'a Config>, Error> {
+pub(super) fn holding<'a>(
+    configs: &'a mut BTreeMap<PathBuf, Config>,
+    settings: &Settings,
+    input: &Input,
+) -> Result<Option<&'a Config>, Error> {
     let path = settings.config.as_ref().map(|path| absolute(path)).or_else(|| config::find(&input.folder()?));
     let Some(path) = path else { return Ok(None) };
     if !configs.contains_key(&path) {

@@ -37,7 +37,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 /// What files of a view are called that hold what was said.
-const SAID: &str = "said-";
+pub(super) const SAID: &str = "said-";
 
 /// The file that stands in front of the source, on the device's side and on the host's.
 const PRELUDE: &str = "prelude.cuh";

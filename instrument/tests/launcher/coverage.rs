@@ -40,7 +40,7 @@ fn each_unit_leaves_a_file_that_says_what_became_of_its_files() {
         assert_eq!(by_name["loop.cuh"]["sites"]["sites"][0]["form"], "none");
     }
     let output = expect(project.launch(&["-c", "a.cu", "--cuinstr-coverage"]).env("SHIM_SOURCES", "a.cu"), 2);
-    assert!(text(&output.stderr).contains("--cuinstr-coverage names no folder"));
+    assert!(text(&output.stderr).contains("among nvcc's own: --cuinstr-coverage"));
 }
 
 /// A result of `scripts/coverage` for a project of that name.

@@ -21,12 +21,15 @@ impl Program {
         let nvcc = nvcc()?;
         let files = [("program.cu", PROGRAM), ("driver.cpp", include_str!("half/driver.cpp")), ("rows.cpp", include_str!("half/rows.cpp"))];
         let project = Project::new(&files);
+        // scripts/sanitize asks for it. A program in which it finds something ends with a status of its own.
+        let sanitizer = std::env::var("CUINSTR_SANITIZE").map(|name| format!("-fsanitize={name}")).ok();
         let run = |program: &Path, words: &str| {
             let mut command = project.command(program);
-            expect(command.env("CUINSTR_FLAGS", flags).args(words.split(' ')), 0);
+            expect(command.env("CUINSTR_FLAGS", flags).args(sanitizer.iter()).args(words.split(' ')), 0);
         };
         let mut command = project.command(BINARY);
-        expect(command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(["-arch=sm_90", "-c", "program.cu", "-o", "program.o"]), 0);
+        command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(["-arch=sm_90", "-c", "program.cu", "-o", "program.o"]);
+        expect(command.args(sanitizer.iter().flat_map(|flag| ["-Xcompiler", flag])), 0);
         run(Path::new("g++"), "-O0 -shared -fPIC driver.cpp -o libcuda.so.1 -Wl,-soname,libcuda.so.1 -lpthread");
         let folder = project.path().to_str().expect("a temporary folder's path is text");
         run(Path::new("g++"), &format!("-rdynamic program.o rows.cpp ./libcuda.so.1 -Wl,-rpath,{folder} -ldl -lpthread -o program"));
@@ -81,6 +84,26 @@ fn a_program_that_knows_nothing_obeys() {
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert!(said.contains("kernel `lost` was stopped") && said.contains(&format!("cuinstr: error: the driver {says}")), "{said}");
     }
+}
+
+#[test]
+fn a_program_whose_polls_are_in_its_ptx_obeys_too() {
+    let Some(program) = Program::new("--pass ptx") else { return };
+    let output = program.run("s w", &[("CUINSTR_TIMEOUT", "200ms"), ("CUINSTR_REPORT", "report.jsonl")]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "waited: 719\n"), "{}", text(&output.stderr));
+    let (launch, spin, said) = (line_of("case 's'"), line_of("while (*(volatile T*)gate"), text(&output.stderr));
+    for part in [
+        "cuinstr: kernel `scope::spin<int>` was stopped: its deadline (200 ms) passed\n",
+        &format!(" --> program.cu:{spin}:"),
+        ": the first thread stopped at this loop in `scope::spin<int>`\n",
+        &format!("launched by program.cu:{launch}, stopped after 2"),
+    ] {
+        assert!(said.contains(part), "{part} is not in: {said}");
+    }
+    let told = program.report("report.jsonl");
+    assert_eq!((&told[0]["loop"]["file"], &told[0]["loop"]["line"]), (&"program.cu".into(), &spin.into()), "{told:?}");
+    let output = program.run("m300 w", &[("CUINSTR_TIMEOUT", "2s")]);
+    assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\n", ""));
 }
 
 fn a_launch_that_is_late_is_stopped_and_reported(program: &Program) {

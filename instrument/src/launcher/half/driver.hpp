@@ -89,6 +89,12 @@ struct image {
   address control_at, flag;
   u32 launch, index;
   bool works, told, stopping;
+  // Whether a record of the shared memory is its own.
+  bool has_record;
+  // Whether another host arms its launches: a host half of the program's own, or a guard.
+  bool is_foreign;
+  // Whether somebody asked for its end, and no limit.
+  bool is_requested;
   // Why its launches have no limit, unless it works.
   const char* reason;
   // Who launches it: one queue, or several; and the longest limit of what was launched, if all have one.
@@ -106,6 +112,8 @@ struct kernel {
   const char* mangled;
   const char* name;
   u64 timeout_ns;
+  // Where its launches are counted, if anybody counts.
+  u64* launches;
   kernel* next;
 };
 // Where a launch stands in the source; the line is 0 where that is not known.
@@ -170,9 +178,12 @@ __cuinstr_once void complain(const char* what) {
   message.write_to(2);
   here().fails = true;
 }
+// The driver's library, and a function of it, as the host finds them.
+void* open_driver();
+void* driver_function(void* library, const char* name);
 template <class function>
 inline bool find(void* library, function*& place, const char* name) {
-  place = (function*)__cuinstr_c_dlsym(library, name);
+  place = (function*)driver_function(library, name);
   return place != nullptr;
 }
 __cuinstr_once bool load_driver(driver& cuda) {
@@ -180,7 +191,7 @@ __cuinstr_once bool load_driver(driver& cuda) {
     complain("the program is linked without libdl or libpthread");
     return false;
   }
-  void* library = __cuinstr_c_dlopen("libcuda.so.1", 1);
+  void* library = open_driver();
   const bool all = library != nullptr && find(library, cuda.context, "cuCtxGetCurrent") && find(library, cuda.set_context, "cuCtxSetCurrent") &&
       find(library, cuda.context_id, "cuCtxGetId") && find(library, cuda.kernel_function, "cuKernelGetFunction") &&
       find(library, cuda.function_module, "cuFuncGetModule") && find(library, cuda.global, "cuModuleGetGlobal_v2") &&

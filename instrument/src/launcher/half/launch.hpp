@@ -23,6 +23,13 @@ struct launch_call {
   const void* configuration;
 };
 const long legacy_stream = 1, own_stream = 2;
+// What hosts do in their own ways: the driver's function of what is launched; the context that a first launch makes; word of a kernel that is launched
+// for the first time.
+int function_of(const launch_call& call, void** function);
+void make_context();
+void meet(kernel* met);
+// Whether launches of machine code without polls are watched, too: nothing but the process's end ends those.
+bool watches_unpolled();
 
 __cuinstr_once bool ends_like(const char* name, u32 length, const named_limit& limit) {
   if (length != limit.length) return false;
@@ -114,6 +121,17 @@ __cuinstr_once context* find_context() {
   here().contexts = made;
   return made;
 }
+// The place of a record that no image has; that of one whose module is gone rather than a new one.
+__cuinstr_once u32 free_record() {
+  state& at = here();
+  for (image* of = at.images; of != nullptr; of = of->next) {
+    if (of->handle != nullptr || !of->has_record) continue;
+    of->has_record = false;
+    __builtin_memset(&at.memory->records[of->index], 0, sizeof(stop_record));
+    return of->index;
+  }
+  return at.image_count;
+}
 __cuinstr_once image* find_image(void* handle, context* home) {
   state& at = here();
   for (image* of = at.images; of != nullptr; of = of->next) {
@@ -123,7 +141,6 @@ __cuinstr_once image* find_image(void* handle, context* home) {
   if (made == nullptr) return nullptr;
   made->handle = handle;
   made->home = home;
-  made->index = at.image_count;
   unsigned long size = 0;
   driver& cuda = at.cuda;
   control words;
@@ -131,7 +148,13 @@ __cuinstr_once image* find_image(void* handle, context* home) {
   made->works = cuda.global(&made->control_at, &size, handle, "cuinstr_control_v1") == 0 && size == 1192 &&
       cuda.global(&made->flag, &size, handle, "cuinstr_flag_v1") == 0 &&
       cuda.to_host(&words, made->control_at, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0 && words.version == 1;
-  if (made->works && at.image_count == record_count) {
+  if (made->works && words.host_record != 0) {
+    made->works = false;
+    made->is_foreign = true;
+    made->reason = "is armed by somebody else";
+  }
+  if (made->works) made->index = free_record();
+  if (made->works && made->index == record_count) {
     made->works = false;
     made->reason = "came after 700 others of this process, and no more are watched";
   }
@@ -144,7 +167,8 @@ __cuinstr_once image* find_image(void* handle, context* home) {
     if (set.fuel != 0) words.fuel = set.fuel;
     words.host_record = home->memory + address((char*)&at.memory->records[made->index] - (char*)at.memory);
     made->works = cuda.to_device(made->control_at, &words, sizeof words, home->stream) == 0 && cuda.wait_stream(home->stream) == 0;
-    ++at.image_count;
+    made->has_record = true;
+    if (made->index == at.image_count) ++at.image_count;
   }
   made->next = at.images;
   __atomic_store_n(&at.images, made, __ATOMIC_RELEASE);
@@ -157,8 +181,7 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
   }
   driver& cuda = here().cuda;
   void *function = nullptr, *handle = nullptr;
-  const int found = call.handle ? cuda.kernel_function(&function, (void*)call.what) : __cuinstr_r_cudaGetFuncBySymbol(&function, call.what);
-  if (found != 0 || cuda.function_module(&handle, function) != 0) return nullptr;
+  if (function_of(call, &function) != 0 || cuda.function_module(&handle, function) != 0) return nullptr;
   image* of = find_image(handle, home);
   kernel* made = (kernel*)__cuinstr_c_calloc(1, sizeof(kernel));
   if (of == nullptr || made == nullptr) return nullptr;
@@ -168,12 +191,6 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
   made->mangled = "?";
   if (cuda.function_name != nullptr) cuda.function_name(&made->mangled, function);
   made->name = readable(made->mangled);
-  if (!of->works && !of->told) {
-    of->told = true;
-    text message;
-    message << "cuinstr: warning: the unit of kernel `" << made->name << "` " << of->reason << ": its launches have no limit\n";
-    message.write_to(2);
-  }
   settings& set = asked();
   made->timeout_ns = set.timeout_ns;
   for (u32 index = 0; index < set.limit_count; ++index) {
@@ -181,6 +198,7 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
     made->timeout_ns = set.limits[index].timeout_ns;
     set.limits[index].used = 1;
   }
+  meet(made);
   made->next = *bucket(call.what);
   *bucket(call.what) = made;
   return made;
@@ -315,12 +333,12 @@ __cuinstr_once way prepare(const launch_call& call) {
   void* context_handle = nullptr;
   at.cuda.context(&context_handle);
   // The first launch makes the context anyway.
-  if (context_handle == nullptr) __cuinstr_r_cudaFree(nullptr);
+  if (context_handle == nullptr) make_context();
   at.cuda.capture_mode(&mode);
   context* home = find_context();
   if (home != nullptr && at.cuda.is_capturing(call.stream, &status) == 0) {
     on.what = find_kernel(call, home);
-    if (on.what != nullptr && on.what->home->works) on.where = find_queue(call.stream, home, status != 0);
+    if (on.what != nullptr && (on.what->home->works || (watches_unpolled() && !on.what->home->is_foreign && on.what->timeout_ns != 0))) on.where = find_queue(call.stream, home, status != 0);
     if (on.where != nullptr) {
       count_in(on.what->home, on);
       __atomic_add_fetch(&on.where->users, 1, __ATOMIC_RELAXED);
@@ -334,9 +352,10 @@ __cuinstr_once int launch(launch_call& call) {
   const launch_place place = written();
   written().line = 0;
   const way on = prepare(call);
+  if (on.what != nullptr && on.what->launches != nullptr) __atomic_add_fetch(on.what->launches, 1, __ATOMIC_RELAXED);
   if (on.where == nullptr) return call.run(call);
   // What comes after a stop that has been seen is none of it.
-  if (asked().leave && __atomic_load_n(&here().memory->records[on.what->home->index].published, __ATOMIC_ACQUIRE) != 0) {
+  if (asked().leave && on.what->home->works && __atomic_load_n(&here().memory->records[on.what->home->index].published, __ATOMIC_ACQUIRE) != 0) {
     here().watching.take();
     look_at_all();
     here().watching.give();
@@ -361,11 +380,13 @@ __cuinstr_once int launch(launch_call& call) {
   const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)here().memory);
   const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
   const memory_write after[] = {write_of(control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
-  const int refused = cuda.write_all(call.stream, 4, before, 0);
+  // Machine code without polls has no control block: its launches are only marked.
+  const u32 first = of->works ? 0 : 3;
+  const int refused = cuda.write_all(call.stream, 4 - first, before + first, 0);
   // A driver for some virtual GPUs says that it has no such writes.
   if (refused == 801) complain("the driver can't write in the order of a stream");
   const int result = call.run(call);
-  if (refused == 0) cuda.write_all(call.stream, 2, after, 0);
+  if (refused == 0) cuda.write_all(call.stream, of->works ? 2 : 1, of->works ? after : after + 1, 0);
   at->handing_over.give();
   __atomic_sub_fetch(&at->users, 1, __ATOMIC_RELEASE);
   return result;

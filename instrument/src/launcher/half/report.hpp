@@ -1,71 +1,5 @@
 // What is printed and written of a stop.
 
-// A site of the source, as the rows tell that each object carries in a section of its own.
-struct site_row {
-  bool known;
-  u32 line, column;
-  const char *kind, *function, *file;
-  u32 kind_length, function_length, file_length;
-};
-// Every object has some, if only an empty one.
-extern "C" {
-extern const char __start_cuinstr_rows[] __attribute__((visibility("hidden")));
-extern const char __stop_cuinstr_rows[] __attribute__((visibility("hidden")));
-}
-inline u32 length_to(const char* at, const char* end, char stop) {
-  const char* from = at;
-  while (at < end && *at != stop && *at != '\n') ++at;
-  return u32(at - from);
-}
-__cuinstr_once u64 number_at(const char* at, u32 length, u32 base) {
-  u64 value = 0;
-  for (; length > 0; ++at, --length) value = value * base + u64(*at <= '9' ? *at - '0' : *at - 'a' + 10);
-  return value;
-}
-// Rows are `:FILE<tab>LIMITS`, then for each site of that file `ID<tab>LINE<tab>COLUMN<tab>KIND<tab>FUNCTION`, each with a line's end.
-__cuinstr_once site_row find_site(u64 id) {
-  site_row row = {};
-  const char* end = __stop_cuinstr_rows;
-  for (const char* at = __start_cuinstr_rows; at < end;) {
-    if (*at == 0 || *at == '\n') {
-      ++at;
-    } else if (*at == ':') {
-      row.file = at + 1;
-      row.file_length = length_to(row.file, end, '\t');
-      at = row.file + length_to(row.file, end, '\n');
-    } else {
-      const u32 digits = length_to(at, end, '\t');
-      const bool found = (number_at(at, digits, 16) | 1) == (id | 1);
-      if (!found) {
-        at += length_to(at, end, '\n');
-        continue;
-      }
-      at += digits + 1;
-      u32 length = length_to(at, end, '\t');
-      row.line = u32(number_at(at, length, 10));
-      at += length + 1;
-      length = length_to(at, end, '\t');
-      row.column = u32(number_at(at, length, 10));
-      row.kind = at + length + 1;
-      row.kind_length = length_to(row.kind, end, '\t');
-      row.function = row.kind + row.kind_length + 1;
-      row.function_length = length_to(row.function, end, '\t');
-      row.known = true;
-      return row;
-    }
-  }
-  return row;
-}
-// Whether some unit of this program was compiled with that limit: a letter behind the name of its file.
-__cuinstr_once bool compiled_with(char limit) {
-  for (const char* at = __start_cuinstr_rows; at < __stop_cuinstr_rows; ++at) {
-    if (*at != ':' || (at != __start_cuinstr_rows && at[-1] != '\n' && at[-1] != 0)) continue;
-    for (at += length_to(at, __stop_cuinstr_rows, '\t'); at < __stop_cuinstr_rows && *at != '\n'; ++at) {
-      if (*at == limit) return true;
-    }
-  }
-  return false;
-}
 // What came of a launch.
 enum ending { stopped, stuck };
 struct stop {
@@ -86,11 +20,12 @@ struct cut {
 };
 __cuinstr_once void append_place(text& out, const place& where) {
   if (where.line != 0) out << where.file << ":" << where.line;
-  else out << "a call of the CUDA runtime";
+  else out << some_caller;
 }
 __cuinstr_once void append_three(text& out, const u32* three, const char* open, const char* close) {
   out << open << three[0] << ", " << three[1] << ", " << three[2] << close;
 }
+inline bool is_requested(const stop& it) { return it.what != nullptr && it.what->home->is_requested; }
 __cuinstr_once const char* reason(u32 why) {
   return why == 3 ? "cycle budget" : why == 4 ? "fuel" : "deadline";
 }
@@ -101,11 +36,13 @@ __cuinstr_once void sentence(text& out, const stop& it) {
   out << "cuinstr: kernel `" << name << "` ";
   if (it.how == stuck) {
     out << "can't be stopped: its deadline (";
-    out.time(it.what->timeout_ns) << ") passed, and threads of it did not come to a poll in time\n";
+    out.time(it.what->timeout_ns) << ") passed, and " << (it.what->home->works ? "threads of it did not come to a poll in time" : "it is machine code without polls") << "\n";
   } else if (why == 3) {
     out << "was stopped: its cycle budget is used up\n";
   } else if (why == 4) {
     out << "was stopped: its fuel is used up\n";
+  } else if (why == 1 && is_requested(it)) {
+    out << "was stopped: somebody asked for that\n";
   } else if (why == 1 || (it.what != nullptr && it.what->timeout_ns != 0)) {
     out << "was stopped: its deadline (";
     out.time(it.what != nullptr ? it.what->timeout_ns : set.timeout_ns) << ") passed\n";
@@ -113,7 +50,8 @@ __cuinstr_once void sentence(text& out, const stop& it) {
     out << "was stopped: the deadline that it was compiled with passed\n";
   }
 }
-__cuinstr_once bool is_loop(const char* kind) { return same(kind, "for") || same(kind, "range-for") || same(kind, "while") || same(kind, "do"); }
+// Those of PTX, and those of source by their words.
+__cuinstr_once bool is_loop(const char* kind) { return same(kind, "loop") || same(kind, "for") || same(kind, "range-for") || same(kind, "while") || same(kind, "do"); }
 __cuinstr_once void print(const stop& it) {
   text out;
   sentence(out, it);
@@ -121,8 +59,11 @@ __cuinstr_once void print(const stop& it) {
     const site_row row = find_site(it.record->site);
     if (row.known) {
       const cut file(row.file, row.file_length), kind(row.kind, row.kind_length), function(row.function, row.function_length);
-      out << " --> " << file.data << ":" << row.line << ":" << row.column << ": the first thread stopped at " << (is_loop(kind.data) ? "this `" : "the `") << kind.data
-          << (is_loop(kind.data) ? "` loop in `" : "` of `") << function.data << "`\n";
+      out << " --> " << file.data << ":" << row.line << ":" << row.column << ": the first thread stopped at ";
+      if (same(kind.data, "loop")) out << "this loop in `";
+      else if (is_loop(kind.data)) out << "this `" << kind.data << "` loop in `";
+      else out << "the `" << kind.data << "` of `";
+      out << function.data << "`\n";
     } else {
       out << " --> site 0x";
       out.hex(it.record->site) << ", which nothing in this program names\n";
@@ -141,8 +82,8 @@ __cuinstr_once void print(const stop& it) {
     out << "\n";
   }
   if (it.how == stuck) out << "  = note: the process ends here with status 124\n";
-  else if (asked().leave) out << "  = note: its results are half written; the process ends with status 124 unless the program asks cuinstr_stopped_launches()\n";
-  else out << "  = note: it trapped: the program sees cudaErrorLaunchFailure (CUINSTR_ON_STOP=leave keeps the GPU's state)\n";
+  else if (asked().leave) out << "  = note: its results are half written; " << after_leaving << "\n";
+  else out << "  = note: it trapped: the program sees cudaErrorLaunchFailure (" << after_trapping << ")\n";
   out.write_to(2);
 }
 __cuinstr_once void append_json(text& out, const stop& it) {
@@ -159,7 +100,7 @@ __cuinstr_once void append_json(text& out, const stop& it) {
   out << ",\"action\":\"" << (asked().leave ? "leave" : "trap") << "\",\"timeout_ns\":" << (it.what != nullptr ? it.what->timeout_ns : 0)
       << ",\"ran_ns\":" << it.ran_ns;
   if (it.record != nullptr) {
-    out << ",\"why\":\"" << reason(it.record->why);
+    out << ",\"why\":\"" << (it.record->why == 1 && is_requested(it) ? "request" : reason(it.record->why));
     // Whose clock it was: the launch's own, or that of the host's thread.
     if (it.record->why == 1 || it.record->why == 2) out << "\",\"clock\":\"" << (it.record->why == 2 ? "gpu" : "host");
     out << "\",\"site\":\"0x";

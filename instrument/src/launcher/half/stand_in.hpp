@@ -9,6 +9,38 @@ inline int run_configured(const launch_call& call) {
   const unsigned long shared = *(const unsigned long*)((const char*)call.configuration + 24);
   return explained(real(call.configuration, call.what, call.arguments), call.what, shared, false);
 }
+__cuinstr_once void* open_driver() { return __cuinstr_c_dlopen("libcuda.so.1", 1); }
+__cuinstr_once void* driver_function(void* library, const char* name) { return __cuinstr_c_dlsym(library, name); }
+__cuinstr_once int function_of(const launch_call& call, void** function) {
+  return call.handle ? here().cuda.kernel_function(function, (void*)call.what) : __cuinstr_r_cudaGetFuncBySymbol(function, call.what);
+}
+__cuinstr_once void make_context() { __cuinstr_r_cudaFree(nullptr); }
+__cuinstr_once void meet(kernel* met) {
+  image* of = met->home;
+  if (of->works || of->told) return;
+  of->told = true;
+  text message;
+  message << "cuinstr: warning: the unit of kernel `" << met->name << "` " << of->reason << ": its launches have no limit\n";
+  message.write_to(2);
+}
+inline bool watches_unpolled() { return false; }
+// Half a result is no success.
+__cuinstr_once void finish() {
+  const settings& set = asked();
+  state& at = here();
+  if (!end_watch()) return;
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    const named_limit& limit = set.limits[index];
+    if (limit.used != 0) continue;
+    text message;
+    message << "cuinstr: warning: CUINSTR_TIMEOUT names the kernel `" << cut(limit.name, limit.length).data << "`, and none of that name was launched\n";
+    message.write_to(2);
+  }
+  if (set.leave && at.stops > at.stops_read) {
+    __cuinstr_c_fflush(nullptr);
+    __cuinstr_c_exit(124);
+  }
+}
 // A copy of what redirect.hpp passes.
 struct written_at {
   const char* file;

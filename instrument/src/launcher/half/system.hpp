@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: 0BSD
-// The host half of cuinstr: how a program that knows nothing of it obeys CUINSTR_TIMEOUT and its kin (docs/PROJECTS.md). It may stand in front of the
-// text that nvcc hands to the host's compiler, which has its headers in it already. So it includes nothing, and takes what it needs of the system under
+// The host half of cuinstr: how a program that knows nothing of it obeys CUINSTR_TIMEOUT and its kin (docs/PROJECTS.md). Two hosts share it: programs that
+// `cuinstr nvcc` compiles (cudart.hpp, rows.hpp, room.hpp, stand_in.hpp), and the library that `cuinstr run` loads in front of any program
+// (runtime/interpose). It may stand in front of the text that nvcc hands to the host's compiler, which has its headers in it already. So it includes nothing, and takes what it needs of the system under
 // names of its own. All of it is in groups that linkers keep once, and hidden: each program and each shared library has one copy, with its own state.
 #define __cuinstr_shown inline __attribute__((used, noinline, visibility("hidden")))
 #define __cuinstr_once inline __attribute__((noinline, cold))
@@ -34,30 +35,3 @@ static void* __cuinstr_c_dlsym(void*, const char*) __attribute__((weakref("dlsym
 static int __cuinstr_c_dladdr(const void*, void*) __attribute__((weakref("dladdr")));
 static int __cuinstr_c_statx(int, const char*, int, unsigned int, void*) __attribute__((weakref("statx")));
 static int __cuinstr_c_on_exit(void (*)(int, void*), void*) __attribute__((weakref("on_exit")));
-static char* __cuinstr_c_demangle(const char*, char*, unsigned long*, int*) __attribute__((weakref("__cxa_demangle")));
-
-
-// The runtime's functions that the half itself calls, and those whose calls it stands in for, under names of our own.
-struct __cuinstr_grid_@HASH@ {
-  unsigned int x, y, z;
-};
-extern "C" {
-int __cuinstr_r_cudaFree(void*) __asm__("cudaFree");
-int __cuinstr_r_cudaGetDevice(int*) __asm__("cudaGetDevice");
-int __cuinstr_r_cudaDeviceGetAttribute(int*, int, int) __asm__("cudaDeviceGetAttribute");
-int __cuinstr_r_cudaFuncGetAttributes(void*, const void*) __asm__("cudaFuncGetAttributes");
-int __cuinstr_r_attribute(const void*, int, int) __asm__("cudaFuncSetAttribute");
-int __cuinstr_r_cudaGetFuncBySymbol(void**, const void*) __asm__("cudaGetFuncBySymbol");
-unsigned int __cuinstr_r_push(__cuinstr_grid_@HASH@, __cuinstr_grid_@HASH@, unsigned long, void*) __asm__("__cudaPushCallConfiguration");
-#define __cuinstr_real(name, symbol) \
-  int __cuinstr_r_##name(const void*, __cuinstr_grid_@HASH@, __cuinstr_grid_@HASH@, void**, unsigned long, void*) __asm__(symbol)
-__cuinstr_real(stub, "__cudaLaunchKernel");
-__cuinstr_real(stub_ptsz, "__cudaLaunchKernel_ptsz");
-__cuinstr_real(kernel, "cudaLaunchKernel");
-__cuinstr_real(kernel_ptsz, "cudaLaunchKernel_ptsz");
-__cuinstr_real(cooperative, "cudaLaunchCooperativeKernel");
-__cuinstr_real(cooperative_ptsz, "cudaLaunchCooperativeKernel_ptsz");
-int __cuinstr_r_extended(const void*, const void*, void**) __asm__("cudaLaunchKernelExC");
-int __cuinstr_r_extended_ptsz(const void*, const void*, void**) __asm__("cudaLaunchKernelExC_ptsz");
-}
-#undef __cuinstr_real

@@ -98,3 +98,10 @@ struct text {
     if (__cuinstr_c_write(file, data, used) < 0) return;
   }
 };
+// A site of the source. Texts may go on behind their lengths.
+struct site_row {
+  bool known;
+  u32 line, column;
+  const char *kind, *function, *file;
+  u32 kind_length, function_length, file_length;
+};

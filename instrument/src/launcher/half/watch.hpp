@@ -27,7 +27,7 @@ __cuinstr_once void renew(image* of) {
   while (cuda.query_stream(of->home->stream) == 600 && now_ns() - since < grace_ns) sleep_ns(50000ull);
   of->launch = next;
   __builtin_memset(record, 0, sizeof *record);
-  of->told = of->stopping = false;
+  of->told = of->stopping = of->is_requested = false;
 }
 // Takes over what the GPU wrote: whether a launch of the queue is on its way, and since when.
 inline void look(queue* at, u64 now) {
@@ -83,6 +83,18 @@ __cuinstr_once void end_if_held() {
   __cuinstr_c_fflush(nullptr);
   __cuinstr_c_exit(int(status));
 }
+// The latest launch of the image that has begun, where others have come to their streams behind it.
+__cuinstr_once launched latest_of(const image* of) {
+  launched latest = {};
+  for (u32 index = 0; index < here().queue_count; ++index) {
+    const queue* one = here().queues[index];
+    for (u32 back = 0; back < one->length && back < one->running; ++back) {
+      const launched it = one->ring[(one->running - back) % one->length];
+      if (it.what != nullptr && it.what->home == of && (latest.what == nullptr || it.order > latest.order)) latest = it;
+    }
+  }
+  return latest;
+}
 __cuinstr_once void tell_record(image* of, queue* at) {
   static stop_record kept;
   kept = here().memory->records[of->index];
@@ -101,6 +113,10 @@ __cuinstr_once void tell_record(image* of, queue* at) {
     it.what = last_of(at).what;
     it.where = last_of(at).where;
     it.ran_ns = at->ran_ns;
+  } else {
+    const launched latest = latest_of(of);
+    it.what = latest.what;
+    it.where = latest.where;
   }
   if (kept.elapsed_ns > it.ran_ns) it.ran_ns = kept.elapsed_ns;
   if (asked().leave) {
@@ -144,12 +160,21 @@ __cuinstr_once void* send_flag(void* data) {
   __atomic_store_n(&it->state, sent ? 1 : 2, __ATOMIC_RELEASE);
   return nullptr;
 }
+// Nothing but the end of the process ends this launch.
+__cuinstr_once void end_unpolled(const queue* at) {
+  const launched it = last_of(at);
+  stop what = {stuck, it.what, it.where, at->ran_ns, nullptr, 0};
+  tell(what);
+  __cuinstr_c_fflush(nullptr);
+  __cuinstr_c_exit(124);
+}
 // A launch is too late: its image is asked to stop. What does not poll is ended with the process.
 __cuinstr_once void halt(queue* at) {
   const launched it = last_of(at);
   image* of = it.what->home;
   const stop_record* record = &here().memory->records[of->index];
   at->asked = true;
+  if (!of->works) end_unpolled(at);
   if (of->told) return;
   of->stopping = true;
   const u32 running = at->running;
@@ -169,10 +194,7 @@ __cuinstr_once void halt(queue* at) {
     if (state == 1 && (!at->runs || at->running != running)) return renew(of);
     sleep_ns(50000ull);
   }
-  stop what = {stuck, it.what, it.where, at->ran_ns, nullptr, 0};
-  tell(what);
-  __cuinstr_c_fflush(nullptr);
-  __cuinstr_c_exit(124);
+  end_unpolled(at);
 }
 inline u64 period_ns() {
   const settings& set = asked();
@@ -184,7 +206,7 @@ inline u64 period_ns() {
   return part < 100000ull ? 100000ull : part > 20000000ull ? 20000000ull : part;
 }
 // Whether threads of the image's latest launch have looked at its clock. The stream's order clears the word before each launch.
-inline bool has_begun(const image* of) { return __atomic_load_n(&here().memory->records[of->index].start_ns, __ATOMIC_ACQUIRE) != 0; }
+inline bool has_begun(const image* of) { return of->works && __atomic_load_n(&here().memory->records[of->index].start_ns, __ATOMIC_ACQUIRE) != 0; }
 // Which of two launches came first: to the head of their streams, or, between two looks, out of the program's hands.
 inline bool is_older(const queue* a, const queue* b) { return a->began != b->began ? a->began < b->began : last_of(a).order < last_of(b).order; }
 __cuinstr_once void look_at_all() {
@@ -243,27 +265,16 @@ __cuinstr_once bool begin_watch() {
   if (!began) complain("no thread can be started");
   return began;
 }
-// At the process's end, behind all that the program itself does there: what was stopped is told, and half a result is no success.
-__cuinstr_once void finish() {
-  const settings& set = asked();
+// At the process's end, behind all that the program itself does there: what was stopped is told. Answers whether there was anything to watch.
+__cuinstr_once bool end_watch() {
   state& at = here();
-  if (set.mode != armed || at.process != __cuinstr_c_getpid() || at.finished) return;
-  if (!at.watching.try_for(drain_ns + grace_ns)) return;
+  if (asked().mode != armed || at.process != __cuinstr_c_getpid() || at.finished) return false;
+  if (!at.watching.try_for(drain_ns + grace_ns)) return false;
   at.finished = true;
   if (!at.fails) {
     for (image* of = at.images; of != nullptr; of = of->next) {
       if (of->works && !of->told && at.memory->records[of->index].published != 0) tell_record(of, nullptr);
     }
   }
-  for (u32 index = 0; index < set.limit_count; ++index) {
-    const named_limit& limit = set.limits[index];
-    if (limit.used != 0) continue;
-    text message;
-    message << "cuinstr: warning: CUINSTR_TIMEOUT names the kernel `" << cut(limit.name, limit.length).data << "`, and none of that name was launched\n";
-    message.write_to(2);
-  }
-  if (set.leave && at.stops > at.stops_read) {
-    __cuinstr_c_fflush(nullptr);
-    __cuinstr_c_exit(124);
-  }
+  return true;
 }

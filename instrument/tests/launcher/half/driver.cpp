@@ -38,11 +38,12 @@ struct Module {
 };
 Module all;
 bool has_no_objects, has_many_modules;
-std::map<const void*, Module> modules;
-std::map<const void*, Kernel> kernels;
+// The streams' threads outlive the program's end, and what they use does, too.
+std::map<const void*, Module>& modules = *new std::map<const void*, Module>;
+std::map<const void*, Kernel>& kernels = *new std::map<const void*, Kernel>;
 // All kernels are of one module, or each is of its own.
 Module& module_of(const void* kernel) { return has_many_modules ? modules[kernel] : all; }
-std::map<std::string, uint64_t> sites;
+std::map<std::string, uint64_t>& sites = *new std::map<std::string, uint64_t>;
 
 struct Stream {
     std::mutex lock;
@@ -100,9 +101,10 @@ void* address(uint64_t at) { return reinterpret_cast<void*>(at); }
 uint32_t load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
 // Launches that fill the GPU have their turns.
-std::mutex turns;
-std::condition_variable turn_changed;
-unsigned turns_given, turn;
+std::mutex& turns = *new std::mutex;
+std::condition_variable& turn_changed = *new std::condition_variable;
+std::atomic<unsigned> turns_given;
+unsigned turn;
 bool fills(const std::string& name) { return name.find("fill") != std::string::npos; }
 std::atomic<bool> lost;
 
@@ -120,7 +122,8 @@ void stop(Module& of, uint64_t site, uint32_t why) {
         record->claimed = launch;
         record->site = site;
         const uint64_t now = (uint64_t)std::chrono::steady_clock::now().time_since_epoch().count();
-        record->elapsed_ns = control.start_ns == 0 ? 0 : now - control.start_ns;
+        const uint64_t start = __atomic_load_n(&control.start_ns, __ATOMIC_ACQUIRE);
+        record->elapsed_ns = start == 0 ? 0 : now - start;
         record->why = why;
         record->block[0] = 3;
         record->thread[0] = 5;
@@ -168,8 +171,9 @@ int enqueue(const void* what, Dim grid, size_t shared, void* stream) {
     const Kernel kernel = kernels[what];
     if (shared > size_t(kernel.name.find("full") == std::string::npos ? room_by_default : most_at_launch)) return 1;
     if (is_captured(stream)) return 0;
+    Module* const of = &module_of(what);
     if (!fills(kernel.name)) {
-        stream_of(stream).add([=] { run(module_of(what), kernel.name, grid.x); });
+        stream_of(stream).add([=] { run(*of, kernel.name, grid.x); });
         return 0;
     }
     const unsigned mine = turns_given++;
@@ -177,7 +181,7 @@ int enqueue(const void* what, Dim grid, size_t shared, void* stream) {
         std::unique_lock<std::mutex> held(turns);
         turn_changed.wait(held, [=] { return turn == mine; });
         held.unlock();
-        run(module_of(what), kernel.name, grid.x);
+        run(*of, kernel.name, grid.x);
         held.lock();
         ++turn;
         turn_changed.notify_all();
@@ -272,7 +276,9 @@ void** __cudaRegisterFatBinary(void*) {
     const char* begin = program_rows != nullptr ? program_rows(&length) : "";
     const std::string rows(begin, length);
     for (const char* name : {"spin", "burn"}) {
-        const size_t found = rows.find(std::string("while\t") + name + "\n");
+        // Of source by its word, of PTX by its whole name.
+        size_t found = rows.find(std::string("while\t") + name + "\n");
+        if (found == std::string::npos) found = rows.find(std::string("loop\t") + (name == std::string("spin") ? "scope::spin<int>" : name) + "\n");
         const size_t line = found == std::string::npos ? found : rows.rfind('\n', found);
         if (line != std::string::npos) sites[name] = std::stoull(rows.substr(line + 1, 16), nullptr, 16);
     }

@@ -1,0 +1,311 @@
+//! `cuinstr run` over the stand-in for the driver: programs that know nothing of us. `scripts/gpu-run` shows the same on a GPU.
+
+use crate::project::{BINARY, Project, expect, text};
+use crate::toolkit::nvcc;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = include_str!("run/program.c");
+
+/// The program, linked with the stand-in.
+struct World {
+    project: Project,
+}
+
+/// The library that cargo built for these tests.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("a test is a program");
+    let folder = program.parent().expect("it lies in a folder");
+    folder.join("libcuinstr_interpose.so")
+}
+
+impl World {
+    fn new() -> Self {
+        let project = Project::new(&[("program.c", PROGRAM)]);
+        fs::create_dir(project.path().join("fake")).expect("a folder");
+        fs::create_dir(project.path().join("runtime")).expect("a folder");
+        cuinstr_stand_in::client::install(&project.path().join("fake")).expect("the stand-in beside this program");
+        let mut command = project.command("cc");
+        expect(command.args("-O1 -o program program.c -Lfake -lcuda -ldl -lpthread".split(' ')), 0);
+        Self { project }
+    }
+
+    fn command(&self, options: &str, does: &str) -> Command {
+        // A hang of the program's own fails the test.
+        let mut command = self.project.command("timeout");
+        command.args(["-s", "KILL", "60", BINARY, "run"]).args(options.split_whitespace()).arg("--").arg("./program").args(does.split(' '));
+        command.env("LD_LIBRARY_PATH", "fake").env("XDG_RUNTIME_DIR", self.project.path().join("runtime")).env_remove("LD_PRELOAD");
+        command.env("XDG_CACHE_HOME", self.project.path().join("cache"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// What the program says under these options, and what we say.
+    fn run(&self, options: &str, does: &str, status: i32) -> (String, String) {
+        let output: Output = self.command(options, does).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(status), "{options} -- {does}\n{}{}", text(&output.stdout), text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    }
+}
+
+#[test]
+fn a_hang_ends_at_its_deadline_whichever_way_the_program_finds_the_driver() {
+    let world = World::new();
+    for way in ["plt", "dlsym", "ask"] {
+        let (said, told) = world.run("--timeout 100ms --on-stop leave", &format!("{way} done spin done"), 124);
+        assert_eq!(said, "done: 0 0\nspin: 0 0\ndone: 0 0\n", "{way}: {told}");
+        assert!(told.contains("cuinstr: kernel `spin` was stopped: its deadline (100 ms) passed"), "{way}: {told}");
+        assert!(told.contains("2 kernels with polls, 3 launches; 0 kernels without, 0 launches"), "{way}: {told}");
+    }
+    // The same from the cache, and where an entry of it is damaged.
+    let cached =
+        || fs::read_dir(world.project.path().join("cache/cuinstr/polled")).expect("a cache").map(|entry| entry.expect("a file").path());
+    let entry = cached().next().expect("one text was rewritten");
+    let whole = fs::read(&entry).expect("a file");
+    fs::write(&entry, &whole[..whole.len() / 2]).expect("a file");
+    assert_eq!(world.run("--timeout 100ms --on-stop leave", "plt spin", 124).0, "spin: 0 0\n");
+    assert_eq!((cached().count(), fs::read(&entry).expect("a file")), (1, whole));
+    let (said, told) = world.run("--timeout 100ms", "plt spin done", 124);
+    assert!(said.starts_with("spin: 0 719\n"), "{said}{told}");
+    // The stream has gone on to launches of another module when the stop is seen.
+    let (_, told) = world.run("--timeout 100ms,done=10s --on-stop leave", "plt behind", 124);
+    assert!(told.contains("kernel `spin` was stopped: its deadline (100 ms) passed"), "{told}");
+    let (said, _) = world.run("--timeout 100ms --on-stop leave", "plt library", 124);
+    assert_eq!(said, "library: 0 0 0 0\n");
+}
+
+#[test]
+fn a_pointer_is_ours_only_where_a_wrapper_has_that_signature() {
+    let world = World::new();
+    let answers = "cuLaunchKernel 4000 0: 0 ours\ncuLaunchKernel 13000 0: 0 ours\ncuLaunchKernel 13000 2: 0 ours\ncuLaunchKernelEx 12000 2: 0 ours\n\
+                   cuLaunchKernelEx 11000 0: 500 none\ncuGetProcAddress 11030 0: 0 ours\ncuGetProcAddress 13000 0: 0 ours\n\
+                   cuMemAlloc 13000 0: 0 the driver's\ncuLibraryLoadData 12000 0: 0 ours\ncuLibraryLoadData 11080 0: 500 none\n\
+                   cuStreamSynchronize 13000 2: 0 the driver's\nagain: ours\n";
+    for version in ["12040", "12090", "13000", "13050"] {
+        let mut command = world.command("--quiet", "dlsym pointers");
+        let output = command.env("CUINSTR_STAND_IN", format!("version {version}")).output().expect("it starts");
+        assert_eq!(text(&output.stdout), answers, "{version}: {}", text(&output.stderr));
+    }
+    let local = "#define _GNU_SOURCE\n#include <dlfcn.h>\nint cuOnlyHere(void) { return 7; }\n\
+                 int cuProbe(void) { int (*own)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, \"cuOnlyHere\"); return own ? own() : 0; }\n";
+    world.project.write("local.c", local);
+    expect(world.project.command("cc").args("-shared -fPIC -o liblocal.so local.c -ldl".split(' ')), 0);
+    assert_eq!(world.run("--quiet", "dlsym local", 0).0, "local: 7\n");
+    // Next to the program itself comes what was loaded in front of the others.
+    assert_eq!(world.run("--quiet", "dlsym next", 0).0, "next: ours, puts found\n");
+}
+
+#[test]
+fn a_gpu_is_chosen_and_leased_for_the_program_and_its_children() {
+    let world = World::new();
+    let file = |name: &str| world.project.path().join(name);
+    fs::write(file("gpus"), "GPU-aaaa-1 1000 100 0 0 shared\nGPU-bbbb-2 1000 900 0 0 shared\n").expect("a file");
+    let start = |options: &str, program: &[&str]| {
+        let mut command = world.project.command("timeout");
+        command.args(["-s", "KILL", "60", BINARY, "run", "--quiet"]).args(options.split_whitespace()).arg("--").args(program);
+        command.env("LD_LIBRARY_PATH", "fake").env("XDG_RUNTIME_DIR", file("runtime")).env("XDG_CACHE_HOME", file("cache"));
+        command.env("CUINSTR_STAND_IN_GPUS", file("gpus")).env("CUINSTR_LEASES", file("leases")).env_remove("CUDA_VISIBLE_DEVICES");
+        command.stdin(Stdio::null()).output().expect("it starts")
+    };
+    let shows = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES"];
+    assert_eq!(text(&start("--gpu auto", &shows).stdout), "GPU-bbbb-2\n");
+    assert_eq!(text(&start("--gpu 0", &shows).stdout), "GPU-aaaa-1\n");
+    assert_eq!(text(&start("--gpu auto --gpu-count 2", &shows).stdout), "GPU-bbbb-2,GPU-aaaa-1\n");
+    // What the program leaves behind holds the lease, until it ends.
+    let left = start("--gpu auto", &["sh", "-c", "sleep 2 >/dev/null 2>&1 & echo $CUDA_VISIBLE_DEVICES"]);
+    assert_eq!(text(&left.stdout), "GPU-bbbb-2\n");
+    assert_eq!(text(&start("--gpu auto", &shows).stdout), "GPU-aaaa-1\n");
+    let refused = start("--gpu GPU-bbbb", &shows);
+    assert!(text(&refused.stderr).contains("1: stand-in, GPU-bbbb-2: leased"), "{}", text(&refused.stderr));
+    assert_eq!(refused.status.code(), Some(3));
+    let waited = start("--gpu GPU-bbbb --wait 20s", &shows);
+    assert_eq!(text(&waited.stdout), "GPU-bbbb-2\n", "{}", text(&waited.stderr));
+    assert!(text(&start("--gpu 7", &shows).stderr).contains("no GPU is called `7`"));
+}
+
+#[test]
+fn processes_threads_streams_and_modules_that_come_and_go() {
+    let world = World::new();
+    let (said, told) = world.run("--timeout 100ms --on-stop leave --report all.jsonl", "dlsym fork fork done", 124);
+    assert_eq!(said, "child: 0 0\nchild: 0 0\ndone: 0 0\n", "{told}");
+    let report = fs::read_to_string(world.project.path().join("all.jsonl")).expect("a report");
+    let events: Vec<serde_json::Value> = report.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let stops: Vec<_> = events.iter().filter(|event| event["event"] == "stopped").collect();
+    assert_eq!(stops.len(), 2, "{report}");
+    assert!(stops[0]["unix_ms"].as_u64() <= stops[1]["unix_ms"].as_u64() && stops[0]["process"] != stops[1]["process"], "{report}");
+    assert_eq!(world.run("--quiet --timeout 5s", "dlsym exec", 0).0, "done: 0 0\n");
+    assert_eq!(world.run("--quiet --timeout 5s", "plt threads", 0).0, "threads: 0\n");
+    assert_eq!(world.run("--quiet --timeout 5s", "plt reload", 0).0, "reload: 0\n");
+    assert_eq!(world.run("--quiet --timeout 150ms --on-stop leave", "plt streams", 124).0, "streams: 0 0 0\n");
+}
+
+#[test]
+fn limits_by_name_collectives_and_names_of_nothing() {
+    let world = World::new();
+    let (said, told) = world.run("--timeout 10s,spin=100ms --on-stop leave", "plt _Z4workm spin", 124);
+    assert_eq!(said, "_Z4workm: 0 0\nspin: 0 0\n", "{told}");
+    assert!(told.contains("its deadline (100 ms) passed"), "{told}");
+    let (_, told) = world.run("--timeout 10s,wrok=100ms", "plt _Z4workm", 2);
+    assert!(told.contains("error: --timeout names the kernel `wrok`, and none of that name was launched; did you mean `work`?"), "{told}");
+    // A collective waits for others, so it has no limit but one of its own name.
+    let (_, told) = world.run("--timeout 10s,nccl_spin=100ms --on-stop leave", "plt nccl_spin", 124);
+    assert!(told.contains("kernel `nccl_spin` was stopped"), "{told}");
+}
+
+#[test]
+fn machine_code_runs_as_ever_and_a_hang_in_it_ends_the_process() {
+    let world = World::new();
+    let (said, told) = world.run("--timeout 10s --list", "plt code", 0);
+    assert_eq!(said, "code: 0 0 0\n", "{told}");
+    assert!(told.contains("no polls  sound_code: it is machine code"), "{told}");
+    let (_, told) = world.run("--strict", "plt done code", 1);
+    assert!(told.contains("no polls  sound_code"), "{told}");
+    world.run("--strict", "plt done", 0);
+    let (_, told) = world.run("--timeout 200ms", "plt deaf", 124);
+    assert!(
+        told.contains("kernel `deaf_code` can't be stopped: its deadline (200 ms) passed, and it is machine code without polls"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_programs_status_is_ours_and_what_can_not_be_reached_is_said_at_once() {
+    let project = Project::new(&[("still.c", "int main(void) { return 0; }\n")]);
+    expect(project.command("cc").args("-static -o still still.c".split(' ')), 0);
+    let run = |words: &[&str]| project.command(BINARY).args(["run", "--quiet", "--"]).args(words).output().expect("it starts");
+    for (words, status, said) in [
+        (&["sh", "-c", "exit 7"][..], 7, ""),
+        (&["sh", "-c", "kill -9 $$"], 137, ""),
+        (&["no-such-program"], 127, "there is no program `no-such-program`"),
+        (&["./still"], 2, "it is linked statically"),
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said), "{words:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn ps_lists_what_runs_and_stop_and_signals_end_it() {
+    let world = World::new();
+    let ask = |words: &[&str]| {
+        let mut command = world.project.command(BINARY);
+        text(&command.args(words).env("XDG_RUNTIME_DIR", world.project.path().join("runtime")).output().expect("it starts").stdout)
+    };
+    // The second hang is there for the signal, which comes when the first one's kernel has ended.
+    for (way, does) in [("stop", "plt spin done"), ("signal", "plt spin spin")] {
+        let mut child = world.command("--on-stop leave --quiet", does).spawn().expect("it starts");
+        let since = Instant::now();
+        let process = loop {
+            let listed = ask(&["ps", "--json"]);
+            let first = listed.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+            match first.filter(|first| first["running"][0]["kernel"] == "spin") {
+                Some(first) => break first["process"].to_string(),
+                None => assert!(since.elapsed() < Duration::from_secs(30), "{listed}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(ask(&["ps"]).contains("`spin` has run for"), "{}", ask(&["ps"]));
+        if way == "stop" {
+            assert_eq!(ask(&["stop", &process]), "stopped: `spin`\n");
+        } else {
+            // To the parent: the kernel ends first, and the program, which does not handle the signal, then.
+            let parent = fs::read_to_string(format!("/proc/{process}/stat")).expect("it lives");
+            let parent = parent.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)).expect("a parent").to_owned();
+            expect(world.project.command("kill").arg(parent), 0);
+        }
+        let status = child.wait().expect("it ends");
+        let (mut said, mut told) = (String::new(), String::new());
+        child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+        child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        assert!(told.contains("cuinstr: kernel `spin` was stopped: somebody asked for that"), "{way}: {told}");
+        if way == "stop" {
+            assert_eq!((status.code(), said.as_str()), (Some(0), "spin: 0 0\ndone: 0 0\n"), "{told}");
+        } else {
+            assert_eq!(status.code(), Some(143), "{told}");
+        }
+        assert_eq!(ask(&["ps"]), "no process of yours is watched: start one with `cuinstr run`\n");
+    }
+}
+
+/// NVIDIA's own runtime, linked in either way, asks for some hundred functions by name, version and flags. Its tables that nothing documents are not there,
+/// so it starts no kernel here, and says the same with the library in front as without.
+#[test]
+fn cudas_own_runtime_finds_what_it_asks_for() {
+    let Some(nvcc) = nvcc() else { return };
+    let world = World::new();
+    world.project.write(
+        "asks.cu",
+        "#include <cstdio>\nint main() { int n = -1; int e = cudaGetDeviceCount(&n); std::printf(\"%d %d\\n\", e, n); }\n",
+    );
+    for kind in ["static", "shared"] {
+        let mut compile = world.project.command(&nvcc);
+        expect(compile.args(["-arch=sm_90", "-cudart", kind, "-o", kind, "asks.cu"]), 0);
+        let libraries = format!("fake:{}", nvcc.parent().and_then(Path::parent).expect("a toolkit").join("lib64").display());
+        let run = |front: &[&str]| {
+            let log = world.project.path().join("calls");
+            let _ = fs::remove_file(&log);
+            let words: Vec<String> = front.iter().map(|word| (*word).to_owned()).chain([format!("./{kind}")]).collect();
+            let mut command = world.project.command("timeout");
+            command.arg("60").args(words).env("LD_LIBRARY_PATH", &libraries).env("CUINSTR_STAND_IN", "log calls");
+            (text(&command.output().expect("it starts").stdout), fs::read_to_string(log).unwrap_or_default())
+        };
+        let (plain, asked) = run(&["env"]);
+        let (ours, asked_by_both) = run(&[BINARY, "run", "--quiet", "--timeout", "5s", "--"]);
+        let count = |calls: &str| calls.matches("cuGetProcAddress_v2").count();
+        assert_eq!(ours, plain, "{kind}");
+        assert!(count(&asked) > 100 && count(&asked_by_both) >= count(&asked), "{kind}: {} {}", count(&asked), count(&asked_by_both));
+    }
+}
+
+/// The typedefs of `cuGetProcAddress` are what its answers have to be called by.
+#[test]
+fn each_wrapper_has_the_signature_that_cuda_declares_for_its_version() {
+    let Some(nvcc) = nvcc() else { return };
+    let include = nvcc.parent().and_then(Path::parent).expect("a toolkit").join("include");
+    let ask = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int count, char** words) {\n  void* library = dlopen(words[1], RTLD_NOW);\n  \
+               return fputs(((char* (*)(void))dlsym(library, \"cuinstr_signatures\"))(), stdout) < 0;\n}\n";
+    let project = Project::new(&[("ask.c", ask)]);
+    expect(project.command("cc").args("-o ask ask.c -ldl".split(' ')), 0);
+    let signatures = text(&project.command("./ask").arg(library()).output().expect("it runs").stdout);
+    assert!(signatures.lines().count() > 20, "{signatures}");
+    let mut source = String::from(
+        "#include <cstdio>\n#define __CUDA_API_VERSION_INTERNAL\n#include <cudaTypedefs.h>\n#include <type_traits>\n\
+         template <class T> void one() { if (std::is_pointer<T>::value) std::printf(\" p\"); else std::printf(\" %d\", int(sizeof(T))); }\n\
+         template <class R, class... A> void shape(const char* name, R (*)(A...)) { static_assert(sizeof(R) == 4, \"\"); std::printf(\"%s:\", name); \
+         int all[] = {0, (one<A>(), 0)...}; (void)all; std::printf(\"\\n\"); }\nint main() {\n",
+    );
+    for line in signatures.lines() {
+        let name = line.split(':').next().expect("a name");
+        writeln!(source, "  shape(\"{name}\", (PFN_{name})nullptr);").expect("a text takes it");
+    }
+    source.push_str("}\n");
+    project.write("shapes.cpp", &source);
+    expect(project.command("g++").args(["-std=c++17", "-o", "shapes", "shapes.cpp", "-I"]).arg(include), 0);
+    let declared = project.command(project.path().join("shapes")).output().expect("it runs");
+    assert_eq!(text(&declared.stdout), signatures);
+}
+
+/// The time that the library adds to a program's start; printed, and bounded loosely, since the machine may be busy.
+#[test]
+fn a_program_that_runs_no_kernel_starts_as_fast_as_ever() {
+    let median = |preload: &str| {
+        let mut times: Vec<Duration> = (0..21)
+            .map(|_| {
+                let since = Instant::now();
+                let status = Command::new("/bin/true").env("LD_PRELOAD", preload).status().expect("it starts");
+                assert!(status.success());
+                since.elapsed()
+            })
+            .collect();
+        times.sort();
+        times[10]
+    };
+    let (plain, ours) = (median(""), median(&library().to_string_lossy()));
+    println!("start of /bin/true: {plain:?} plain, {ours:?} with the library in front");
+    assert!(ours.saturating_sub(plain) < Duration::from_millis(50), "{plain:?} plain, {ours:?} with the library");
+}

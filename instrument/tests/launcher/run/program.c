@@ -1,0 +1,157 @@
+/* A program that knows nothing of cuinstr, and no header of CUDA's. Its first word says how it finds the driver, the others what it does, in their order. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+typedef void* handle;
+typedef unsigned long long u64;
+typedef int launch_t(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**, void**);
+typedef int ask_t(const char*, void**, int, u64, int*);
+int cuInit(unsigned);
+int cuDevicePrimaryCtxRetain(handle*, int);
+int cuCtxSetCurrent(handle);
+int cuCtxSynchronize(void);
+int cuStreamCreate(handle*, unsigned);
+int cuModuleLoadData(handle*, const void*);
+int cuModuleGetFunction(handle*, handle, const char*);
+int cuModuleUnload(handle);
+int cuLibraryLoadData(handle*, const void*, void*, void*, unsigned, void*, void*, unsigned);
+int cuLibraryGetKernel(handle*, handle, const char*);
+launch_t cuLaunchKernel;
+
+static const char ptx[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry spin() {\n$L: bra $L;\n}\n"
+    ".visible .entry _Z4workm(.param .u64 p) { ret; }\n.visible .entry done() { ret; }\n.visible .entry nccl_spin() {\n$L: bra $L;\n}\n";
+/* No machine code at all, but the stand-in takes it for that. */
+static const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x33, 7, [18] = 190, [40] = 64, [54] = 56, [58] = 64};
+
+static launch_t* launch = cuLaunchKernel;
+static handle module, stream;
+
+static int start(const char* name, handle in) {
+  handle function;
+  u64 ns = 20000000;
+  void* words[] = {&ns};
+  int error = cuModuleGetFunction(&function, module, name);
+  return error ? error : launch(function, 1, 1, 1, 32, 1, 1, 0, in, words, 0);
+}
+static void* in_thread(void* name) {
+  handle context;
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+  for (int i = 0; i < 50; ++i) {
+    if (start(name, 0) != 0) abort();
+  }
+  return 0;
+}
+static const char* owner(void* function) {
+  Dl_info about;
+  if (!dladdr(function, &about)) return "nobody";
+  return strstr(about.dli_fname, "interpose") ? "ours" : "the driver's";
+}
+static void set_up(void) {
+  handle context;
+  cuInit(0);
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+  if (!module && cuModuleLoadData(&module, ptx) != 0) abort();
+  cuStreamCreate(&stream, 1);
+}
+int main(int count, char** words) {
+  setvbuf(stdout, 0, _IONBF, 0);
+  const char* way = words[1];
+  void* library = strcmp(way, "plt") ? dlopen("libcuda.so.1", RTLD_LAZY) : 0;
+  if (!strcmp(way, "dlsym")) launch = (launch_t*)dlsym(library, "cuLaunchKernel");
+  if (!strcmp(way, "ask")) ((ask_t*)dlsym(library, "cuGetProcAddress_v2"))("cuLaunchKernel", (void**)&launch, 12000, 0, 0);
+  for (int at = 2; at < count; ++at) {
+    const char* word = words[at];
+    if (!strcmp(word, "pointers")) {
+      /* What each name leads to, by version and flags. */
+      ask_t* ask = (ask_t*)dlsym(library, "cuGetProcAddress_v2");
+      static const struct { const char* name; int version; u64 flags; } asked[] = {
+          {"cuLaunchKernel", 4000, 0}, {"cuLaunchKernel", 13000, 0}, {"cuLaunchKernel", 13000, 2}, {"cuLaunchKernelEx", 12000, 2},
+          {"cuLaunchKernelEx", 11000, 0}, {"cuGetProcAddress", 11030, 0}, {"cuGetProcAddress", 13000, 0}, {"cuMemAlloc", 13000, 0},
+          {"cuLibraryLoadData", 12000, 0}, {"cuLibraryLoadData", 11080, 0}, {"cuStreamSynchronize", 13000, 2}};
+      for (unsigned i = 0; i < sizeof asked / sizeof *asked; ++i) {
+        void* found = 0;
+        int error = ask(asked[i].name, &found, asked[i].version, asked[i].flags, 0);
+        printf("%s %d %llu: %d %s\n", asked[i].name, asked[i].version, asked[i].flags, error, found ? owner(found) : "none");
+      }
+      /* The one that was found by asking asks itself. */
+      ask_t* again = 0;
+      ask("cuGetProcAddress", (void**)&again, 12000, 0, 0);
+      void* found = 0;
+      again("cuLaunchCooperativeKernel", &found, 12000, 0, 0);
+      printf("again: %s\n", owner(found));
+    } else if (!strcmp(word, "next")) {
+      printf("next: %s, puts %s\n", owner(dlsym(RTLD_NEXT, "cuLaunchKernel")), dlsym(RTLD_DEFAULT, "puts") == (void*)puts ? "found" : "lost");
+    } else if (!strcmp(word, "local")) {
+      /* What a library looks up in its own scope, which is not the program's. */
+      int (*probe)(void) = (int (*)(void))dlsym(dlopen("./liblocal.so", RTLD_LAZY | RTLD_LOCAL), "cuProbe");
+      printf("local: %d\n", probe());
+    } else if (!strcmp(word, "fork")) {
+      fflush(stdout);
+      if (fork() == 0) {
+        set_up();
+        printf("child: %d", start("spin", 0));
+        printf(" %d\n", cuCtxSynchronize());
+        exit(0);
+      }
+      wait(0);
+    } else if (!strcmp(word, "exec")) {
+      execl(words[0], words[0], "plt", "done", (char*)0);
+    } else if (!strcmp(word, "threads")) {
+      set_up();
+      pthread_t threads[4];
+      for (int i = 0; i < 4; ++i) pthread_create(&threads[i], 0, in_thread, "done");
+      for (int i = 0; i < 4; ++i) pthread_join(threads[i], 0);
+      printf("threads: %d\n", cuCtxSynchronize());
+    } else if (!strcmp(word, "streams")) {
+      /* A short kernel on one stream beside a hang on another. */
+      set_up();
+      int a = start("spin", stream), b = start("_Z4workm", 0);
+      printf("streams: %d %d %d\n", a, b, cuCtxSynchronize());
+    } else if (!strcmp(word, "code") || !strcmp(word, "deaf")) {
+      set_up();
+      handle code = 0;
+      int error = cuModuleLoadData(&code, cubin);
+      module = code;
+      printf("code: %d", error);
+      printf(" %d", start(!strcmp(word, "deaf") ? "deaf_code" : "sound_code", 0));
+      printf(" %d\n", cuCtxSynchronize());
+    } else if (!strcmp(word, "library")) {
+      set_up();
+      handle found, kernel;
+      int a = cuLibraryLoadData(&found, ptx, 0, 0, 0, 0, 0, 0), b = cuLibraryGetKernel(&kernel, found, "spin");
+      int c = launch(kernel, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0);
+      printf("library: %d %d %d %d\n", a, b, c, cuCtxSynchronize());
+    } else if (!strcmp(word, "behind")) {
+      set_up();
+      handle first = module;
+      int a = cuModuleLoadData(&module, ptx), d = 0;
+      handle second = module;
+      module = first;
+      int b = start("spin", 0);
+      module = second;
+      for (int i = 0; i < 20 && !d; ++i) d = start("done", 0);
+      printf("behind: %d %d %d %d\n", a, b, d, cuCtxSynchronize());
+    } else if (!strcmp(word, "reload")) {
+      set_up();
+      int error = 0;
+      for (int i = 0; i < 40 && !error; ++i) {
+        error = start("done", 0) || cuCtxSynchronize() || cuModuleUnload(module) || cuModuleLoadData(&module, ptx);
+      }
+      printf("reload: %d\n", error);
+    } else {
+      set_up();
+      printf("%s: %d", word, start(word, 0));
+      printf(" %d\n", cuCtxSynchronize());
+    }
+  }
+  return 0;
+}
