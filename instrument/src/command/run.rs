@@ -1,0 +1,108 @@
+//! `cuinstr run`: a program whose kernels get deadlines, though it was not compiled for that.
+//!
+//! This process stays as the program's parent. The library that it loads in front of the program (`runtime/interpose`) does the work in each of the
+//! program's processes, and leaves in the session's folder what it did.
+//!
+//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `session` (what its processes did).
+
+mod library;
+mod program;
+mod session;
+mod signals;
+mod tools;
+
+use super::Status;
+use super::cli::{OnStop, RunArgs};
+use super::gpus;
+use super::report::to_stderr;
+use anyhow::Context;
+use session::Session;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+
+/// Exit code where a launch was stopped, as that of `timeout`.
+const STOPPED: u8 = 124;
+/// Exit code of a program that was not found, as in shells.
+const NOT_FOUND: u8 = 127;
+
+/// Runs the program, and gives the exit code.
+///
+/// # Errors
+/// If no GPU is free, the session has no folder, or the library can't be unpacked.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let Some((name, words)) = args.program.split_first() else { return Ok(Status::Usage.into()) };
+    let Some(path) = program::find(name) else {
+        to_stderr(&format!("error: there is no program `{}`: give its path, or one that is on PATH\n", name.to_string_lossy()));
+        return Ok(NOT_FOUND.into());
+    };
+    if let Err(why) = program::reach(&path) {
+        to_stderr(&format!("error: `cuinstr run` can't reach {}: {why}\n", path.display()));
+        return Ok(Status::Usage.into());
+    }
+    // The lease lasts as long as this process or one of the program's.
+    let gpus = gpus::chosen(&args.gpus)?;
+    let library = library::path()?;
+    let session = Session::begin()?;
+    let mut command = Command::new(&path);
+    std::os::unix::process::CommandExt::arg0(&mut command, name);
+    command.args(words).env("LD_PRELOAD", in_front(&library, std::env::var_os("LD_PRELOAD")));
+    command.env("CUINSTR_RUN", session.folder()).env("CUINSTR_REPORT", session.stops());
+    if let Some(choice) = &gpus {
+        command.env("CUDA_VISIBLE_DEVICES", choice.visible_devices());
+    }
+    // What an option does not say, the variables may.
+    if let Some(timeout) = &args.timeout {
+        command.env("CUINSTR_TIMEOUT", timeout.text());
+    }
+    if let Some(action) = args.on_stop {
+        command.env("CUINSTR_ON_STOP", if action == OnStop::Leave { "leave" } else { "trap" });
+    }
+    if let Some(cache) = library::cache() {
+        tools::set(&mut command, &path, &cache);
+    }
+    let watch = signals::Watch::begin(session.folder()).context("signals can't be watched")?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            to_stderr(&format!("error: {} can't be started: {error}\n", path.display()));
+            return Ok(NOT_FOUND.into());
+        }
+    };
+    watch.forward_to(&child);
+    let status = child.wait().context("the program can't be waited for")?;
+    watch.end();
+    let done = session.read(args.timeout.as_ref().map_or(&[], |timeout| timeout.names()));
+    if let Some(report) = &args.report {
+        done.write(report).with_context(|| format!("the report {} can't be written", report.display()))?;
+    }
+    let has_gaps = args.strict && done.has_unpolled();
+    to_stderr(&done.text(args.list || has_gaps, args.quiet));
+    Ok(match code(status, &done) {
+        0 if has_gaps => Status::Refused.into(),
+        code => code.into(),
+    })
+}
+
+/// The program's own status; 124 where a launch was stopped; where all went well otherwise, the usage error of a kernel's name that nothing bears.
+fn code(status: ExitStatus, done: &session::Done) -> u8 {
+    // A process that a signal ended has, in shells, this status.
+    let own = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    if done.was_stopped() {
+        STOPPED
+    } else if own == 0 && done.has_unknown_names() {
+        Status::Usage as u8
+    } else {
+        own
+    }
+}
+
+/// The libraries to load in front: ours, then those that the user asked for.
+fn in_front(library: &std::path::Path, others: Option<OsString>) -> OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}

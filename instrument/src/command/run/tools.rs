@@ -1,0 +1,76 @@
+//! Tools that compile while the program runs: each is told to make code with polls, or PTX, by its own variables. What the user has set stays.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where Triton keeps its own ptxas, below a folder of packages.
+const TRITON: &str = "triton/backends/nvidia/bin/ptxas";
+
+/// Sets the variables for the program, which lies at this path.
+pub(super) fn set(command: &mut Command, program: &Path, cache: &Path) {
+    let mut unless_set = |name: &str, value: OsString| {
+        if std::env::var_os(name).is_none() {
+            command.env(name, value);
+        }
+    };
+    // CuPy loads machine code otherwise, and what it keeps of that would be taken for this.
+    unless_set("CUPY_COMPILE_WITH_PTX", "1".into());
+    unless_set("CUPY_CACHE_DIR", cache.join("cupy").into());
+    // Triton and Inductor. Without a ptxas behind it ours can't do its work.
+    let theirs = std::env::var_os("TRITON_PTXAS_PATH").map(PathBuf::from).or_else(|| triton(program));
+    if let (Some(theirs), Ok(ours)) = (theirs, link(cache)) {
+        unless_set("CUINSTR_PTXAS", theirs.into());
+        for name in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
+            command.env(name, &ours);
+        }
+    }
+}
+
+/// A link to this program by the name of ptxas. Its path is the same for each run, so that caches which go by it hold.
+fn link(cache: &Path) -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = cache.join("links");
+    let path = folder.join(cuinstr::launcher::ptxas::NAME);
+    if fs::read_link(&path).is_ok_and(|found| found == own) {
+        return Ok(path);
+    }
+    fs::create_dir_all(&folder)?;
+    let new = folder.join(format!("new-{}", std::process::id()));
+    symlink(&own, &new)?;
+    fs::rename(&new, &path)?;
+    Ok(path)
+}
+
+/// The ptxas of the Triton that the program would import: of its own Python, of the environment's, or of the first on the search path.
+fn triton(program: &Path) -> Option<PathBuf> {
+    let of_program = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_owned);
+    let python = super::program::find("python3".as_ref());
+    let mut roots: Vec<PathBuf> = of_program(program).into_iter().collect();
+    roots.extend(["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| std::env::var_os(name).map(PathBuf::from)));
+    roots.extend(python.as_deref().and_then(of_program));
+    roots.extend(std::env::var_os("HOME").map(|home| Path::new(&home).join(".local")));
+    roots.iter().find_map(|root| {
+        let versions = fs::read_dir(root.join("lib")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let pythons = versions.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3")));
+        let packages = pythons.flat_map(|path| ["site-packages", "dist-packages"].map(|folder| path.join(folder)));
+        packages.map(|folder| folder.join(TRITON)).find(|path| path.is_file())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tritons_own_ptxas_is_that_of_the_programs_python() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = folder.path().join("lib/python3.12/site-packages").join(TRITON);
+        fs::create_dir_all(own.parent().expect("a folder")).expect("folders");
+        fs::write(&own, "").expect("a file");
+        assert_eq!(triton(&folder.path().join("bin/python")), Some(own));
+    }
+}

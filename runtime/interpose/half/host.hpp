@@ -1,0 +1,107 @@
+// The host that stands between a program and the driver.
+
+__cuinstr_once void* open_driver() { return here().memory != nullptr ? (void*)here().memory : (void*)&here(); }
+__cuinstr_once void* driver_function(void*, const char* name) { return cuinstr_driver_function(name); }
+// Programs launch functions, and kernels of libraries as if they were functions.
+__cuinstr_once int function_of(const launch_call& call, void** function) {
+  *function = (void*)call.what;
+  return cuinstr_is_kernel(call.what) ? here().cuda.kernel_function(function, (void*)call.what) : 0;
+}
+// The driver launches nothing without one, and says so to the program.
+__cuinstr_once void make_context() {}
+// Collectives wait for other processes: a limit of theirs would end those that wait, and not the one that hangs.
+__cuinstr_once bool is_collective(const char* name) {
+  static const char* const beginnings[] = {"nccl", "_Z15ncclDevKernel", "_Z10ncclKernel", "nvshmem", "_Z11nvshmem"};
+  for (const char* beginning : beginnings) {
+    const char* at = name;
+    while (*beginning != 0 && *at == *beginning) ++at, ++beginning;
+    if (*beginning == 0) return true;
+  }
+  return false;
+}
+__cuinstr_once void meet(kernel* met) {
+  const settings& set = asked();
+  int limit = -1;
+  for (u32 index = 0; index < set.limit_count; ++index) {
+    if (names(set.limits[index], met->mangled, met->name)) limit = int(index);
+  }
+  if (limit < 0 && (is_collective(met->name) || is_collective(met->mangled))) met->timeout_ns = 0;
+  const image* of = met->home;
+  const cuinstr_met_kernel told = {met->key, of->handle, met->mangled, met->name, of->works ? nullptr : of->reason, met->timeout_ns, of->works, limit};
+  met->launches = cuinstr_met(&told);
+}
+inline bool watches_unpolled() { return true; }
+
+// A module is about to go: what is known of it must not be taken for the next one at its address.
+__cuinstr_once void forget_module(void* handle) {
+  state& at = here();
+  at.setting_up.take();
+  for (auto& head : at.kernels) {
+    for (kernel** link = &head; *link != nullptr;) {
+      if (handle == nullptr || (*link)->home->handle == handle) *link = (*link)->next;
+      else link = &(*link)->next;
+    }
+  }
+  for (image* of = at.images; of != nullptr; of = of->next) {
+    if (handle != nullptr && of->handle != handle) continue;
+    of->handle = nullptr;
+    of->works = false;
+  }
+  at.setting_up.give();
+}
+struct driver_call {
+  int (*run)(void*);
+  void* data;
+};
+int run_driver(const launch_call& call) {
+  const driver_call* at = (const driver_call*)call.configuration;
+  return at->run(at->data);
+}
+}
+extern "C" {
+// Launches by `run(data)`, with what this host does before and after. `stream` is 0 or 1 for the legacy and 2 for the thread's default stream.
+int cuinstr_launch(const void* what, void* stream, int (*run)(void*), void* data) {
+  using namespace __cuinstr_half_@HASH@;
+  if (is_off()) return run(data);
+  const driver_call it = {run, data};
+  launch_call call = {run_driver, what, true, {}, {}, nullptr, 0, stream, &it};
+  return launch(call);
+}
+void cuinstr_forget(void* module) {
+  using namespace __cuinstr_half_@HASH@;
+  if (here().process == __cuinstr_c_getpid()) forget_module(module);
+}
+// Has every launch that runs and polls stop. Answers how many run.
+int cuinstr_stop_all() {
+  using namespace __cuinstr_half_@HASH@;
+  state& at = here();
+  if (at.process != __cuinstr_c_getpid() || at.fails || !at.watching.try_for(grace_ns)) return 0;
+  int count = 0;
+  look_at_all();
+  for (u32 index = 0; index < at.queue_count; ++index) {
+    queue* one = at.queues[index];
+    if (!one->runs || one->asked || last_of(one).what == nullptr) continue;
+    ++count;
+    if (!last_of(one).what->home->works) continue;
+    last_of(one).what->home->is_requested = true;
+    halt(one);
+  }
+  at.watching.give();
+  return count;
+}
+// Calls `tell` for each launch that runs, with its kernel's name, whether it polls, how long it has run and its limit.
+void cuinstr_running(void (*tell)(void*, const char*, int, unsigned long long, unsigned long long), void* data) {
+  using namespace __cuinstr_half_@HASH@;
+  state& at = here();
+  if (at.process != __cuinstr_c_getpid() || at.fails || !at.watching.try_for(grace_ns)) return;
+  look_at_all();
+  for (u32 index = 0; index < at.queue_count; ++index) {
+    const queue* one = at.queues[index];
+    const kernel* what = last_of(one).what;
+    if (one->runs && what != nullptr) tell(data, what->name, what->home->works, now_ns() - one->began, what->timeout_ns);
+  }
+  at.watching.give();
+}
+void cuinstr_end() { __cuinstr_half_@HASH@::end_watch(); }
+}
+#pragma GCC visibility pop

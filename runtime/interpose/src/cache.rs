@@ -1,0 +1,87 @@
+//! PTX with polls that another run made, in the user's cache. What the driver compiles of it lies in the driver's own cache.
+//!
+//! An entry is found by the text that it was made of and by this program's source. It begins with a line that says how long its parts are and what they
+//! hash to, so that a damaged one is made anew. It is written elsewhere and renamed, so that nobody reads half of one.
+
+use cuinstr_abi::sites::{SiteMap, hash};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// Bytes that the cache may hold, and what is left when that was too much.
+const MOST: u64 = 512 << 20;
+const LEFT: u64 = MOST / 4 * 3;
+
+/// The cache, and what is looked for.
+pub(crate) struct Place {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Place {
+    /// Where the result of this text and path lies; none without a folder for caches.
+    pub(crate) fn of(text: &[u8], path: &str) -> Option<Self> {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+        let source = env!("CUINSTR_INTERPOSE_SOURCE");
+        // Two numbers of 64 bits, one of them begun otherwise, and the length.
+        let first = hash(hash(hash(0, source.as_bytes()), path.as_bytes()), text);
+        let second = hash(hash(hash(!0, text), source.as_bytes()), path.as_bytes());
+        Some(Self { folder: caches.join("cuinstr/polled"), name: format!("{first:016x}{second:016x}-{:x}", text.len()) })
+    }
+
+    /// The text with polls and its sites, if they are there and whole.
+    pub(crate) fn get(&self) -> Option<(Vec<u8>, SiteMap)> {
+        let path = self.folder.join(&self.name);
+        let entry = fs::read(&path).ok()?;
+        let line = entry.iter().position(|byte| *byte == b'\n')?;
+        let (text_length, check): (usize, u64) = serde_json::from_slice(&entry[..line]).ok()?;
+        let rest = &entry[line + 1..];
+        let (text, sites) = rest.split_at_checked(text_length)?;
+        if hash(0, rest) != check {
+            return None;
+        }
+        let sites = serde_json::from_slice(sites).ok()?;
+        // What was used last goes last.
+        let _ = File::options().write(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some((text.to_vec(), sites))
+    }
+
+    /// Keeps a result. That it can't be kept is no fault.
+    pub(crate) fn put(&self, text: &[u8], sites: &SiteMap) {
+        let _ = self.write(text, sites).and_then(|()| self.bound());
+    }
+
+    fn write(&self, text: &[u8], sites: &SiteMap) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let rest = [text, sites.to_json().as_bytes()].concat();
+        let new = self.folder.join(format!("new-{}-{}", std::process::id(), self.name));
+        let mut file = File::create(&new)?;
+        writeln!(file, "{}", serde_json::to_string(&(text.len(), hash(0, &rest)))?)?;
+        file.write_all(&rest)?;
+        fs::rename(&new, self.folder.join(&self.name))
+    }
+
+    /// Removes what was used longest ago, if there is too much. Other processes may do the same: that a file is gone is what was wanted.
+    fn bound(&self) -> io::Result<()> {
+        let about = |entry: fs::DirEntry| {
+            let found = entry.metadata().ok()?;
+            Some((found.modified().ok()?, found.len(), entry.path()))
+        };
+        let mut entries: Vec<_> = fs::read_dir(&self.folder)?.flatten().filter_map(about).collect();
+        let mut sum: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+        if sum <= MOST {
+            return Ok(());
+        }
+        entries.sort();
+        for (_, bytes, path) in entries {
+            if sum <= LEFT {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            sum -= bytes;
+        }
+        Ok(())
+    }
+}

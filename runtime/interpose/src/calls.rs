@@ -1,0 +1,324 @@
+//! The driver's functions as the program finds them.
+
+#![allow(non_snake_case)]
+
+use crate::image::Image;
+use crate::replace::{self, Replaced};
+use crate::{driver, entry, half};
+use std::collections::HashMap;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+type Handle = *mut c_void;
+
+/// Inputs of a linker: `CU_JIT_INPUT_PTX`.
+const INPUT_PTX: c_int = 1;
+/// Offset of the stream in `CUlaunchConfig`.
+const CONFIG_STREAM: usize = 32;
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD: Handle = ptr::without_provenance_mut(2);
+
+entry::entries! {
+    /// Asks the driver for a function.
+    fn cuGetProcAddress = "cuGetProcAddress", 11030, false, |real| (symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64) {
+        // SAFETY: the caller's own words.
+        let result = unsafe { real(symbol, place, version, flags) };
+        substitute(result, place)
+    }
+    /// Asks the driver for a function, and why there is none.
+    fn cuGetProcAddress_v2 = "cuGetProcAddress", 12000, false, |real| (
+        symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64, status: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words.
+        let result = unsafe { real(symbol, place, version, flags, status) };
+        substitute(result, place)
+    }
+
+    /// Loads a file.
+    fn cuModuleLoad = "cuModuleLoad", 2000, false, |real| (module: *mut Handle, path: *const c_char) {
+        let replaced = file(path, true);
+        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
+        // SAFETY: the caller's own words.
+        loaded(module, replaced, load, || unsafe { real(module, path) })
+    }
+    /// Loads code.
+    fn cuModuleLoadData = "cuModuleLoadData", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
+        // SAFETY: the caller's own words, with other code of the same meaning.
+        loaded(module, data(image, true), |polled| unsafe { real(module, polled.as_ptr().cast()) }, || unsafe { real(module, image) })
+    }
+    /// Loads code, with options.
+    fn cuModuleLoadDataEx = "cuModuleLoadDataEx", 2010, false, |real| (
+        module: *mut Handle, image: *const c_void, count: u32, options: *mut c_void, values: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words, with other code of the same meaning.
+        let load = |image: *const c_void| unsafe { real(module, image, count, options, values) };
+        loaded(module, data(image, true), |polled| load(polled.as_ptr().cast()), || load(image))
+    }
+    /// Loads a fat binary.
+    fn cuModuleLoadFatBinary = "cuModuleLoadFatBinary", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
+        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
+        // SAFETY: the caller's own words.
+        loaded(module, data(image, true), load, || unsafe { real(module, image) })
+    }
+    /// Unloads a module.
+    fn cuModuleUnload = "cuModuleUnload", 2000, false, |real| (module: Handle) {
+        half::forget(module);
+        known().why.remove(&module.addr());
+        // SAFETY: the caller's own words.
+        unsafe { real(module) }
+    }
+
+    /// Loads code for all contexts.
+    fn cuLibraryLoadData = "cuLibraryLoadData", 12000, false, |real| (
+        library: *mut Handle, image: *const c_void, options: *mut c_void, values: *mut c_void, count: u32, settings: *mut c_void,
+        setting_values: *mut c_void, setting_count: u32,
+    ) {
+        // SAFETY: the caller's own words, with other code of the same meaning that is never freed.
+        let load = |image: *const c_void| unsafe { real(library, image, options, values, count, settings, setting_values, setting_count) };
+        loaded(library, data(image, false), |polled| load(polled.as_ptr().cast()), || load(image))
+    }
+    /// Loads a file for all contexts.
+    fn cuLibraryLoadFromFile = "cuLibraryLoadFromFile", 12000, false, |real| (
+        library: *mut Handle, path: *const c_char, options: *mut c_void, values: *mut c_void, count: u32, settings: *mut c_void,
+        setting_values: *mut c_void, setting_count: u32,
+    ) {
+        let load = |polled: replace::Polled| {
+            driver::ask!(c"cuLibraryLoadData" (
+                library => *mut Handle, polled.as_ptr().cast() => *const c_void, options => *mut c_void, values => *mut c_void, count => u32,
+                settings => *mut c_void, setting_values => *mut c_void, setting_count => u32
+            )).unwrap_or(driver::NOT_INITIALIZED)
+        };
+        // SAFETY: the caller's own words.
+        let plain = || unsafe { real(library, path, options, values, count, settings, setting_values, setting_count) };
+        loaded(library, file(path, false), load, plain)
+    }
+    /// Unloads a library.
+    fn cuLibraryUnload = "cuLibraryUnload", 12000, false, |real| (library: Handle) {
+        forget_library(library.addr());
+        // SAFETY: the caller's own words.
+        unsafe { real(library) }
+    }
+    /// Finds a kernel.
+    fn cuLibraryGetKernel = "cuLibraryGetKernel", 12000, false, |real| (kernel: *mut Handle, library: Handle, name: *const c_char) {
+        // SAFETY: the caller's own words.
+        let result = unsafe { real(kernel, library, name) };
+        if result == 0 {
+            note_kernels(kernel, 1, library);
+        }
+        result
+    }
+    /// Finds all kernels.
+    fn cuLibraryEnumerateKernels = "cuLibraryEnumerateKernels", 12040, false, |real| (kernels: *mut Handle, count: u32, library: Handle) {
+        // SAFETY: the caller's own words.
+        let result = unsafe { real(kernels, count, library) };
+        if result == 0 {
+            note_kernels(kernels, count as usize, library);
+        }
+        result
+    }
+
+    /// Gives a linker an input, as CUDA 5.5 declared it.
+    fn cuLinkAddData = "cuLinkAddData", 5050, false, |real| (
+        state: Handle, kind: c_int, bytes: *mut c_void, size: usize, name: *const c_char, count: u32, options: *mut c_void, values: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words, or other code of the same meaning.
+        let add = |kind, bytes, size| unsafe { real(state, kind, bytes, size, name, count, options, values) };
+        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.as_ptr().cast_mut().cast(), polled.len()), || add(kind, bytes, size))
+    }
+    /// Gives a linker an input.
+    fn cuLinkAddData_v2 = "cuLinkAddData", 6050, false, |real| (
+        state: Handle, kind: c_int, bytes: *mut c_void, size: usize, name: *const c_char, count: u32, options: *mut c_void, values: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words, or other code of the same meaning.
+        let add = |kind, bytes, size| unsafe { real(state, kind, bytes, size, name, count, options, values) };
+        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.as_ptr().cast_mut().cast(), polled.len()), || add(kind, bytes, size))
+    }
+    /// Gives a linker a file.
+    fn cuLinkAddFile_v2 = "cuLinkAddFile", 6050, false, |real| (
+        state: Handle, kind: c_int, path: *const c_char, count: u32, options: *mut c_void, values: *mut c_void,
+    ) {
+        let add = |polled: replace::Polled| {
+            driver::ask!(c"cuLinkAddData_v2" (
+                state => Handle, INPUT_PTX => c_int, polled.as_ptr().cast_mut().cast() => *mut c_void, polled.len() => usize, path => *const c_char,
+                count => u32, options => *mut c_void, values => *mut c_void
+            )).unwrap_or(driver::NOT_INITIALIZED)
+        };
+        // SAFETY: the caller's own words.
+        linked(file(path, true), add, || unsafe { real(state, kind, path, count, options, values) })
+    }
+
+    /// Launches a kernel.
+    fn cuLaunchKernel = "cuLaunchKernel", 4000, false, |real| (
+        function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void, extra: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words.
+        half::launch(function, stream, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+    }
+    /// Launches a kernel; the default stream is the thread's own.
+    fn cuLaunchKernel_ptsz = "cuLaunchKernel", 7000, true, |real| (
+        function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void, extra: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words.
+        half::launch(function, own(stream), || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+    }
+    /// Launches a kernel with attributes.
+    fn cuLaunchKernelEx = "cuLaunchKernelEx", 11060, false, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
+        // SAFETY: the caller's own words.
+        half::launch(function, stream_of(config), || unsafe { real(config, function, arguments, extra) })
+    }
+    /// Launches a kernel with attributes; the default stream is the thread's own.
+    fn cuLaunchKernelEx_ptsz = "cuLaunchKernelEx", 11060, true, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
+        // SAFETY: the caller's own words.
+        half::launch(function, own(stream_of(config)), || unsafe { real(config, function, arguments, extra) })
+    }
+    /// Launches a kernel whose blocks all run at once.
+    fn cuLaunchCooperativeKernel = "cuLaunchCooperativeKernel", 9000, false, |real| (
+        function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words.
+        half::launch(function, stream, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+    }
+    /// Launches a kernel whose blocks all run at once; the default stream is the thread's own.
+    fn cuLaunchCooperativeKernel_ptsz = "cuLaunchCooperativeKernel", 9000, true, |real| (
+        function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void,
+    ) {
+        // SAFETY: the caller's own words.
+        half::launch(function, own(stream), || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+    }
+}
+
+/// The default stream of calls for which that is the thread's own.
+fn own(stream: Handle) -> Handle {
+    if stream.is_null() { PER_THREAD } else { stream }
+}
+
+/// The stream that a configuration names.
+fn stream_of(config: *const c_void) -> Handle {
+    // SAFETY: the driver reads it there, too.
+    if config.is_null() { ptr::null_mut() } else { unsafe { config.byte_add(CONFIG_STREAM).cast::<Handle>().read() } }
+}
+
+/// Puts the wrapper in place of a function that the driver has given, if there is one for it.
+fn substitute(result: u32, place: *mut Handle) -> u32 {
+    if result == 0 && !place.is_null() {
+        // SAFETY: the driver has written its answer there.
+        unsafe {
+            if let Some(wrapper) = driver::wrapper_of((*place).addr()) {
+                *place = ptr::with_exposed_provenance_mut(wrapper);
+            }
+        }
+    }
+    result
+}
+
+fn data(image: *const c_void, of_context: bool) -> Replaced {
+    // SAFETY: the program hands it to the driver, which reads it as well.
+    let image = unsafe { Image::at(image) }.ok_or("it is no code that cuinstr knows")?;
+    replace::replacement(&image, of_context)
+}
+
+fn input(bytes: *const c_void, size: usize) -> Replaced {
+    if bytes.is_null() {
+        return Err("it is empty".to_owned());
+    }
+    // SAFETY: the program hands it to the driver's linker, which reads as many bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
+    replace::replacement(&Image::of(bytes).ok_or("it is no code that cuinstr knows")?, true)
+}
+
+fn file(path: *const c_char, of_context: bool) -> Replaced {
+    if path.is_null() {
+        return Err("it has no name".to_owned());
+    }
+    // SAFETY: the program gave a path that ends with a zero.
+    let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    replace::replacement(&Image::of(&bytes).ok_or("it is no code that cuinstr knows")?, of_context)
+}
+
+/// Loads code with polls, or else what the program gave. What the driver refuses with polls is loaded without.
+fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Polled) -> u32, plain: impl FnOnce() -> u32) -> u32 {
+    let why = match replaced {
+        Ok(polled) => match load(polled) {
+            0 => return 0,
+            code => format!("the driver refuses its PTX with polls (error {code})"),
+        },
+        Err(why) => why,
+    };
+    let result = plain();
+    if result == 0 && !place.is_null() {
+        // SAFETY: the driver has written the handle there.
+        let handle = unsafe { *place };
+        known().why.insert(handle.addr(), why);
+    }
+    result
+}
+
+/// The same for an input of a linker.
+fn linked(replaced: Replaced, add: impl FnOnce(replace::Polled) -> u32, plain: impl FnOnce() -> u32) -> u32 {
+    match replaced.map(add) {
+        Ok(0) => 0,
+        _ => plain(),
+    }
+}
+
+/// What is known of handles.
+#[derive(Default)]
+struct Known {
+    /// Why a module or library has no polls.
+    why: HashMap<usize, String>,
+    /// The library of each kernel.
+    kernels: HashMap<usize, usize>,
+    /// The modules that each library's kernels were launched from.
+    modules: HashMap<usize, Vec<usize>>,
+}
+
+fn known() -> MutexGuard<'static, Known> {
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn note_kernels(kernels: *const Handle, count: usize, library: Handle) {
+    if kernels.is_null() {
+        return;
+    }
+    let mut known = known();
+    for index in 0..count {
+        // SAFETY: the driver has written so many handles there.
+        let kernel = unsafe { *kernels.add(index) };
+        known.kernels.insert(kernel.addr(), library.addr());
+    }
+}
+
+/// The library of a kernel; nothing for a function of a module.
+pub(crate) fn library_of(handle: usize) -> Option<usize> {
+    known().kernels.get(&handle).copied()
+}
+
+/// Notes from which module a kernel of a library was launched.
+pub(crate) fn note_module(kernel: usize, module: Handle) {
+    let mut known = known();
+    if let Some(library) = known.kernels.get(&kernel).copied() {
+        known.modules.entry(library).or_default().push(module.expose_provenance());
+    }
+}
+
+/// Why the module or library of a kernel has no polls.
+pub(crate) fn why(kernel: usize, module: usize) -> Option<String> {
+    let known = known();
+    let library = known.kernels.get(&kernel);
+    known.why.get(&module).or_else(|| known.why.get(library?)).cloned()
+}
+
+fn forget_library(library: usize) {
+    let mut known = known();
+    known.why.remove(&library);
+    known.kernels.retain(|_, of| *of != library);
+    let modules = known.modules.remove(&library).unwrap_or_default();
+    drop(known);
+    for module in modules {
+        half::forget(ptr::with_exposed_provenance_mut(module));
+    }
+}

@@ -1,0 +1,169 @@
+//! The host half, which arms and times launches (`instrument/src/launcher/half`), and what it asks of this host.
+
+use crate::{calls, control, driver, session, sites};
+use cuinstr_abi::sockets::Running;
+use cuinstr_image::Kernel;
+use serde_json::json;
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+
+unsafe extern "C" {
+    fn cuinstr_launch(what: *const c_void, stream: *mut c_void, run: extern "C" fn(*mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn cuinstr_forget(module: *mut c_void);
+    fn cuinstr_end();
+    fn cuinstr_stop_all() -> c_int;
+    fn cuinstr_running(tell: extern "C" fn(*mut c_void, *const c_char, c_int, u64, u64), data: *mut c_void);
+}
+
+thread_local! {
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Launches a function or a kernel by `call`, with what belongs before and after it.
+pub(crate) fn launch(what: *const c_void, stream: *mut c_void, mut call: impl FnMut() -> u32) -> u32 {
+    extern "C" fn run<F: FnMut() -> u32>(data: *mut c_void) -> c_int {
+        // SAFETY: `launch` gave the address of its own `call`, which lives until it returns.
+        unsafe { (*data.cast::<F>())() }.cast_signed()
+    }
+    fn runner<F: FnMut() -> u32>(_: &F) -> extern "C" fn(*mut c_void) -> c_int {
+        run::<F>
+    }
+    // A driver that launches by way of its own exported functions is not armed twice.
+    if IS_INSIDE.replace(true) {
+        return call();
+    }
+    // SAFETY: the half calls `run` with `data` while this waits for it.
+    let result = unsafe { cuinstr_launch(what, stream, runner(&call), ptr::from_mut(&mut call).cast()) };
+    IS_INSIDE.set(false);
+    result.cast_unsigned()
+}
+
+/// A module is about to be unloaded.
+pub(crate) fn forget(module: *mut c_void) {
+    // SAFETY: the handle is only compared.
+    unsafe { cuinstr_forget(module) }
+}
+
+/// The launches that run.
+pub(crate) fn running() -> Vec<Running> {
+    extern "C" fn tell(data: *mut c_void, kernel: *const c_char, is_polled: c_int, ran_ns: u64, timeout_ns: u64) {
+        // SAFETY: the half gives back the address that it was given below, and a name that ends with a zero.
+        let (launches, kernel) = unsafe { (&mut *data.cast::<Vec<Running>>(), CStr::from_ptr(kernel)) };
+        launches.push(Running { kernel: kernel.to_string_lossy().into_owned(), polled: is_polled != 0, ran_ns, timeout_ns });
+    }
+    let mut launches: Vec<Running> = Vec::new();
+    // SAFETY: the list lives through the call.
+    unsafe { cuinstr_running(tell, ptr::from_mut(&mut launches).cast()) };
+    launches
+}
+
+/// Has all launches stop that run and poll.
+pub(crate) fn stop_all() {
+    // SAFETY: the half looks at its own memory and calls the driver, which any thread may.
+    unsafe { cuinstr_stop_all() };
+}
+
+/// At the process's end.
+extern "C" fn end() {
+    // SAFETY: the half looks at its own memory only.
+    unsafe { cuinstr_end() }
+    control::end();
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+/// A real function of the driver.
+#[unsafe(no_mangle)]
+extern "C" fn cuinstr_driver_function(name: *const c_char) -> *mut c_void {
+    // SAFETY: the half gives names that end with a zero.
+    driver::exported(unsafe { CStr::from_ptr(name) })
+}
+
+/// Whether a handle is a kernel of a library rather than a function of a module.
+#[unsafe(no_mangle)]
+extern "C" fn cuinstr_is_kernel(handle: *const c_void) -> c_int {
+    c_int::from(calls::library_of(handle.addr()).is_some())
+}
+
+/// A kernel as declared, as `__cxa_demangle` gives it.
+#[unsafe(no_mangle)]
+extern "C" fn cuinstr_signature(mangled: *const c_char, _: *mut c_char, _: *mut usize, status: *mut c_int) -> *mut c_char {
+    // SAFETY: the half gives a name that ends with a zero, and a place for the status.
+    let symbol = unsafe {
+        *status = 0;
+        CStr::from_ptr(mangled)
+    };
+    CString::new(Kernel::new(&symbol.to_string_lossy()).signature).map_or(ptr::null_mut(), CString::into_raw)
+}
+
+/// `cuinstr_site` of `half/names.hpp`.
+#[repr(C)]
+struct Found {
+    line: u32,
+    column: u32,
+    kind_length: u32,
+    function_length: u32,
+    file_length: u32,
+    kind: *const u8,
+    function: *const u8,
+    file: *const u8,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuinstr_find_site(id: u64, found: *mut Found) -> c_int {
+    let Some(spot) = sites::find(id) else { return 0 };
+    let length = |text: &str| text.len() as u32;
+    let told = Found {
+        line: spot.line,
+        column: spot.column,
+        kind_length: length(spot.kind),
+        function_length: length(spot.function),
+        file_length: length(spot.file),
+        kind: spot.kind.as_ptr(),
+        function: spot.function.as_ptr(),
+        file: spot.file.as_ptr(),
+    };
+    // SAFETY: the half gives a place for it.
+    unsafe { found.write(told) };
+    1
+}
+
+/// A kernel is launched for the first time: notes it, and gives the place where its launches are counted.
+#[unsafe(no_mangle)]
+extern "C" fn cuinstr_met(met: *const Met) -> *mut u64 {
+    // SAFETY: the half gives what it has just filled in; texts end with a zero.
+    let (met, symbol, name) = unsafe { (&*met, CStr::from_ptr((*met).symbol), CStr::from_ptr((*met).name)) };
+    let is_polled = met.is_polled != 0;
+    let why = (!is_polled).then(|| {
+        calls::why(met.key.addr(), met.module.addr()).unwrap_or_else(|| {
+            // SAFETY: as above; the reason is null or ends with a zero.
+            let reason = (!met.reason.is_null()).then(|| unsafe { CStr::from_ptr(met.reason) });
+            reason.map_or_else(String::new, |reason| format!("its module {}", reason.to_string_lossy()))
+        })
+    });
+    calls::note_module(met.key.addr(), met.module);
+    session::met(json!({
+        "kernel": name.to_string_lossy(),
+        "symbol": symbol.to_string_lossy(),
+        "polled": is_polled,
+        "why": why,
+        "timeout_ns": met.timeout_ns,
+        "limit": usize::try_from(met.limit).ok(),
+    }))
+}
+
+/// `cuinstr_met_kernel` of `half/names.hpp`.
+#[repr(C)]
+struct Met {
+    key: *const c_void,
+    module: *mut c_void,
+    symbol: *const c_char,
+    name: *const c_char,
+    reason: *const c_char,
+    timeout_ns: u64,
+    is_polled: c_int,
+    limit: c_int,
+}

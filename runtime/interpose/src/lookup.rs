@@ -1,0 +1,135 @@
+//! What programs look up by name: `dlsym`, which is ours, and the real one behind it.
+
+use crate::calls::ENTRIES;
+use crate::driver;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The C library's own.
+static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Versions under which C libraries export it, by machine.
+#[cfg(target_arch = "x86_64")]
+const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
+#[cfg(not(target_arch = "x86_64"))]
+const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];
+
+/// Finds the C library's `dlsym`, by a version that our own does not have.
+extern "C" fn find_real() -> *mut c_void {
+    let known = REAL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    for version in VERSIONS {
+        // SAFETY: both names end with a zero.
+        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+        if !found.is_null() {
+            REAL.store(found, Ordering::Release);
+            return found;
+        }
+    }
+    // SAFETY: ends the process: no program runs without it.
+    unsafe { libc::abort() }
+}
+
+/// The C library's `dlsym`.
+pub(crate) fn real_dlsym(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: the C library exports it with this signature.
+    let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void>(find_real()) };
+    // SAFETY: the handle is the caller's, the name ends with a zero.
+    unsafe { real(handle, name.as_ptr()) }
+}
+
+/// What a program gets for a name of the driver's.
+extern "C" fn found(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the program gave a name that ends with a zero.
+    let name = unsafe { CStr::from_ptr(name) };
+    let found = real_dlsym(handle, name);
+    if found.is_null() || !ENTRIES.iter().any(|entry| entry.name.as_bytes() == name.to_bytes()) {
+        return found;
+    }
+    if ENTRIES.iter().any(|entry| ptr::eq(entry.wrapper.0, found.cast())) {
+        // Found by the program's own handle, where ours come first. Without a driver there is no such function.
+        return if driver::exported(name).is_null() { ptr::null_mut() } else { found };
+    }
+    driver::wrapper_of(found.addr()).map_or(found, ptr::with_exposed_provenance_mut)
+}
+
+/// Looks up a name, as the C library does; names of the driver's that are wrapped lead to the wrappers.
+///
+/// For all other names, and for `RTLD_DEFAULT` and `RTLD_NEXT`, which mean other libraries for each caller, it is a jump to the C library's own: that sees
+/// the program's return address. In a program's own scope our functions come first anyway.
+///
+/// # Safety
+/// As the C library's `dlsym`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    std::arch::naked_asm!(
+        "endbr64",
+        "test rsi, rsi",
+        "je 2f",
+        "cmp byte ptr [rsi], 99", // c
+        "jne 2f",
+        "cmp byte ptr [rsi + 1], 117", // u
+        "jne 2f",
+        "test rdi, rdi", // RTLD_DEFAULT
+        "je 2f",
+        "cmp rdi, -1", // RTLD_NEXT
+        "je 2f",
+        "jmp {found}",
+        "2:",
+        "mov rax, qword ptr [rip + {real}]",
+        "test rax, rax",
+        "je 3f",
+        "jmp rax",
+        "3:",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {find}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        found = sym found,
+        real = sym REAL,
+        find = sym find_real,
+    )
+}
+
+/// The same for other machines.
+///
+/// # Safety
+/// As the C library's `dlsym`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    std::arch::naked_asm!(
+        "bti c",
+        "cbz x1, 2f",
+        "ldrb w2, [x1]",
+        "cmp w2, #99", // c
+        "b.ne 2f",
+        "ldrb w2, [x1, #1]",
+        "cmp w2, #117", // u
+        "b.ne 2f",
+        "cbz x0, 2f", // RTLD_DEFAULT
+        "cmn x0, #1", // RTLD_NEXT
+        "b.eq 2f",
+        "b {found}",
+        "2:",
+        "stp x0, x1, [sp, #-32]!",
+        "str x30, [sp, #16]",
+        "bl {find}",
+        "mov x16, x0",
+        "ldr x30, [sp, #16]",
+        "ldp x0, x1, [sp], #32",
+        "br x16",
+        found = sym found,
+        find = sym find_real,
+    )
+}
