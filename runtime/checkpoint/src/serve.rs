@@ -1,0 +1,169 @@
+//! What a helper process does: whatever its parent asks, until the parent goes.
+
+use crate::driver::Driver;
+use crate::gpu::Uuid;
+use crate::helper::VARIABLE;
+use crate::program;
+use crate::state::State;
+use crate::wire::{Answer, Ask, Gpu, Look, Refusal, Told, VERSION};
+use nvml_wrapper::Nvml;
+use nvml_wrapper::enums::device::UsedGpuMemory;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+/// Serves as a helper, and does not return, if this process was started as one.
+///
+/// Call it first in `main`: before threads, and before anything that reads standard input.
+pub fn serve_if_asked() {
+    let Some(version) = std::env::var_os(VARIABLE) else { return };
+    if version != VERSION {
+        eprintln!(
+            "cuinstr: a checkpoint helper of version {VERSION} was started by version {}: install both from one release",
+            version.display()
+        );
+        std::process::exit(2);
+    }
+    let socket = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
+    let mut server = Server::default();
+    let ended = socket.and_then(|socket| server.serve(&socket));
+    server.unlock_all();
+    std::process::exit(i32::from(ended.is_err()));
+}
+
+#[derive(Default)]
+struct Server {
+    driver: Option<Driver>,
+    nvml: Option<Result<Nvml, String>>,
+    // Processes that this helper locked and nothing followed.
+    locked: BTreeSet<u32>,
+}
+
+impl Server {
+    fn serve(&mut self, mut socket: &UnixStream) -> std::io::Result<()> {
+        for line in BufReader::new(socket.try_clone()?).lines() {
+            let ask: Ask = serde_json::from_str(&line?)?;
+            if matches!(ask, Ask::Bye) {
+                self.locked.clear();
+                break;
+            }
+            let mut answer = serde_json::to_string(&self.answer(&ask))?;
+            answer.push('\n');
+            if socket.write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parent died between a lock and what was to follow.
+    fn unlock_all(&mut self) {
+        for pid in std::mem::take(&mut self.locked) {
+            let _ = self.perform(&Ask::Unlock { pid });
+        }
+    }
+
+    fn answer(&mut self, ask: &Ask) -> Answer {
+        // Loading is not the call's own time.
+        let loaded = if let Ask::Look { .. } = ask { Ok(()) } else { self.driver().map(drop) };
+        let since = Instant::now();
+        let told = loaded.and_then(|()| self.perform(ask));
+        let driver_us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if told.is_ok() {
+            match ask {
+                Ask::Lock { pid, .. } => self.locked.insert(*pid),
+                Ask::Checkpoint { pid } | Ask::Unlock { pid } => self.locked.remove(pid),
+                _ => false,
+            };
+        }
+        Answer { told, driver_us }
+    }
+
+    fn driver(&mut self) -> Result<&Driver, Refusal> {
+        match &mut self.driver {
+            Some(driver) => Ok(driver),
+            none => Ok(none.insert(Driver::load()?)),
+        }
+    }
+
+    fn perform(&mut self, ask: &Ask) -> Result<Told, Refusal> {
+        if let Ask::Look { pid } = ask {
+            return Ok(Told::Look(self.look(*pid)));
+        }
+        let driver = self.driver()?;
+        if !driver.has_calls() {
+            return by_program(ask, driver.version());
+        }
+        let number = |pid: &u32| pid.cast_signed();
+        match ask {
+            Ask::State { pid } => return driver.state(number(pid)).map(Told::State),
+            Ask::RestoreThreadId { pid } => return driver.restore_thread_id(number(pid)).map(Told::ThreadId),
+            Ask::Lock { pid, timeout_ms } => driver.lock(number(pid), *timeout_ms),
+            Ask::Checkpoint { pid } => driver.checkpoint(number(pid)),
+            Ask::Restore { pid, pairs } => driver.restore(number(pid), pairs),
+            Ask::Unlock { pid } => driver.unlock(number(pid)),
+            Ask::Toggle { pid } => toggle(driver, number(pid)),
+            Ask::Look { .. } | Ask::Bye => Ok(()),
+        }?;
+        Ok(Told::Done)
+    }
+
+    fn look(&mut self, pid: u32) -> Look {
+        let driver = self.driver().map(|driver| (driver.version(), driver.has_calls()));
+        let (version, has_calls) = driver.unwrap_or_default();
+        let mut look = Look { driver: version, program: (!has_calls).then(program::find).flatten(), ..Look::default() };
+        match self.nvml.get_or_insert_with(|| Nvml::init().map_err(|error| error.to_string())) {
+            Err(error) => look.nvml = Some(error.clone()),
+            Ok(nvml) => {
+                let count = nvml.device_count().unwrap_or(0);
+                look.gpus = (0..count).filter_map(|index| gpu(nvml, index, pid)).collect();
+            }
+        }
+        look
+    }
+}
+
+fn gpu(nvml: &Nvml, index: u32, pid: u32) -> Option<Gpu> {
+    let device = nvml.device_by_index(index).ok()?;
+    let memory = device.memory_info().ok()?;
+    let uuid: Uuid = device.uuid().ok()?.parse().ok()?;
+    let own = device.running_compute_processes().unwrap_or_default().into_iter().find(|process| process.pid == pid);
+    let used = own.as_ref().and_then(|process| match process.used_gpu_memory {
+        UsedGpuMemory::Used(bytes) => Some(bytes),
+        UsedGpuMemory::Unavailable => None,
+    });
+    let is_mig = device.mig_mode().is_ok_and(|mode| mode.current == 1);
+    let name = device.name().unwrap_or_default();
+    Some(Gpu {
+        uuid,
+        name,
+        minor: device.minor_number().ok(),
+        is_mig,
+        total: memory.total,
+        free: memory.free,
+        is_used: own.is_some(),
+        used,
+    })
+}
+
+/// Drivers 550 to 569 have a program and no calls, and it does whole steps only.
+fn by_program(ask: &Ask, version: i32) -> Result<Told, Refusal> {
+    let program = program::find().ok_or(Refusal::TooOld(version))?;
+    match ask {
+        Ask::State { pid } => program::state(&program, *pid).map(Told::State),
+        Ask::Toggle { pid } => program::toggle(&program, *pid).map(|()| Told::Done),
+        _ => Err(Refusal::ToggleOnly(version)),
+    }
+}
+
+/// What the program does, by the driver's calls.
+fn toggle(driver: &Driver, pid: i32) -> Result<(), Refusal> {
+    if State::from(driver.state(pid)?) == State::Checkpointed {
+        driver.restore(pid, &[])?;
+        return driver.unlock(pid);
+    }
+    driver.lock(pid, 0)?;
+    driver.checkpoint(pid)
+}

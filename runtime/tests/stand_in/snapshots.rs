@@ -1,0 +1,183 @@
+//! Snapshots: saved in one process, restored in another.
+
+use crate::Case;
+use crate::world::{LONG, PTX, SHORT, command, start};
+use cuinstr_runtime::Error;
+use cuinstr_runtime::snapshot::{Fault, Ledger};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) const CASES: &[Case] = &[
+    ("a snapshot is restored in another process", restored),
+    ("a snapshot is restored here", here),
+    ("any ledger comes back as it was", any_ledger),
+    ("what keeps a snapshot from being restored is named", refused),
+    ("a ledger whose kernels run on is not saved", busy),
+    ("a driver that fails leaves no snapshot and no memory", failing),
+];
+
+/// Names the snapshot that the child of `restored` reads.
+const PATH: &str = "CUINSTR_SNAPSHOT";
+
+fn open() -> Ledger {
+    Ledger::new(&cuinstr_runtime::open(0).expect("the stand-in has a device")).expect("a ledger")
+}
+
+fn again(path: &Path) -> Result<Ledger, Fault> {
+    Ledger::restore(&cuinstr_runtime::open(0).expect("the stand-in has a device"), path)
+}
+
+/// Device memory of the stand-in is memory of the process, which only copies reach.
+fn write(ledger: &Ledger, name: &str, bytes: &[u8]) {
+    let stream = ledger.stream("main").expect("a stream");
+    let memory = ledger.memory(name).expect("it is there");
+    // SAFETY: the memory has as many bytes.
+    let view = unsafe { stream.upgrade_device_ptr::<u8>(memory.address, memory.bytes) };
+    let mut view = std::mem::ManuallyDrop::new(view);
+    stream.memcpy_htod(bytes, &mut *view).expect("a copy");
+    stream.synchronize().expect("it ends");
+}
+
+fn read(ledger: &Ledger, name: &str) -> Vec<u8> {
+    let stream = ledger.stream("main").expect("a stream");
+    let memory = ledger.memory(name).expect("it is there");
+    // SAFETY: as above.
+    let view = std::mem::ManuallyDrop::new(unsafe { stream.upgrade_device_ptr::<u8>(memory.address, memory.bytes) });
+    stream.clone_dtoh(&*view).expect("a copy")
+}
+
+fn launches(ledger: &Ledger) {
+    let kernel = ledger.module("kernels").expect("it is there").kernel("empty").expect("a kernel");
+    let stream = ledger.stream("main").expect("a stream");
+    let ended = start(&kernel, &stream, |launch| {
+        launch.timeout(LONG);
+    })
+    .expect("a launch")
+    .wait()
+    .expect("an outcome");
+    assert!(ended.is_completed());
+}
+
+fn restored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let ledger = open();
+    let first = ledger.allocate("first", 100_000).expect("memory");
+    let second = ledger.allocate("second", 5 << 20).expect("memory");
+    assert_eq!(read(&ledger, "first"), vec![0; 100_000]);
+    // A pointer into the other piece.
+    write(&ledger, "first", &[second.address.to_le_bytes().to_vec(), vec![7; 99_992]].concat());
+    ledger.load("kernels", PTX.as_bytes()).expect("a module");
+    launches(&ledger);
+    let bytes = ledger.save(&path, LONG).expect("room");
+    assert_eq!(std::fs::metadata(&path).expect("a file").len(), bytes);
+    let mut child = std::process::Command::new(std::env::current_exe().expect("a program"));
+    let told = child.env(crate::CASE, "a snapshot is restored here").env(PATH, &path).output().expect("this program");
+    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert_eq!(said, format!("{:#x} {:#x}\n", first.address, second.address));
+}
+
+fn here() {
+    let Some(path) = std::env::var_os(PATH).map(PathBuf::from) else { return };
+    let ledger = again(&path).expect("it is whole");
+    let (first, second) = (ledger.memory("first").expect("memory"), ledger.memory("second").expect("memory"));
+    assert_eq!(read(&ledger, "first")[..8], second.address.to_le_bytes());
+    assert_eq!(ledger.names(), [vec!["first".to_owned(), "second".into()], vec!["kernels".into()], vec!["main".into()]]);
+    launches(&ledger);
+    println!("{:#x} {:#x}", first.address, second.address);
+}
+
+fn any_ledger() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let pieces = prop::collection::btree_map("[a-z]{1,8}", prop::collection::vec(any::<u8>(), 1..5000), 0..6);
+    let mut runner = TestRunner::new(Config { failure_persistence: None, cases: 24, ..Config::default() });
+    let checked = runner.run(&pieces, |pieces| {
+        let ledger = open();
+        for (name, bytes) in &pieces {
+            ledger.allocate(name, bytes.len()).expect("memory");
+            write(&ledger, name, bytes);
+        }
+        ledger.save(&path, LONG).expect("room");
+        let before: Vec<_> = pieces.keys().map(|name| ledger.memory(name).expect("memory")).collect();
+        for name in pieces.keys() {
+            // SAFETY: no kernel was launched.
+            unsafe { ledger.free(name) }.expect("it is there");
+        }
+        prop_assert_eq!(command("live mapped"), 0);
+        let ledger = again(&path).expect("it is whole");
+        for ((name, bytes), before) in pieces.iter().zip(before) {
+            prop_assert_eq!(ledger.memory(name).expect("memory"), before);
+            prop_assert_eq!(&read(&ledger, name), bytes);
+            // SAFETY: as above.
+            unsafe { ledger.free(name) }.expect("it is there");
+        }
+        Ok(())
+    });
+    checked.expect("each comes back");
+}
+
+fn refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let ledger = open();
+    ledger.allocate("memory", 100).expect("memory");
+    assert!(matches!(ledger.allocate("memory", 1), Err(Fault::Name(_))));
+    assert!(matches!(ledger.memory("other"), Err(Fault::Name(_))));
+    ledger.save(&path, LONG).expect("room");
+    // Its own memory still lies there.
+    assert!(matches!(again(&path), Err(Fault::AddressTaken { name, .. }) if name == "memory"));
+    // SAFETY: no kernel was launched.
+    unsafe { ledger.free("memory") }.expect("it is there");
+    drop(again(&path).expect("it is whole"));
+    assert!(matches!(again(&folder.path().join("none")), Err(Fault::File { .. })));
+    assert!(matches!(ledger.save(folder.path().join("no/folder"), LONG), Err(Fault::File { .. })));
+    assert_eq!(command("live mapped"), 2 << 20, "only the ledger that was restored has memory");
+    command("name another");
+    let error = again(&path).expect_err("another model");
+    assert!(matches!(&error, Fault::OtherGpu { saved, here } if saved == "stand-in (sm_90)" && here == "another (sm_90)"), "{error}");
+}
+
+fn busy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let ledger = open();
+    let kernel = ledger.load("kernels", PTX.as_bytes()).expect("a module").kernel("spin").expect("a kernel");
+    let stream = ledger.stream("main").expect("a stream");
+    let mut running = start(&kernel, &Arc::clone(&stream), |launch| {
+        launch.until_cancelled();
+    })
+    .expect("a launch");
+    let fault = ledger.save(&path, SHORT).expect_err("it runs on");
+    assert!(matches!(&fault, Fault::Busy { stream, within } if stream == "main" && *within == SHORT), "{fault}");
+    assert!(!path.exists());
+    running.canceller().cancel().expect("it is told");
+    assert!(!running.wait().expect("it stops").is_completed());
+    ledger.save(&path, LONG).expect("nothing runs");
+}
+
+fn failing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let ledger = open();
+    ledger.allocate("memory", 70 << 20).expect("memory");
+    for call in ["cuMemHostAlloc", "cuMemcpyDtoHAsync_v2", "cuStreamQuery"] {
+        command(&format!("fail {call} 1 999"));
+        assert!(matches!(ledger.save(&path, Duration::from_secs(1)), Err(Fault::Runtime(Error::Driver(_)))), "{call}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{call}");
+        command("forget");
+    }
+    ledger.save(&path, LONG).expect("room");
+    // SAFETY: no kernel was launched.
+    unsafe { ledger.free("memory") }.expect("it is there");
+    for call in ["cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2"] {
+        command(&format!("fail {call} 1 999"));
+        assert!(matches!(again(&path), Err(Fault::Runtime(Error::Driver(_)))), "{call}");
+        assert_eq!(command("live mapped"), 0, "{call}");
+        command("forget");
+    }
+}
