@@ -1,0 +1,354 @@
+//! Launches that are paused and resumed: each block runs exactly once, whatever comes in between.
+
+use crate::Case;
+use crate::world::{LONG, SHORT, World, command, until};
+use cuinstr_runtime::cudarc::driver::{CudaStream, LaunchConfig};
+use cuinstr_runtime::{Cause, Error, Limits, Outcome, Prepared, Running};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) const CASES: &[Case] = &[
+    ("a pause keeps blocks from beginning, and a resume runs them", pause_and_resume),
+    ("each block runs exactly once, whatever the grid, the instants and the order", exactly_once),
+    ("what is queued behind a launch waits for all of its parts", held),
+    ("the next part runs behind the other stream that it is given, and both streams wait", other_stream),
+    ("a timeout stands still while a launch is paused", timeout),
+    ("a launch that is paused can be cancelled, dropped, and stopped by its instant", ends),
+    ("a pause that comes too late changes nothing", late),
+    ("what can't be paused is refused by name", refused),
+    ("a block that does not end keeps the launch from being paused", not_paused),
+    ("blocks that declined run beside those that do not end", go_on),
+    ("a resume that the driver refuses leaves the launch paused", refused_resume),
+    ("a launch that waits behind a paused one keeps no resume waiting", behind),
+    ("a launch that nobody may pause follows one that was paused", next_launch),
+    ("a process may exit while a launch is paused", exit),
+    ("a future is ready when its launch is paused", awaited),
+];
+
+/// A launch of `blocks`, and where each block counts.
+struct Grid {
+    prepared: Prepared,
+    counts: Vec<u32>,
+    config: LaunchConfig,
+}
+
+impl Grid {
+    fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
+        let counts = vec![0_u32; (extents.0 * extents.1 * extents.2) as usize];
+        let config = LaunchConfig { grid_dim: extents, block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+        let mut prepared = world.kernel("blocks").prepare(stream);
+        let address = counts.as_ptr().expose_provenance() as u64;
+        prepared.arg(slots).arg(each.as_nanos() as u64).arg(address).pausable().timeout(LONG);
+        Self { prepared, counts, config }
+    }
+
+    fn start(&self) -> Running {
+        // SAFETY: the stand-in's kernel counts in memory that lives as long as this.
+        unsafe { self.prepared.start(self.config) }.expect("a launch")
+    }
+
+    fn counted(&self) -> Vec<u32> {
+        // SAFETY: the words are this grid's own.
+        self.counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
+    }
+
+    fn has_run(&self, times: u32) -> bool {
+        self.counted().iter().all(|count| *count == times)
+    }
+}
+
+const EACH: Duration = Duration::from_millis(2);
+
+fn paused(outcome: Outcome) -> (u64, u64) {
+    match outcome {
+        Outcome::Paused { done, left, .. } => (done, left),
+        other => panic!("not paused: {other}"),
+    }
+}
+
+fn pause_and_resume() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (10, 3, 2), 4, EACH);
+    let mut running = grid.start();
+    until("some blocks have run", || grid.counted().iter().sum::<u32>() > 8);
+    let (done, left) = paused(running.pause(LONG).expect("an outcome"));
+    assert_eq!((done + left, done), (60, u64::from(grid.counted().iter().sum::<u32>())));
+    assert!(running.is_paused() && left > 0);
+    // Pausing what is paused, and waiting for it, tell the same again.
+    assert_eq!(paused(running.pause(LONG).expect("an outcome")), (done, left));
+    assert_eq!(paused(running.wait().expect("an outcome")), (done, left));
+    running.resume(&stream).expect("it goes on");
+    assert!(matches!(running.resume(&stream), Err(Error::Order(_))), "what runs can't be resumed");
+    assert!(running.wait().expect("an outcome").is_completed());
+    assert!(grid.has_run(1), "{:?}", grid.counted());
+}
+
+fn exactly_once() {
+    let world = World::new();
+    let stream = world.stream();
+    let cases = std::env::var("CUINSTR_SOAK").map_or(40, |count| count.parse().expect("a number"));
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let extents = (1_u32..40, 1_u32..5, 1_u32..4);
+    let pauses = proptest::collection::vec(0_u64..3000, 0..12);
+    runner
+        .run(&(extents, 1_u64..24, 1_u64..400, pauses), |(extents, slots, each, pauses)| {
+            let grid = Grid::new(&world, &stream, extents, slots, Duration::from_micros(each));
+            let mut running = grid.start();
+            for after in pauses {
+                thread::sleep(Duration::from_micros(after));
+                let outcome = running.pause(LONG).expect("an outcome");
+                if outcome.is_completed() {
+                    prop_assert!(grid.has_run(1), "{:?}", grid.counted());
+                    return Ok(());
+                }
+                let (done, _) = paused(outcome);
+                prop_assert_eq!(done, u64::from(grid.counted().iter().sum::<u32>()));
+                running.resume(&stream).expect("it goes on");
+            }
+            prop_assert!(running.wait().expect("an outcome").is_completed());
+            prop_assert!(grid.has_run(1), "{:?}", grid.counted());
+            Ok(())
+        })
+        .expect("it holds");
+}
+
+fn is_reached(stream: &Arc<CudaStream>) -> bool {
+    stream.record_event(None).expect("an event").is_complete()
+}
+
+fn held() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let behind = stream.record_event(None).expect("an event");
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    thread::sleep(SHORT);
+    assert!(!behind.is_complete() && !is_reached(&stream));
+    for _ in 0..3 {
+        running.resume(&stream).expect("it goes on");
+        let _ = running.pause(LONG).expect("an outcome");
+        assert_eq!(running.is_paused(), !behind.is_complete());
+    }
+    if running.is_paused() {
+        running.resume(&stream).expect("it goes on");
+        assert!(running.wait().expect("an outcome").is_completed());
+    }
+    until("what is behind it goes on", || behind.is_complete() && is_reached(&stream));
+    assert!(grid.has_run(1));
+}
+
+fn other_stream() {
+    let world = World::new();
+    let [first, second] = [world.stream(), world.stream()];
+    let grid = Grid::new(&world, &first, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    running.resume(&second).expect("it goes on");
+    let behind = second.record_event(None).expect("an event");
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    thread::sleep(SHORT);
+    assert!(!behind.is_complete() && !is_reached(&first), "both wait for the next part");
+    running.resume(&second).expect("a stream that waits is passed by");
+    let _ = running.pause(LONG).expect("an outcome");
+    assert!(running.is_paused(), "blocks are left");
+    running.resume(&first).expect("it goes on");
+    assert!(running.wait().expect("an outcome").is_completed());
+    until("both go on", || behind.is_complete() && is_reached(&first));
+    assert!(grid.has_run(1));
+}
+
+fn timeout() {
+    let world = World::new();
+    let stream = world.stream();
+    let mut grid = Grid::new(&world, &stream, (100, 1, 1), 1, EACH);
+    grid.prepared.timeout(Duration::from_millis(120));
+    let mut running = grid.start();
+    for _ in 0..2 {
+        thread::sleep(Duration::from_millis(20));
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        thread::sleep(Duration::from_millis(150));
+        running.resume(&stream).expect("it goes on");
+    }
+    let since = Instant::now();
+    let outcome = running.wait().expect("an outcome");
+    assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
+    assert!((Duration::from_millis(20)..Duration::from_millis(110)).contains(&since.elapsed()), "{:?}", since.elapsed());
+}
+
+fn ends() {
+    let world = World::new();
+    let stream = world.stream();
+    let begin = |limits: Limits| {
+        let mut grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+        grid.prepared.limits(limits);
+        let mut running = grid.start();
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        (grid, running)
+    };
+    let (_grid, mut running) = begin(Limits::timeout(LONG));
+    running.canceller().cancel().expect("it is told");
+    let outcome = running.wait().expect("an outcome");
+    assert!(matches!(outcome, Outcome::Stopped { why: Cause::Cancelled, .. }), "{outcome:?}");
+    let (_grid, mut running) = begin(Limits { deadline: Some(Instant::now() + 3 * SHORT), ..Limits::UNTIL_CANCELLED });
+    let outcome = loop {
+        match running.wait().expect("an outcome") {
+            Outcome::Paused { .. } => thread::sleep(SHORT),
+            outcome => break outcome,
+        }
+    };
+    assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
+    let (_grid, running) = begin(Limits::timeout(LONG));
+    drop(running);
+    until("what is behind them goes on", || is_reached(&stream));
+}
+
+fn late() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (4, 1, 1), 4, Duration::from_millis(10));
+    let mut running = grid.start();
+    until("all blocks have begun", || grid.has_run(1));
+    assert!(running.pause(LONG).expect("an outcome").is_completed(), "no block was left to decline");
+    let pauser = grid.start().pauser();
+    pauser.pause().expect("it is over, and nobody minds");
+    until("what is behind it goes on", || is_reached(&stream));
+}
+
+fn refused() {
+    let world = World::new();
+    let stream = world.stream();
+    let why = |set: &dyn Fn(&mut Prepared)| {
+        let mut grid = Grid::new(&world, &stream, (4, 1, 1), 4, EACH);
+        set(&mut grid.prepared);
+        // SAFETY: nothing is launched.
+        unsafe { grid.prepared.start(grid.config) }.expect_err("it is refused").to_string()
+    };
+    assert!(why(&|prepared| _ = prepared.cooperative()).contains("cooperative"));
+    assert!(why(&|prepared| _ = prepared.cluster([2, 1, 1])).contains("cluster"));
+    let mut grid = Grid::new(&world, &stream, (4, 1, 1), 4, EACH);
+    grid.config.grid_dim = (1 << 29, 1, 1);
+    // SAFETY: nothing is launched.
+    let error = unsafe { grid.prepared.start(grid.config) }.expect_err("it is refused");
+    assert!(error.to_string().contains("2^28"), "{error}");
+    let mut running = crate::world::start(&world.kernel("spin"), &stream, |launch| _ = launch.timeout(SHORT)).expect("a launch");
+    let error = running.pause(LONG).expect_err("it is not pausable");
+    assert!(matches!(error, Error::NotPausable { .. }), "{error}");
+    assert!(matches!(running.resume(&stream), Err(Error::Order(_))));
+}
+
+fn not_paused() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (8, 1, 1), 2, 5 * SHORT);
+    let mut running = grid.start();
+    until("blocks run", || grid.counted().iter().sum::<u32>() > 0);
+    let error = running.pause(SHORT).expect_err("blocks run for longer");
+    assert!(matches!(error, Error::NotPaused { .. }), "{error}");
+    let (_, left) = paused(running.wait().expect("an outcome"));
+    assert_eq!(left, 6);
+    running.resume(&stream).expect("it goes on");
+    assert!(running.wait().expect("an outcome").is_completed() && grid.has_run(1));
+}
+
+fn go_on() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (60, 1, 1), 3, 3 * SHORT);
+    let mut running = grid.start();
+    until("blocks run", || grid.counted().iter().sum::<u32>() > 0);
+    let behind = stream.record_event(None).expect("an event");
+    assert!(matches!(running.pause(Duration::from_millis(5)), Err(Error::NotPaused { .. })));
+    running.go_on().expect("the others are launched");
+    running.go_on().expect("and not twice");
+    while let Outcome::Paused { .. } = running.wait().expect("an outcome") {
+        assert!(!behind.is_complete());
+        running.resume(&stream).expect("it goes on");
+    }
+    until("what is behind it goes on", || behind.is_complete());
+    assert!(grid.has_run(1), "{:?}", grid.counted());
+}
+
+fn refused_resume() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let before = paused(running.pause(LONG).expect("an outcome"));
+    for call in ["cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamCreateWithPriority"] {
+        command(&format!("fail {call} 1 2"));
+        if running.resume(&stream).is_ok() {
+            // The stream for it was made before.
+            command("forget");
+            let _ = running.pause(LONG).expect("an outcome");
+            continue;
+        }
+        assert_eq!(paused(running.wait().expect("an outcome")), before, "{call}");
+    }
+    running.resume(&stream).expect("it goes on");
+    assert!(running.wait().expect("an outcome").is_completed() && grid.has_run(1));
+}
+
+fn behind() {
+    let world = World::new();
+    let [first, second] = [world.stream(), world.stream()];
+    let grid = Grid::new(&world, &first, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    // One in the stream that waits, and two in another: in front of it, and behind it.
+    let start = |stream| crate::world::start(&world.kernel("work_less"), stream, |launch| _ = launch.timeout(LONG)).expect("a launch");
+    let mut urgent = start(&second);
+    assert!(urgent.wait().expect("an outcome").is_completed(), "what does not wait behind it runs");
+    let mut queued = [start(&first), start(&second)];
+    thread::sleep(SHORT);
+    running.resume(&first).expect("it goes on");
+    assert!(running.wait().expect("an outcome").is_completed() && grid.has_run(1));
+    for launch in &mut queued {
+        assert!(launch.wait().expect("an outcome").is_completed());
+    }
+}
+
+fn next_launch() {
+    let world = World::new();
+    let stream = world.stream();
+    let mut grid = Grid::new(&world, &stream, (20, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    running.resume(&stream).expect("it goes on");
+    assert!(running.wait().expect("an outcome").is_completed());
+    let address = grid.counts.as_ptr().expose_provenance() as u64;
+    let mut plain = world.kernel("blocks").prepare(&stream);
+    plain.arg(4_u64).arg(1000_u64).arg(address).timeout(LONG);
+    // SAFETY: as in `Grid::start`.
+    assert!(unsafe { plain.start(grid.config) }.expect("a launch").wait().expect("an outcome").is_completed());
+    assert!(grid.has_run(2));
+    grid.prepared.timeout(LONG);
+    assert!(grid.start().wait().expect("an outcome").is_completed() && grid.has_run(3));
+}
+
+fn exit() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    assert!(!is_reached(&stream));
+    // Nothing is dropped, and whatever the process runs at its end must not wait for the launch.
+    std::process::exit(0);
+}
+
+fn awaited() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let mut running = grid.start();
+    running.pauser().pause().expect("it is asked");
+    let woken = crate::interfaces::block_on(&mut running).expect("an outcome");
+    let _ = paused(woken);
+    running.resume(&stream).expect("it goes on");
+    assert!(crate::interfaces::block_on(&mut running).expect("an outcome").is_completed() && grid.has_run(1));
+}
