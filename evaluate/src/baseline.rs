@@ -5,7 +5,7 @@ mod child;
 pub(crate) use child::serve;
 
 use crate::bench::{Answers, Bench, Left, judge};
-use crate::child::{Helper, Role};
+use crate::child::{Helper, Program, Role};
 use crate::compile::{Built, Compiler, Image, Order};
 use crate::evaluation::{BRIEF, Event, Observer, Settings};
 use crate::limits::Limits;
@@ -72,7 +72,6 @@ pub(crate) struct Stand<'a> {
     pub(crate) limits: &'a [Limits],
     pub(crate) arch: Arch,
     pub(crate) bench: Bench,
-    pub(crate) answers: Answers,
 }
 
 /// What a child is given first; image and memory are the payload.
@@ -82,6 +81,8 @@ struct Job {
     kernel: String,
     image: usize,
     cases: Vec<Launch>,
+    /// How often each case is run.
+    times: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,8 +106,10 @@ enum Passed {
 enum Said {
     /// The next case's kernel was launched.
     Launched,
-    /// It is done; the payload is what it left.
-    Done,
+    /// It is done, after so long on the GPU; the payload is what it left.
+    Done {
+        elapsed_ns: u64,
+    },
     Failed(String),
 }
 
@@ -208,7 +211,7 @@ impl Stand<'_> {
         let mut verdicts = Vec::with_capacity(pairs.len());
         let since = Instant::now();
         for (index, rewritten, _) in pairs {
-            let Some(finding) = self.bench.judge(&self.candidates[*index], rewritten, (limits, &self.answers), false)? else {
+            let Some(finding) = self.bench.judge(&self.candidates[*index], rewritten, limits, false)? else {
                 return Ok(None);
             };
             verdicts.push(finding.verdict);
@@ -233,7 +236,9 @@ impl Stand<'_> {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some((_, _, plain)) = pairs.get(at) else { return Ok(()) };
-                let verdict = self.in_child(plain, limits)?;
+                let on = (&self.settings.program, self.bench.device());
+                let ended = in_child(self.spec, on, plain, (limits, self.bench.answers()), 1)?;
+                let verdict = ended.map_or_else(|finding| finding.verdict, |_| Verdict::Pass);
                 verdicts.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(verdict);
             }
         };
@@ -244,28 +249,49 @@ impl Stand<'_> {
         let verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((!is_stopped).then(|| (took, verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Fault)).collect())))
     }
+}
 
-    /// One candidate in a child process, killed if a case takes longer than its limit from its launch on.
-    fn in_child(&self, plain: &Image, limits: &[Limits]) -> Result<Verdict> {
-        let mut helper = Helper::start(&self.settings.program, Role::Baseline)?;
-        let mut payload = plain.code.clone();
-        let cases = self.spec.cases.iter().map(|case| launch(case, &mut payload)).collect();
-        let job = Job { device: self.bench.device(), kernel: plain.kernel.clone(), image: plain.code.len(), cases };
-        if helper.tell(&job, &payload).is_err() {
-            return Ok(Verdict::Fault);
-        }
-        for (index, case) in self.spec.cases.iter().enumerate() {
-            let is_wanted = |memory: &Memory| memory.compared.is_some();
-            let wanted =
-                case.memory().filter(|(_, memory)| is_wanted(memory)).map(|(_, memory)| memory.contents.len()).sum::<usize>() as u64;
+/// A candidate as it is, in a child process, which is killed if a launch takes longer than its limit: how long each launch of each case took, or what
+/// is wrong with the candidate.
+pub(crate) fn in_child(
+    spec: &Spec,
+    (program, device): (&Program, usize),
+    plain: &Image,
+    (limits, answers): (&[Limits], &Answers),
+    times: u32,
+) -> Result<std::result::Result<Vec<Vec<Duration>>, Finding>> {
+    let mut helper = Helper::start(program, Role::Baseline)?;
+    let mut payload = plain.code.clone();
+    let cases = spec.cases.iter().map(|case| launch(case, &mut payload)).collect();
+    let job = Job { device, kernel: plain.kernel.clone(), image: plain.code.len(), cases, times };
+    let fault = |what: String| Ok(Err(Finding::new(Verdict::Fault, what)));
+    if let Err(error) = helper.tell(&job, &payload) {
+        return fault(error.to_string());
+    }
+    let mut all = Vec::with_capacity(spec.cases.len());
+    for (index, case) in spec.cases.iter().enumerate() {
+        let is_wanted = |memory: &Memory| memory.compared.is_some();
+        let wanted = case.memory().filter(|(_, memory)| is_wanted(memory)).map(|(_, memory)| memory.contents.len()).sum::<usize>() as u64;
+        let mut durations = Vec::with_capacity(times as usize);
+        for _ in 0..times {
             match helper.hear::<Said>(Instant::now() + ORDINARY, 0) {
                 Ok((Said::Launched, _)) => {}
-                Ok((Said::Failed(_) | Said::Done, _)) | Err(_) => return Ok(Verdict::Fault),
+                Ok((Said::Failed(what), _)) => return fault(what),
+                Ok((Said::Done { .. }, _)) => return fault("it was done before it was launched".into()),
+                Err(error) => return fault(error.to_string()),
             }
             let left = match helper.hear::<Said>(Instant::now() + limits[index].timeout(), wanted) {
-                Ok((Said::Done, left)) => left,
-                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => return Ok(Verdict::Timeout),
-                Ok(_) | Err(_) => return Ok(Verdict::Fault),
+                Ok((Said::Done { elapsed_ns }, left)) => {
+                    durations.push(Duration::from_nanos(elapsed_ns));
+                    left
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                    let message = "it does not end: its process was killed".to_owned();
+                    return Ok(Err(Finding::new(Verdict::Timeout, message).of_case(&case.name)));
+                }
+                Ok((Said::Failed(what), _)) => return fault(what),
+                Ok((Said::Launched, _)) => return fault("it was launched twice".into()),
+                Err(error) => return fault(error.to_string()),
             };
             let mut rest = &left[..];
             let mut parts = Vec::new();
@@ -274,12 +300,13 @@ impl Stand<'_> {
                 parts.push(Left { contents: part.to_vec(), margin: None });
                 rest = others;
             }
-            if let Some(finding) = judge(case, self.answers.get(index).map(Vec::as_slice), &parts) {
-                return Ok(finding.verdict);
+            if let Some(finding) = judge(case, answers.get(index).map(Vec::as_slice), &parts) {
+                return Ok(Err(finding.of_case(&case.name)));
             }
         }
-        Ok(Verdict::Pass)
+        all.push(durations);
     }
+    Ok(Ok(all))
 }
 
 /// Has several threads do the work, and asks meanwhile whether to go on. Says whether it was stopped.

@@ -4,11 +4,12 @@
 //! A margin that has changed afterwards makes the result wrong whatever else it is, also that of memory which is only read.
 
 use crate::child::{Program, SILENT, VARIABLE};
-use crate::compile::Image;
+use crate::compile::{Compiler, Image};
 use crate::data::{compare, marks};
 use crate::evaluation::By;
 use crate::limits::Limits;
 use crate::spec::{Argument as Given, Case, Spec};
+use crate::times::Timer;
 use crate::verdict::{CaseVerdict, Finding, Place, Verdict};
 use crate::{Candidate, Error, Result};
 use cuinstr_image::Arch;
@@ -42,18 +43,21 @@ pub(crate) struct Left {
 /// What the reference left in each part of memory, case by case.
 pub(crate) type Answers = Vec<Vec<Left>>;
 
-/// A worker with a specification's memory.
-pub(crate) struct Bench {
+/// A worker process on a GPU, with a specification's memory, that judges one candidate after the other.
+pub struct Bench {
     spec: Arc<Spec>,
     worker: Worker,
     device: usize,
     memory: Vec<Vec<Option<RemoteBuffer>>>,
+    reference: Option<Arc<Image>>,
+    answers: Answers,
+    timer: Option<Timer>,
     running: Stopper,
 }
 
 /// Stops what runs on a bench, from any thread.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stopper(Arc<Mutex<State>>);
+pub struct Stopper(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -67,7 +71,7 @@ impl Stopper {
     }
 
     /// Cancels what runs, and what will.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
         if let Some(running) = state.running.take() {
@@ -88,8 +92,11 @@ struct Ended {
 }
 
 impl Bench {
-    /// Starts a worker, and spares behind it.
-    pub(crate) fn start(spec: &Arc<Spec>, program: &Program, device: usize, spares: usize) -> Result<Self> {
+    /// Starts a worker on a GPU, and spares behind it.
+    ///
+    /// # Errors
+    /// If no process can be started on that GPU.
+    pub fn start(spec: &Arc<Spec>, program: &Program, device: usize, spares: usize) -> Result<Self> {
         let mut builder = Worker::builder();
         builder.device(device).spares(spares);
         if let Some(path) = &program.path {
@@ -114,26 +121,49 @@ impl Bench {
             };
             memory.push(case.arguments.iter().map(buffer).collect::<std::result::Result<Vec<_>, _>>()?);
         }
-        Ok(Self { spec: Arc::clone(spec), worker, device, memory, running: Stopper::default() })
+        Ok(Self {
+            spec: Arc::clone(spec),
+            worker,
+            device,
+            memory,
+            reference: None,
+            answers: Vec::new(),
+            timer: None,
+            running: Stopper::default(),
+        })
     }
 
-    pub(crate) fn device(&self) -> usize {
+    /// Number of its GPU.
+    #[must_use]
+    pub fn device(&self) -> usize {
         self.device
     }
 
-    pub(crate) fn device_name(&self) -> Result<String> {
+    /// Name of its GPU.
+    ///
+    /// # Errors
+    /// If its process can't be started again.
+    pub fn device_name(&self) -> Result<String> {
         Ok(self.worker.device_name()?)
     }
 
-    pub(crate) fn arch(&self) -> Result<Arch> {
+    /// Its GPU's architecture.
+    ///
+    /// # Errors
+    /// As [`Self::device_name`].
+    pub fn arch(&self) -> Result<Arch> {
         Ok(self.worker.arch()?)
     }
 
-    pub(crate) fn losses(&self) -> u64 {
+    /// Processes that it has lost so far.
+    #[must_use]
+    pub fn losses(&self) -> u64 {
         self.worker.losses()
     }
 
-    pub(crate) fn stopper(&self) -> Stopper {
+    /// What stops it.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
         self.running.clone()
     }
 
@@ -143,8 +173,16 @@ impl Bench {
         Ok(())
     }
 
-    /// What the reference answers, and what a candidate may take.
-    pub(crate) fn measure(&mut self, image: &Image, by: By) -> Result<(Answers, Vec<Limits>)> {
+    /// What the reference left in each part of memory.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Runs the reference, keeps its answers, and says what a candidate may take.
+    ///
+    /// # Errors
+    /// If the reference faults, does not end, or does not agree with itself.
+    pub fn measure(&mut self, image: &Arc<Image>, by: By) -> Result<Vec<Limits>> {
         let spec = Arc::clone(&self.spec);
         let rules = &spec.limits;
         let long = Duration::from_secs_f64(rules.reference);
@@ -171,6 +209,7 @@ impl Bench {
                     Outcome::Stopped { report, .. } => {
                         return Err(Error::Reference(format!("does not end in case {:?}: {report}", case.name)));
                     }
+                    paused @ Outcome::Paused { .. } => return Err(RunError::Unfinished(Box::new(paused)).into()),
                     Outcome::Faulted { fault } => return Err(Error::Reference(format!("faults in case {:?}: {fault}", case.name))),
                 }
                 if let Some(finding) = judge(case, answer.as_deref(), &left) {
@@ -185,36 +224,69 @@ impl Bench {
             limits.push(Limits::new(&case.name, rules, slowest, fuel));
             answers.push(answer.unwrap_or_default());
         }
-        Ok((answers, limits))
+        (self.reference, self.answers) = (Some(Arc::clone(image)), answers);
+        Ok(limits)
     }
 
-    /// Runs a candidate in all cases, or until one decides. `None` if it was stopped from outside.
-    pub(crate) fn judge(
-        &mut self,
-        candidate: &Candidate,
-        image: &Image,
-        (limits, answers): (&[Limits], &Answers),
-        all: bool,
-    ) -> Result<Option<Finding>> {
+    /// Has it time each candidate that passes, compiled as it is by this compiler, beside the reference; to be called once the reference was measured.
+    ///
+    /// # Errors
+    /// If the reference fails as it is.
+    pub fn time(&mut self, program: &Program, compiler: Compiler, limits: &[Limits]) -> Result<()> {
+        self.timer = Some(Timer::new(&self.spec, (program, self.device), compiler, (limits, &self.answers))?);
+        Ok(())
+    }
+
+    /// Runs a candidate in all cases, or until one decides. `None` if it was stopped from outside. A fault is believed only if the reference runs on
+    /// this GPU after it.
+    ///
+    /// # Errors
+    /// If the GPU is broken, or has gone.
+    pub fn judge(&mut self, candidate: &Candidate, image: &Image, limits: &[Limits], all: bool) -> Result<Option<Finding>> {
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.try_all(candidate, image, (limits, answers), all) {
+            match self.try_all(candidate, image, limits, all) {
                 Ok(_) if self.running.is_stopped() => return Ok(None),
-                Ok(finding) => return Ok(Some(finding)),
+                Ok(finding) => {
+                    if finding.verdict == Verdict::Fault {
+                        self.check(limits)?;
+                    }
+                    if let (Verdict::Pass, Some(timer)) = (finding.verdict, &mut self.timer) {
+                        return Ok(Some(match timer.time(&self.spec, candidate, (limits, &self.answers))? {
+                            Ok(times) => Finding { times, ..finding },
+                            Err(other) => Finding { cases: finding.cases, ..other },
+                        }));
+                    }
+                    return Ok(Some(finding));
+                }
                 Err(_) if self.running.is_stopped() => return Ok(None),
                 Err(error) => last = told(error)?,
             }
         }
+        self.check(limits)?;
         Ok(Some(Finding::new(Verdict::Fault, format!("its process was lost {TRIES} times: {last}"))))
     }
 
-    fn try_all(
-        &mut self,
-        candidate: &Candidate,
-        image: &Image,
-        (limits, answers): (&[Limits], &Answers),
-        all: bool,
-    ) -> std::result::Result<Finding, RunError> {
+    /// Runs the reference's first case again. A GPU on which that fails is broken, and its faults are no candidate's.
+    fn check(&mut self, limits: &[Limits]) -> Result<()> {
+        let Some(reference) = self.reference.clone() else { return Ok(()) };
+        let itself = Candidate::reference(&self.spec);
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            if self.running.is_stopped() {
+                return Ok(());
+            }
+            let kernel = self.worker.load(&reference.code).and_then(|module| module.kernel(&reference.kernel));
+            match kernel.and_then(|kernel| self.try_case(&itself, &kernel, 0, &limits[0])) {
+                Ok(None) => return Ok(()),
+                Ok(Some(finding)) => last = finding.message.unwrap_or_else(|| finding.verdict.to_string()),
+                Err(error) => last = told(error)?,
+            }
+        }
+        Err(Error::Broken { device: self.device, why: format!("the reference, which ran on it before, does not any more: {last}") })
+    }
+
+    fn try_all(&mut self, candidate: &Candidate, image: &Image, limits: &[Limits], all: bool) -> std::result::Result<Finding, RunError> {
         let spec = Arc::clone(&self.spec);
         let kernel = match self.worker.load(&image.code).and_then(|module| module.kernel(&image.kernel)) {
             Ok(kernel) => kernel,
@@ -230,7 +302,7 @@ impl Bench {
         let mut decided: Option<Finding> = None;
         let mut cases = Vec::new();
         for (index, case) in spec.cases.iter().enumerate() {
-            let found = self.try_case(candidate, &kernel, index, (&limits[index], &answers[index]))?;
+            let found = self.try_case(candidate, &kernel, index, &limits[index])?;
             if all {
                 cases.push(CaseVerdict::new(&case.name, found.as_ref()));
             }
@@ -250,7 +322,7 @@ impl Bench {
         candidate: &Candidate,
         kernel: &RemoteKernel,
         index: usize,
-        (limit, answer): (&Limits, &[Left]),
+        limit: &Limits,
     ) -> std::result::Result<Option<Finding>, RunError> {
         let spec = Arc::clone(&self.spec);
         let case = &spec.cases[index];
@@ -270,7 +342,8 @@ impl Bench {
             Err(error) => return Err(error),
         };
         Ok(match outcome {
-            Outcome::Completed { .. } => judge(case, Some(answer), &left),
+            Outcome::Completed { .. } => judge(case, self.answers.get(index).map(Vec::as_slice), &left),
+            paused @ Outcome::Paused { .. } => return Err(RunError::Unfinished(Box::new(paused))),
             Outcome::Faulted { fault } => Some(Finding::new(Verdict::Fault, fault.to_string())),
             Outcome::Stopped { why: Cause::Cancelled, tier: Tier::Leave, report, .. } => Some(unasked(&report)),
             Outcome::Stopped { why, tier, report, .. } => Some(timeout(candidate, why, tier, &report)),
@@ -393,7 +466,7 @@ fn timeout(candidate: &Candidate, why: Cause, tier: Tier, report: &cuinstr_runti
         (by, None) => format!("stopped by its {by}"),
     };
     let mut finding = Finding::new(Verdict::Timeout, message);
-    (finding.by, finding.place) = (Some(by), place);
+    (finding.by, finding.place) = (Some(by.to_owned()), place);
     finding
 }
 

@@ -42,6 +42,20 @@ pub struct Origin {
 }
 
 impl Candidate {
+    /// A text under a name, which is also what compilers and reports call it.
+    #[must_use]
+    pub fn new(name: impl Into<String>, source: impl Into<Arc<[u8]>>) -> Self {
+        let name = name.into();
+        Self { path: name.clone(), name, source: source.into(), origin: None }
+    }
+
+    /// The reference, as if it were one.
+    #[must_use]
+    pub fn reference(spec: &Spec) -> Self {
+        let name = spec.reference.file_name().unwrap_or_default().to_string_lossy();
+        Self::new(name, spec.source.clone().into_bytes())
+    }
+
     /// Mutants of the reference, all operators unless some are named, and at most so many of them, spread evenly.
     #[must_use]
     pub fn mutants(spec: &Spec, operators: Option<&[Operator]>, most: usize) -> Vec<Self> {
@@ -100,9 +114,9 @@ impl Candidate {
         for path in found {
             // One that is named twice is one.
             if paths.insert(path.clone()) {
-                let source = std::fs::read(&path).map_err(Error::file(&path))?.into();
+                let source = std::fs::read(&path).map_err(Error::file(&path))?;
                 let name = path.to_str().map_or_else(|| path.as_os_str().as_bytes().escape_ascii().to_string(), str::to_owned);
-                candidates.push(Self { path: name.clone(), name, source, origin: None });
+                candidates.push(Self::new(name, source));
             }
         }
         Ok(candidates)

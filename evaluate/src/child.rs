@@ -44,6 +44,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Environment variables besides this process's own.
     pub variables: Vec<(OsString, OsString)>,
+    /// The folder that compilers are started in; this process's own if there is none.
+    pub folder: Option<PathBuf>,
     /// Folders in which the compiler's libraries may lie, besides those of the loader's path and where toolkits are installed.
     pub libraries: Vec<PathBuf>,
 }
@@ -126,7 +128,7 @@ pub(crate) struct Helper {
 
 /// Kills a helper, from any thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Killer(Arc<Mutex<Option<Child>>>);
+pub struct Killer(Arc<Mutex<Option<Child>>>);
 
 impl Killer {
     fn child(&self) -> MutexGuard<'_, Option<Child>> {
@@ -139,7 +141,7 @@ impl Killer {
     }
 
     /// Kills it, and waits until the system has cleared it away.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         if let Some(mut child) = self.child().take() {
             // It is not reaped yet, so that the number is its own.
             if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -166,6 +168,9 @@ impl Helper {
             let toolkits = jit::folders_with_nvrtc().into_iter().map(PathBuf::from);
             let folders = toolkits.chain(program.libraries.iter().cloned());
             command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), folders));
+        }
+        if let Some(folder) = &program.folder {
+            command.current_dir(folder);
         }
         // What the caller says counts most.
         command.envs(program.variables.iter().cloned());

@@ -16,24 +16,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A candidate as the compiler left it: an image with the kernel's symbol, or a verdict.
-pub(crate) type Built = std::result::Result<Arc<Image>, Box<Finding>>;
+pub type Built = std::result::Result<Arc<Image>, Box<Finding>>;
 
 /// Largest image, in bytes.
 const MOST_IMAGE: u64 = 1 << 30;
 
 /// Compiled code.
-#[derive(Debug)]
-pub(crate) struct Image {
-    pub(crate) code: Vec<u8>,
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// What the driver loads.
+    pub code: Vec<u8>,
     /// Name to find the kernel by.
-    pub(crate) kernel: String,
+    pub kernel: String,
     /// Name and version of what compiled it.
-    pub(crate) compiler: String,
+    pub compiler: String,
 }
 
 /// How all candidates of a specification are compiled.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub struct Order {
     /// Number of the architecture, and whether it is the one with all its instructions.
     arch: (u32, Option<char>),
     kernel: String,
@@ -60,15 +61,16 @@ enum Answer {
 }
 
 impl Order {
-    pub(crate) fn new(spec: &Spec, arch: Arch, fuel: bool) -> Self {
-        let folder = spec.folder();
+    /// For an architecture, and to count fuel or not.
+    #[must_use]
+    pub fn new(spec: &Spec, arch: Arch, fuel: bool) -> Self {
         Self {
             arch: (arch.number, arch.suffix),
             kernel: spec.kernel.clone(),
             instantiate: spec.instantiate,
             by_nvcc: spec.compile.with == With::Nvcc,
-            options: spec.compile.options.clone(),
-            include: spec.compile.include.iter().map(|include| folder.join(include)).chain(include_of_reference(spec)).collect(),
+            options: spec.compile.options.iter().map(|option| below(&spec.root, option)).collect(),
+            include: spec.compile.include.iter().map(|include| spec.located(include)).chain(include_of_reference(spec)).collect(),
             polls_each: spec.compile.polls_each,
             fuel,
             is_plain: false,
@@ -77,10 +79,19 @@ impl Order {
     }
 
     /// The same for sources as they are.
-    pub(crate) fn plain(mut self) -> Self {
+    #[must_use]
+    pub fn plain(mut self) -> Self {
         self.is_plain = true;
         self
     }
+}
+
+/// An option as it is where absolute paths lie below another folder.
+fn below(root: &Path, option: &str) -> String {
+    let names = ["-I", "--include-path=", "-isystem", "-include", "--pre-include=", ""];
+    let place = names.into_iter().find_map(|name| Some((name, option.strip_prefix(name)?.strip_prefix('/')?)));
+    let shipped = place.map(|(name, path)| (name, root.join(path))).filter(|(_, path)| path.exists());
+    shipped.map_or_else(|| option.to_owned(), |(name, path)| format!("{name}{}", path.display()))
 }
 
 /// Headers beside the reference are found by what is judged in its place.
@@ -91,7 +102,7 @@ fn include_of_reference(spec: &Spec) -> Option<PathBuf> {
 
 /// A helper that compiles, replaced when it is lost.
 #[derive(Debug)]
-pub(crate) struct Compiler {
+pub struct Compiler {
     program: Program,
     order: Order,
     within: Duration,
@@ -99,11 +110,17 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    pub(crate) fn start(program: &Program, order: Order, within: Duration) -> Result<Self> {
+    /// Starts it. A compilation that takes longer than `within` is killed.
+    ///
+    /// # Errors
+    /// If its process can't be started.
+    pub fn start(program: &Program, order: Order, within: Duration) -> Result<Self> {
         Ok(Self { program: program.clone(), order, within, helper: Helper::start(program, Role::Compile)? })
     }
 
-    pub(crate) fn killer(&self) -> Killer {
+    /// What kills it.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
         self.helper.killer()
     }
 
@@ -111,28 +128,43 @@ impl Compiler {
     ///
     /// # Errors
     /// If the compiler is missing or the helper does not do its work: of the candidate itself there is a finding.
-    pub(crate) fn compile(&mut self, candidate: &Candidate) -> Result<Built> {
+    pub fn compile(&mut self, candidate: &Candidate) -> Result<Built> {
+        match self.once(candidate)? {
+            Some(built) => Ok(built),
+            // Something else may have ended the process, such as a lack of memory.
+            None => Ok(self
+                .once(candidate)?
+                .unwrap_or_else(|| Err(Box::new(Finding::new(Verdict::CompileError, "the compiler crashed twice".to_owned()))))),
+        }
+    }
+
+    /// `None` if the compiler's process was lost.
+    fn once(&mut self, candidate: &Candidate) -> Result<Option<Built>> {
         let order = Order { path: candidate.path.clone(), ..self.order.clone() };
         let until = Instant::now() + self.within;
         let answer = self.helper.tell(&order, &candidate.source).and_then(|()| self.helper.hear::<Answer>(until, MOST_IMAGE));
         let (answer, code) = match answer {
             Ok(answer) => answer,
             Err(error) => {
-                self.helper = Helper::start(&self.program, Role::Compile)?;
-                let message = match error.kind() {
-                    io::ErrorKind::TimedOut => format!("the compiler took longer than {:?}, and was killed", self.within),
-                    io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                        "the compiler crashed".into()
+                // One that was told to end is not replaced.
+                let is_killed = self.helper.killer().is_done();
+                if !is_killed {
+                    self.helper = Helper::start(&self.program, Role::Compile)?;
+                }
+                return match error.kind() {
+                    io::ErrorKind::TimedOut => {
+                        let message = format!("the compiler took longer than {:?}, and was killed", self.within);
+                        Ok(Some(Err(Box::new(Finding::new(Verdict::CompileError, message)))))
                     }
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(None),
                     _ => {
                         let program = self.program.path.clone().unwrap_or_else(|| "of this process".into()).display().to_string();
-                        return Err(Error::Helper { program, why: format!("is no helper: {error}") });
+                        Err(Error::Helper { program, why: format!("is no helper: {error}") })
                     }
                 };
-                return Ok(Err(Box::new(Finding::new(Verdict::CompileError, message))));
             }
         };
-        Ok(match answer {
+        Ok(Some(match answer {
             Answer::Compiled { kernel, compiler } => Ok(Arc::new(Image { code, kernel, compiler })),
             Answer::Broken { what } => return Err(Error::Compiler(what)),
             Answer::Failed { is_refused, message, line, column } => {
@@ -147,7 +179,7 @@ impl Compiler {
                 });
                 Err(Box::new(finding))
             }
-        })
+        }))
     }
 }
 

@@ -28,6 +28,9 @@ pub enum Error {
     /// Two candidates have one name, by which verdicts are told apart.
     #[error("two candidates are named {0:?}: verdicts are told apart by names, so give each its own")]
     SameName(String),
+    /// Two benches would share a GPU that candidates are timed on.
+    #[error("candidates are timed alone on their GPU, and GPU {0} has several benches: give it one")]
+    SharedGpu(usize),
     /// The reference itself is no measure.
     #[error("the reference {0}")]
     Reference(String),
@@ -53,6 +56,14 @@ pub enum Error {
     /// The compiler is missing, or broken.
     #[error("nothing can be compiled: {0}")]
     Compiler(String),
+    /// A GPU does not work any more.
+    #[error("GPU {device} is broken: {why}")]
+    Broken {
+        /// Its number.
+        device: usize,
+        /// How that shows.
+        why: String,
+    },
     /// There is no GPU, or it does not work.
     #[error(transparent)]
     Runtime(#[from] cuinstr_runtime::Error),

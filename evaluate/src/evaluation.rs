@@ -1,19 +1,17 @@
 //! Many candidates on their way: compiled by several helpers, run on every GPU, judged, written down.
 
 use crate::baseline::{self, Baseline};
-use crate::bench::{Answers, Bench, Stopper};
+use crate::bench::{Bench, Stopper};
 use crate::child::{Killer, Program};
 use crate::compile::{Compiler, Image, Order};
-use crate::headers::Headers;
-use crate::journal::{Conditions, Head, Journal, VERSION};
 use crate::limits::Limits;
+use crate::plan::{Ground, Judged, Plan, driver};
 use crate::queue::{Item, Queue};
 use crate::spec::Spec;
 use crate::summary::Summary;
 use crate::verdict::{Finding, Judgement, Verdict};
 use crate::{Candidate, Error, Result};
 use cuinstr_image::Arch;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +36,8 @@ pub struct Settings {
     pub repeat: u32,
     /// Whether candidates are judged in all cases, or until one case decides.
     pub all_cases: bool,
+    /// Whether candidates that pass are timed, compiled as they are, one at a time on each GPU.
+    pub measure: bool,
     /// Numbers of the GPUs; all that the driver knows if there are none.
     pub devices: Vec<usize>,
     /// Worker processes in reserve for each GPU, for when a candidate costs one.
@@ -59,6 +59,7 @@ impl Default for Settings {
             journal: None,
             repeat: 1,
             all_cases: false,
+            measure: false,
             devices: Vec::new(),
             spares: 2,
             jobs: 0,
@@ -110,22 +111,10 @@ pub(crate) type Observer<'a> = dyn FnMut(&Event) -> ControlFlow<()> + 'a;
 /// # Errors
 /// If the reference is no measure, the journal is of something else, or compiler or GPU are missing. What a candidate does is no error.
 pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, observer: &mut Observer) -> Result<Summary> {
-    if candidates.is_empty() {
-        return Err(Error::NoCandidates("the mutator finds nothing to change, or all was excluded".into()));
-    }
     let begun = Instant::now();
-    let spec = Arc::new(spec.clone());
-    let mut names = HashSet::new();
-    if let Some(twice) = candidates.iter().find(|candidate| !names.insert(&candidate.name)) {
-        return Err(Error::SameName(twice.name.clone()));
-    }
-    let mut conditions = conditions(&spec, settings);
-    let mut journal = match &settings.journal {
-        Some(path) => Journal::open(path)?,
-        None => Journal::none(),
-    };
-    journal.check(&conditions)?;
-    let known_limits = if settings.compile_only.is_some() { None } else { journal.limits(&spec.cases)? };
+    let mut plan = Plan::open(spec, candidates, settings)?;
+    let spec = Arc::clone(plan.spec());
+    let known_limits = if settings.compile_only.is_some() { None } else { plan.known_limits()? };
     let halt = Halt::default();
     let stage = thread::scope(|scope| {
         let setting = scope.spawn(|| Stage::set(&spec, settings, known_limits, &halt));
@@ -140,60 +129,34 @@ pub fn evaluate(spec: &Spec, candidates: &[Candidate], settings: &Settings, obse
         // What else went wrong then follows from it.
         if halt.is_stopped() { Err(Error::Stopped) } else { stage }
     })?;
-    conditions.extend(stage.conditions());
-    journal.begin(Head {
-        journal: VERSION,
-        cuinstr: env!("CARGO_PKG_VERSION").into(),
-        conditions,
-        spec: spec.path.display().to_string(),
-        device: stage.device.clone(),
-        limits: stage.limits.clone(),
-    })?;
-
-    let mut headers = Headers::of(&spec);
-    let hashes: Vec<String> = candidates.iter().map(|candidate| candidate.hash(&mut headers)).collect();
-    let mut judgements: Vec<Judgement> = Vec::with_capacity(candidates.len());
-    let mut items = Vec::new();
+    let Stage { benches, ground } = stage;
+    let (limits, arch) = (ground.limits.clone(), ground.arch);
     // All rounds of a candidate follow each other: its image is kept until the last of them has begun.
-    for (index, candidate) in candidates.iter().enumerate() {
-        for round in 1..=settings.repeat.max(1) {
-            match journal.known(&candidate.name, &hashes[index], round) {
-                Some(known) => judgements.push(known.clone()),
-                None => items.push(Item { candidate: index, round }),
-            }
-        }
-    }
-    let known = judgements.len();
-    let left = items.len();
+    let items = plan.begin(ground)?.to_vec();
     let prepared = begun.elapsed();
     let since = Instant::now();
-    let mut is_stopped = observer(&Event::Begun { limits: &stage.limits, left, known }).is_break();
+    let mut is_stopped = observer(&Event::Begun { limits: &limits, left: items.len(), known: plan.known() }).is_break();
     let benches = if is_stopped {
-        stage.benches
+        benches
     } else {
-        let (ended, benches) = run(&spec, candidates, &hashes, settings, stage.benches, (&stage.limits, stage.arch), items, |judgement| {
-            if let Some(judgement) = judgement {
-                journal.add(judgement)?;
-                let event = Event::Judged(judgement);
-                judgements.push(judgement.clone());
-                return Ok(observer(&event));
-            }
-            Ok(observer(&Event::Waiting))
+        let (ended, benches) = run(&spec, candidates, settings, benches, (&limits, arch), items, |judged| {
+            let Some((item, finding, judged)) = judged else { return Ok(observer(&Event::Waiting)) };
+            let judgement = plan.record(item, finding, judged)?;
+            Ok(judgement.map_or(ControlFlow::Continue(()), |judgement| observer(&Event::Judged(judgement))))
         })?;
         is_stopped = ended;
         benches
     };
     let took = since.elapsed();
-    let losses = benches.iter().map(|(bench, _)| bench.losses()).sum();
+    let losses = benches.iter().map(Bench::losses).sum();
     let mut comparison = None;
     if let (Some(asked), false) = (&settings.baseline, is_stopped)
-        && let Some((bench, answers)) = benches.into_iter().next()
+        && let Some(bench) = benches.into_iter().next()
     {
-        let stand = baseline::Stand { spec: &spec, candidates, settings, limits: &stage.limits, arch: stage.arch, bench, answers };
-        comparison = stand.compare(asked, &judgements, observer)?;
+        let stand = baseline::Stand { spec: &spec, candidates, settings, limits: &limits, arch, bench };
+        comparison = stand.compare(asked, plan.judgements(), observer)?;
     }
-    let wanted = candidates.len() * settings.repeat.max(1) as usize;
-    Ok(Summary { judgements, wanted, known, prepared, took, losses, limits: stage.limits, device: stage.device, comparison })
+    Ok(plan.summary(prepared, took, losses, comparison))
 }
 
 /// Stops what goes on before the first candidate.
@@ -225,51 +188,23 @@ impl Halt {
 
 /// All that candidates are judged by.
 struct Stage {
-    benches: Vec<(Bench, Answers)>,
-    limits: Vec<Limits>,
-    arch: Arch,
-    device: String,
-    compiler: String,
-}
-
-/// What verdicts depend on, as far as it is known before anything is compiled.
-fn conditions(spec: &Spec, settings: &Settings) -> Conditions {
-    let way = match (settings.compile_only, settings.by) {
-        (Some(_), _) => "compiling only",
-        (None, By::Fuel) => "fuel",
-        (None, By::Time) => "time",
-    };
-    let cases = if settings.all_cases { "all" } else { "up to the first that decides" };
-    let more = [("limited by", way), ("cases", cases), ("cuinstr", env!("CARGO_PKG_VERSION"))];
-    let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    spec.conditions().into_iter().chain(more).collect()
-}
-
-/// Version of the driver in the system's kernel.
-fn driver() -> String {
-    let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-    let is_version = |word: &&str| word.split('.').count() > 1 && word.split('.').all(|part| part.parse::<u32>().is_ok());
-    text.split_whitespace().find(is_version).unwrap_or("unknown").to_owned()
+    benches: Vec<Bench>,
+    ground: Ground,
 }
 
 impl Stage {
-    /// What verdicts depend on besides.
-    fn conditions(&self) -> Conditions {
-        let mut conditions: Conditions =
-            [("compiler".to_owned(), self.compiler.clone()), ("architecture".to_owned(), format!("sm_{}", self.arch))].into();
-        if !self.benches.is_empty() {
-            conditions.extend([("device".to_owned(), self.device.clone()), ("driver".to_owned(), driver())]);
-        }
-        conditions
-    }
-
     /// Compiles the reference, starts the workers, and measures it.
     fn set(spec: &Arc<Spec>, settings: &Settings, mut limits: Option<Vec<Limits>>, halt: &Halt) -> Result<Self> {
         if let Some(arch) = settings.compile_only {
             let compiler = reference(spec, settings, arch, halt)?.compiler.clone();
-            return Ok(Self { benches: Vec::new(), limits: Vec::new(), arch, device: String::new(), compiler });
+            let ground = Ground { compiler, arch, device: String::new(), driver: String::new(), limits: Vec::new() };
+            return Ok(Self { benches: Vec::new(), ground });
         }
         let devices = if settings.devices.is_empty() { (0..cuinstr_runtime::device_count()?).collect() } else { settings.devices.clone() };
+        let shared = devices.iter().enumerate().find(|(index, device)| devices[..*index].contains(device));
+        if let (true, Some((_, device))) = (settings.measure, shared) {
+            return Err(Error::SharedGpu(*device));
+        }
         // They start at the same time.
         let started: Vec<Result<Bench>> = thread::scope(|scope| {
             let start = |device| scope.spawn(move || Bench::start(spec, &settings.program, device, settings.spares));
@@ -290,11 +225,17 @@ impl Stage {
                 )));
             }
             halt.stops(Some(&bench), None)?;
-            let (answers, measured) = bench.measure(&image, settings.by)?;
-            limits.get_or_insert(measured);
-            benches.push((bench, answers));
+            let measured = bench.measure(&image, settings.by)?;
+            let limits = limits.get_or_insert(measured);
+            if settings.measure {
+                let order = Order::new(spec, arch, false).plain();
+                let compiler = Compiler::start(&settings.program, order, Duration::from_secs_f64(spec.limits.compile))?;
+                bench.time(&settings.program, compiler, limits)?;
+            }
+            benches.push(bench);
         }
-        Ok(Self { benches, limits: limits.unwrap_or_default(), arch, device, compiler: image.compiler.clone() })
+        let limits = limits.unwrap_or_default();
+        Ok(Self { benches, ground: Ground { compiler: image.compiler.clone(), arch, device, driver: driver(), limits } })
     }
 }
 
@@ -303,38 +244,35 @@ fn reference(spec: &Spec, settings: &Settings, arch: Arch, halt: &Halt) -> Resul
     let order = Order::new(spec, arch, settings.by == By::Fuel);
     let mut compiler = Compiler::start(&settings.program, order, Duration::from_secs_f64(spec.limits.compile))?;
     halt.stops(None, Some(&compiler))?;
-    let name = spec.reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let candidate = Candidate { name: name.clone(), path: name, source: spec.source.clone().into_bytes().into(), origin: None };
-    compiler.compile(&candidate)?.map_err(|finding| {
+    compiler.compile(&Candidate::reference(spec))?.map_err(|finding| {
         let line = finding.place.map_or_else(String::new, |place| format!(" (line {})", place.line));
         Error::Reference(format!("does not compile{line}: {}", finding.message.unwrap_or_default()))
     })
 }
 
-type Benches = Vec<(Bench, Answers)>;
+/// What a thread tells of an item.
+type Told = (Item, Finding, Judged);
 
 /// Has all items judged. Says whether it was stopped, and gives the benches back.
-#[expect(clippy::too_many_arguments, reason = "all of it is known in one place only")]
 fn run(
     spec: &Spec,
     candidates: &[Candidate],
-    hashes: &[String],
     settings: &Settings,
-    benches: Benches,
+    benches: Vec<Bench>,
     (limits, arch): (&[Limits], Arch),
     items: Vec<Item>,
-    mut tell: impl FnMut(Option<&Judgement>) -> Result<ControlFlow<()>>,
-) -> Result<(bool, Benches)> {
+    mut tell: impl FnMut(Option<Told>) -> Result<ControlFlow<()>>,
+) -> Result<(bool, Vec<Bench>)> {
     let count = items.len();
     let queue = Queue::new(items);
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = if settings.jobs == 0 { processors() } else { settings.jobs }.clamp(1, count.max(1));
     let order = Order::new(spec, arch, settings.by == By::Fuel);
     let within = Duration::from_secs_f64(spec.limits.compile);
-    let stoppers: Vec<Stopper> = benches.iter().map(|(bench, _)| bench.stopper()).collect();
+    let stoppers: Vec<Stopper> = benches.iter().map(Bench::stopper).collect();
     let killers: Mutex<Vec<Killer>> = Mutex::default();
     let is_over = AtomicBool::new(false);
-    let (sender, receiver) = mpsc::channel::<Result<Judgement>>();
+    let (sender, receiver) = mpsc::channel::<Result<Told>>();
     thread::scope(|scope| {
         let stop = || {
             is_over.store(true, Ordering::Relaxed);
@@ -372,52 +310,36 @@ fn run(
                 }
             });
         }
-        let judgement = |item: Item, finding: Finding, elapsed: Duration, device: Option<usize>| {
-            let candidate = &candidates[item.candidate];
-            Judgement {
-                candidate: candidate.name.clone(),
-                hash: hashes[item.candidate].clone(),
-                round: item.round,
-                verdict: finding.verdict,
-                case: finding.case,
-                cases: finding.cases,
-                by: finding.by.map(str::to_owned),
-                place: finding.place,
-                message: finding.message,
-                elapsed_ms: (elapsed.as_secs_f64() * 1e6).round() / 1e3,
-                device,
-                mutant: candidate.origin.clone(),
-            }
-        };
         let mut running = Vec::new();
         if settings.compile_only.is_some() {
             let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
                 while let Some((item, built)) = queue.take() {
                     let finding = built.err().map_or_else(|| Finding::new(Verdict::Compiles, None), |finding| *finding);
-                    if sender.send(Ok(judgement(item, finding, Duration::ZERO, None))).is_err() {
+                    if sender.send(Ok((item, finding, Judged::default()))).is_err() {
                         return;
                     }
                 }
             });
         }
-        for (mut bench, answers) in benches {
+        for mut bench in benches {
             let (sender, queue) = (sender.clone(), &queue);
             running.push(scope.spawn(move || {
                 while let Some((item, built)) = queue.take() {
                     let since = Instant::now();
                     let ended = match built {
-                        Ok(image) => bench.judge(&candidates[item.candidate], &image, (limits, &answers), settings.all_cases),
+                        Ok(image) => bench.judge(&candidates[item.candidate], &image, limits, settings.all_cases),
                         Err(finding) => Ok(Some(*finding)),
                     };
                     let Some(ended) = ended.transpose() else { break };
-                    let judged = ended.map(|finding| judgement(item, finding, since.elapsed(), Some(bench.device())));
+                    let from = Judged { elapsed: since.elapsed(), device: Some(bench.device()), node: None };
+                    let judged = ended.map(|finding| (item, finding, from));
                     let failed = judged.is_err();
                     if sender.send(judged).is_err() || failed {
                         break;
                     }
                 }
-                (bench, answers)
+                bench
             }));
         }
         drop(sender);
@@ -425,7 +347,7 @@ fn run(
         // Until the last who could send something is done.
         loop {
             let told = match receiver.recv_timeout(TICK) {
-                Ok(Ok(judgement)) => tell(Some(&judgement)),
+                Ok(Ok(told)) => tell(Some(told)),
                 // What comes after the first error follows from it.
                 Ok(Err(error)) => Err(error),
                 Err(RecvTimeoutError::Timeout) => tell(None),

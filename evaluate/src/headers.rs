@@ -16,6 +16,8 @@ type Known = Option<Arc<(u64, Vec<String>)>>;
 #[derive(Debug)]
 pub(crate) struct Headers {
     folders: Vec<PathBuf>,
+    /// The toolkit's folder, which each machine has of its own.
+    toolkit: Option<PathBuf>,
     /// What the options have included in front of each source.
     first: Vec<String>,
     known: HashMap<PathBuf, Known>,
@@ -23,20 +25,33 @@ pub(crate) struct Headers {
 
 impl Headers {
     pub(crate) fn of(spec: &Spec) -> Self {
-        let folder = spec.folder();
+        let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("include"));
         let mut folders: Vec<PathBuf> = spec.reference.parent().map(Path::to_owned).into_iter().collect();
-        folders.extend(spec.compile.include.iter().map(|include| folder.join(include)));
+        folders.extend(spec.compile.include.iter().map(|include| spec.located(include)));
         folders.extend(values(&spec.compile.options, &["-I", "--include-path", "-isystem"]).map(PathBuf::from));
-        folders.extend(std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("include")));
+        folders.extend(toolkit.clone());
         let first = values(&spec.compile.options, &["-include", "--pre-include"]).map(str::to_owned).collect();
-        Self { folders, first, known: HashMap::new() }
+        Self { folders, toolkit, first, known: HashMap::new() }
     }
 
-    /// A number for all headers that a source of that path includes, directly or not. Where several folders hold a name, all of its files count, as do
-    /// those in inactive branches of the preprocessor: more than the compiler reads, and never less.
+    /// A number for all headers that a source of that path includes, directly or not.
     pub(crate) fn hash(&mut self, path: &Path, source: &[u8]) -> u64 {
+        let found: BTreeSet<(String, u64)> = self.included(path, source).into_iter().map(|(_, name, number)| (name, number)).collect();
+        found.iter().fold(0, |sum, (name, number)| hash(hash(sum, name.as_bytes()), &number.to_le_bytes()))
+    }
+
+    /// The same headers' files, but for the toolkit's.
+    pub(crate) fn files(&mut self, path: &Path, source: &[u8]) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.included(path, source).into_iter().map(|(file, ..)| file).collect();
+        files.retain(|file| self.toolkit.as_ref().is_none_or(|toolkit| !file.starts_with(toolkit)));
+        files
+    }
+
+    /// Each header's file, its name as it is included, and a number for its text. Where several folders hold a name, all of its files count, as do
+    /// those in inactive branches of the preprocessor: more than the compiler reads, and never less.
+    fn included(&mut self, path: &Path, source: &[u8]) -> Vec<(PathBuf, String, u64)> {
         let mut seen: HashSet<PathBuf> = HashSet::new();
-        let mut found: BTreeSet<(String, u64)> = BTreeSet::new();
+        let mut found = Vec::new();
         let names = self.first.iter().cloned().chain(includes(source));
         let own = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut open: Vec<(PathBuf, String)> = names.map(|name| (own.clone(), name)).collect();
@@ -48,12 +63,12 @@ impl Headers {
                 }
                 let Some(known) = self.known(&path) else { continue };
                 let (number, names) = &*known;
-                found.insert((name.clone(), *number));
                 let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+                found.push((path, name.clone(), *number));
                 open.extend(names.iter().map(|name| (beside.clone(), name.clone())));
             }
         }
-        found.iter().fold(0, |sum, (name, number)| hash(hash(sum, name.as_bytes()), &number.to_le_bytes()))
+        found
     }
 
     fn known(&mut self, path: &Path) -> Known {

@@ -134,6 +134,11 @@ impl Journal {
         Err(self.refused(format!("its verdicts are of another {}: name another file, or remove it", different.join(", "))))
     }
 
+    /// One of the conditions of its verdicts.
+    pub(crate) fn condition(&self, name: &str) -> Option<&str> {
+        self.head.as_ref()?.conditions.get(name).map(String::as_str)
+    }
+
     /// The limits under which its verdicts were given, one for each of these cases.
     pub(crate) fn limits(&self, cases: &[Case]) -> Result<Option<Vec<Limits>>> {
         let Some(head) = &self.head else { return Ok(None) };
@@ -197,7 +202,9 @@ mod tests {
             place: None,
             message: None,
             elapsed_ms: 1.5,
+            times: Vec::new(),
             device: Some(0),
+            node: None,
             mutant: None,
         }
     }

@@ -23,7 +23,8 @@
 //! ```
 //!
 //! The way of a candidate: [`Candidate`] → `compile` (a helper process) → `bench` (a worker with the spec's memory) → [`Verdict`] → [`journal`] →
-//! [`Summary`]. `evaluation` has many of them on the way at a time.
+//! [`Summary`]. `evaluation` has many of them on the way at a time, on the GPUs of one machine. An engine that has other machines takes the same
+//! steps itself: a [`Plan`] with the journal where it was started, a [`Compiler`] and a [`Bench`] where there are processors and GPUs.
 
 #![cfg(unix)]
 
@@ -38,20 +39,27 @@ mod evaluation;
 mod headers;
 pub mod journal;
 mod limits;
+mod plan;
 mod queue;
 pub mod spec;
 mod summary;
+mod times;
 mod verdict;
 
 pub use baseline::{Baseline, Comparison};
+pub use bench::{Bench, Stopper};
 pub use candidate::{Candidate, Origin};
-pub use child::{Program, serve_if_asked};
+pub use child::{Killer, Program, serve_if_asked};
+pub use compile::{Built, Compiler, Image, Order};
 pub use error::Error;
 pub use evaluation::{By, Event, Settings, evaluate};
 pub use limits::Limits;
+pub use plan::{Ground, Judged, Plan, driver};
+pub use queue::Item;
 pub use spec::Spec;
 pub use summary::{Score, Summary};
-pub use verdict::{CaseVerdict, Judgement, Place, Verdict};
+pub use times::Times;
+pub use verdict::{CaseVerdict, Finding, Judgement, Place, Verdict};
 
 /// What this crate's functions answer.
 pub type Result<T> = std::result::Result<T, Error>;

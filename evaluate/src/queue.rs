@@ -7,9 +7,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A candidate to be judged, by its index, for the so-manieth time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Item {
-    pub(crate) candidate: usize,
-    pub(crate) round: u32,
+pub struct Item {
+    /// Its index.
+    pub candidate: usize,
+    /// Which time, from 1.
+    pub round: u32,
 }
 
 /// Most images that wait for their first run.

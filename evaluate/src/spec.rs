@@ -27,9 +27,10 @@
 use crate::data::{self, Filling, Number, Tolerance, Type};
 use crate::headers::Headers;
 use crate::journal::Conditions;
-use crate::{Error, Result};
+use crate::{Candidate, Error, Result};
 use cuinstr_abi::sites::hash;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,6 +40,10 @@ use std::time::Duration;
 pub struct Spec {
     /// The file that it was read from.
     pub path: PathBuf,
+    /// The folder that stands for `/` in its absolute paths: another one where its files were shipped to.
+    pub root: PathBuf,
+    /// The files of data that it names.
+    pub data: Vec<PathBuf>,
     /// Path of the reference.
     pub reference: PathBuf,
     /// The reference's text.
@@ -153,6 +158,14 @@ impl Spec {
     /// # Errors
     /// If it, the reference, or a file of data can't be read, or it makes no sense; the message says what, and where.
     pub fn read(path: &Path) -> Result<Self> {
+        Self::read_below(Path::new("/"), path)
+    }
+
+    /// The same, of files that were shipped: absolute paths in it are relative to `root`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_below(root: &Path, path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
         let wrong = |what: String| Error::Spec { path: path.to_owned(), what };
         let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
@@ -161,12 +174,23 @@ impl Spec {
         } else {
             toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?
         };
-        written.read(path)
+        written.read(&Place { root, path })
     }
 
-    /// The folder that its paths are relative to.
-    pub(crate) fn folder(&self) -> PathBuf {
-        folder(&self.path)
+    /// Where a path that the specification names lies.
+    pub(crate) fn located(&self, named: &Path) -> PathBuf {
+        Place { root: &self.root, path: &self.path }.located(named)
+    }
+
+    /// All files that judging these candidates takes: the specification, the reference, data, and headers but for the toolkit's. An engine ships
+    /// them to other machines.
+    #[must_use]
+    pub fn files(&self, candidates: &[Candidate]) -> BTreeSet<PathBuf> {
+        let mut headers = Headers::of(self);
+        let sources = candidates.iter().map(|candidate| (Path::new(&candidate.path), &*candidate.source));
+        let sources = sources.chain([(self.reference.as_path(), self.source.as_bytes())]);
+        let included: BTreeSet<PathBuf> = sources.flat_map(|(path, source)| headers.files(path, source)).collect();
+        [&self.path, &self.reference].into_iter().chain(&self.data).cloned().chain(included).collect()
     }
 
     /// What two evaluations must share for the verdicts of one to be those of the other, by name.
@@ -224,8 +248,19 @@ impl LimitRules {
     }
 }
 
-fn folder(path: &Path) -> PathBuf {
-    path.parent().map_or_else(PathBuf::new, Path::to_owned)
+/// A specification's place: what its paths are relative to.
+struct Place<'a> {
+    root: &'a Path,
+    path: &'a Path,
+}
+
+impl Place<'_> {
+    fn located(&self, named: &Path) -> PathBuf {
+        match named.strip_prefix("/") {
+            Ok(below) => self.root.join(below),
+            Err(_) => self.path.parent().unwrap_or(Path::new("")).join(named),
+        }
+    }
 }
 
 // As it is written.
@@ -291,7 +326,8 @@ struct WrittenArgument {
 }
 
 impl Written {
-    fn read(self, path: &Path) -> Result<Spec> {
+    fn read(self, place: &Place<'_>) -> Result<Spec> {
+        let path = place.path;
         let wrong = |what: String| Error::Spec { path: path.to_owned(), what };
         self.limits.check().map_err(wrong)?;
         if self.cases.is_empty() {
@@ -303,9 +339,10 @@ impl Written {
         if self.instantiate && self.compile.with == With::Nvcc {
             return Err(wrong("`instantiate` needs NVRTC: leave out `with`, or instantiate the template in the source".into()));
         }
-        let reference = folder(path).join(&self.reference);
+        let reference = place.located(&self.reference);
         let source = std::fs::read_to_string(&reference).map_err(Error::file(&reference))?;
         let mut cases: Vec<Case> = Vec::with_capacity(self.cases.len());
+        let mut data = Vec::new();
         for (index, written) in self.cases.into_iter().enumerate() {
             let name = written.name.unwrap_or_else(|| (index + 1).to_string());
             if cases.iter().any(|case| case.name == name) {
@@ -318,7 +355,8 @@ impl Written {
             };
             let mut arguments = Vec::with_capacity(written.arguments.len());
             for (index, argument) in written.arguments.into_iter().enumerate() {
-                arguments.push(argument.read(path).map_err(|error| match error {
+                data.extend(argument.file.as_deref().map(|file| place.located(file)));
+                arguments.push(argument.read(place).map_err(|error| match error {
                     Failure::Wrong(what) => wrong(format!("argument {index}: {what}")),
                     Failure::File(error) => error,
                 })?);
@@ -340,7 +378,18 @@ impl Written {
             cases.push(case);
         }
         let (kernel, instantiate, compile, limits) = (self.kernel, self.instantiate, self.compile, self.limits);
-        Ok(Spec { path: path.to_owned(), reference, source, kernel, instantiate, compile, limits, cases })
+        Ok(Spec {
+            path: path.to_owned(),
+            root: place.root.to_owned(),
+            data,
+            reference,
+            source,
+            kernel,
+            instantiate,
+            compile,
+            limits,
+            cases,
+        })
     }
 }
 
@@ -380,7 +429,7 @@ impl From<&str> for Failure {
 }
 
 impl WrittenArgument {
-    fn read(self, path: &Path) -> std::result::Result<Argument, Failure> {
+    fn read(self, place: &Place<'_>) -> std::result::Result<Argument, Failure> {
         let memory = [self.r#in, self.out, self.inout];
         let values = [
             (Type::I8, self.i8),
@@ -431,7 +480,7 @@ impl WrittenArgument {
             (_, _, Some([low, high]), ..) => Filling::Random { low, high, seed: self.seed.unwrap_or(0) },
             (_, _, _, Some(values), _) => Filling::Values(values),
             (.., Some(file)) => {
-                let file = folder(path).join(file);
+                let file = place.located(&file);
                 Filling::Bytes(std::fs::read(&file).map_err(|error| Failure::File(Error::file(file)(error)))?)
             }
             _ => Filling::Marks,

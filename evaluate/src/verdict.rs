@@ -1,6 +1,7 @@
 //! What became of a candidate.
 
 use crate::candidate::Origin;
+use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,9 +86,15 @@ pub struct Judgement {
     pub message: Option<String>,
     /// Milliseconds that running it took, its memory's way to the GPU and back included.
     pub elapsed_ms: f64,
+    /// How long it takes in each case without polls, if it passes and that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Times>,
     /// Number of the GPU that it ran on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<usize>,
+    /// The machine that it ran on, if there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// What was changed, of a mutant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutant: Option<Origin>,
@@ -132,20 +139,31 @@ pub struct Place {
     pub text: Option<String>,
 }
 
-/// A judgement before it is known whose it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Finding {
-    pub(crate) verdict: Verdict,
-    pub(crate) case: Option<String>,
-    pub(crate) cases: Vec<CaseVerdict>,
-    pub(crate) by: Option<&'static str>,
-    pub(crate) place: Option<Place>,
-    pub(crate) message: Option<String>,
+/// What was found of a candidate by a compiler or a bench: a judgement without the candidate's name. Engines carry it between machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What became of it.
+    pub verdict: Verdict,
+    /// The case that decided, unless all did.
+    pub case: Option<String>,
+    /// What became of it in each case, where all were asked for.
+    pub cases: Vec<CaseVerdict>,
+    /// How long it takes without polls, if that was asked for.
+    pub times: Vec<Times>,
+    /// Which limit a timeout reached.
+    pub by: Option<String>,
+    /// Where a timeout was stopped, or where the compiler found an error.
+    pub place: Option<Place>,
+    /// The reason in words, of what is no pass.
+    pub message: Option<String>,
 }
 
 impl Finding {
-    pub(crate) fn new(verdict: Verdict, message: impl Into<Option<String>>) -> Self {
-        Self { verdict, case: None, cases: Vec::new(), by: None, place: None, message: message.into().map(cut) }
+    /// A verdict with its reason.
+    #[must_use]
+    pub fn new(verdict: Verdict, message: impl Into<Option<String>>) -> Self {
+        Self { verdict, case: None, cases: Vec::new(), times: Vec::new(), by: None, place: None, message: message.into().map(cut) }
     }
 
     pub(crate) fn of_case(mut self, name: &str) -> Self {

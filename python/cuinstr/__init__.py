@@ -24,7 +24,7 @@ Modules of CuPy, cuda.core, cuda.bindings and PyCUDA are known by themselves; an
 framework is imported. While a guard waits, other threads run, and Ctrl-C cancels the kernel.
 """
 
-from ._guard import Faulted, Guard, Module, Stopped, attach, guard
+from ._guard import Faulted, Guard, Module, Part, Stopped, attach, guard
 from ._native import (
     Failure,
     Mutant,
@@ -40,7 +40,7 @@ from ._native import (
     __version__,
 )
 from ._pool import In, InOut, Out, Pool, Result, Task
-from ._rewrite import mutants, rewrite
+from ._rewrite import Proof, instrument, mutants, rewrite, verify
 
 __all__ = [
     "Failure",
@@ -55,8 +55,10 @@ __all__ = [
     "NotLaunched",
     "Out",
     "Outcome",
+    "Part",
     "Poisoned",
     "Pool",
+    "Proof",
     "Refused",
     "Result",
     "Rewritten",
@@ -67,6 +69,8 @@ __all__ = [
     "__version__",
     "attach",
     "guard",
+    "instrument",
     "mutants",
     "rewrite",
+    "verify",
 ]

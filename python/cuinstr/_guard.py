@@ -22,7 +22,7 @@ _attached: OrderedDict[int, Module] = OrderedDict()
 _MOST_ATTACHED = 64
 _lock = threading.Lock()
 
-_Limits = tuple[float | None, int | None, int | None, bool, float, float, tuple[list[int], list[int]] | None]
+_Limits = tuple[float | None, int | None, int | None, bool, float, float, tuple[list[int], list[int]] | None, bool]
 
 
 class Stopped(Failure):
@@ -235,9 +235,31 @@ class Guard:
         armed = self._armed
         if armed is None or not self._left:
             raise Failure("a guard is asked for its outcome once it is left: launch in `with`, and ask behind it")
-        if self.outcome is None:
+        if self.outcome is None or self.outcome.paused:
             self._told(lambda: armed.wait(within))
         return self.outcome
+
+    def pause(self, within: float | str = 0.1) -> Outcome:
+        """Pauses what was launched in `with guard(..., pausable=True, wait=False)`, and gives the outcome: `paused`, or how it ended before.
+
+        Blocks that have not begun decline to run. Those that have run to their ends, for so much time at most; then Failure is raised, and `wait` tells when it is
+        paused. What the stream holds behind the launch waits for the resumes.
+        """
+        armed = self._armed
+        if armed is None or not self._left:
+            raise Failure("a guard is paused once it is left: launch in `with`, and pause behind it")
+        time = seconds(within)
+        self._told(lambda: armed.pause(0.1 if time is None else time))
+        assert self.outcome is not None
+        return self.outcome
+
+    def resume(self, stream: Any) -> Part:
+        """The next part of a paused launch, in another stream than its own: launch the same kernel there, with the same grid and arguments.
+
+            with guard.resume(other):
+                kernel((16,), (256,), (numbers, count), stream=other)
+        """
+        return Part(self, stream)
 
     def _told(self, ask: Callable[[], Outcome | None]) -> None:
         """Keeps the outcome that the answer brings, and raises what the caller wants raised."""
@@ -247,7 +269,7 @@ class Guard:
             text = f"{error}; the guard looked at {self._place}: give it the stream that you launch on, `cuinstr.guard(module, stream, ...)`"
             raise NotLaunched(text) from None
         self.outcome = outcome
-        if outcome is None or outcome.completed:
+        if outcome is None or outcome.completed or outcome.paused:
             return
         if not outcome.stopped:
             raise Faulted(outcome)
@@ -258,6 +280,38 @@ class Guard:
         """Tells the launch to stop, from any thread, as often as you like; it never hits a later launch."""
         if self._armed is not None:
             self._armed.cancel()
+
+
+class Part:
+    """The next part of a paused launch; made by `Guard.resume`."""
+
+    __slots__ = ("_guard", "_stream")
+
+    def __init__(self, guard: Guard, stream: Any) -> None:
+        self._guard = guard
+        self._stream = stream
+
+    def __enter__(self) -> Part:
+        armed = self._guard._armed
+        if armed is None:
+            raise Failure("only a launch that is paused can be resumed")
+        stream, self._guard._place = _handles.of_stream(self._stream, self._guard._module)
+        armed.resume(stream)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        armed = self._guard._armed
+        if armed is None:
+            return
+        if kind is not None:
+            # Whether anything was launched is not known.
+            try:
+                armed.launched()
+                armed.give_up()
+            except Failure:
+                pass
+            return
+        self._guard._told(armed.launched)
 
 
 def guard(
@@ -274,6 +328,7 @@ def guard(
     block: Sequence[int] | None = None,
     raises: bool = True,
     wait: bool = True,
+    pausable: bool = False,
 ) -> Guard:
     """A context manager that stops what is launched inside it if it takes too long.
 
@@ -302,6 +357,7 @@ def guard(
     begin_within: seconds that the GPU may take to begin it.
     grid, block: extents of what is launched, for the report, which then says how many threads there were: nobody but the caller knows them.
     wait: whether leaving the guard waits for the launch.
+    pausable: whether `pause` is wanted, of a module that was rewritten so, for one launch of `grid`.
     raises: whether a launch that was stopped raises Stopped; `outcome` of the guard tells all the same.
 
     Raises on leaving: Stopped; Faulted if the kernel ended its context; NotLaunched if no kernel of the module was launched on the stream; NotBegun
@@ -313,4 +369,4 @@ def guard(
         known = list(extents(grid, "grid")), list(extents(block, "block"))
     elif grid is not None or block is not None:
         raise ValueError("a guard is told grid and block, or neither")
-    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known), raises, wait)
+    return Guard(module, stream, (seconds(timeout), fuel, budget_cycles, count_fuel, grace, begin_within, known, pausable), raises, wait)

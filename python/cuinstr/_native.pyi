@@ -1,17 +1,27 @@
 """The compiled part of `cuinstr`."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import final
 
 __all__ = [
     "Armed",
     "Attached",
+    "Bench",
+    "Checkpoint",
+    "Compiler",
     "Failure",
+    "Ledger",
+    "Lost",
     "Mutant",
+    "NoRoom",
     "NotBegun",
+    "NotCheckpointable",
+    "NotCuda",
     "NotInstrumented",
     "NotLaunched",
     "Outcome",
+    "Plan",
     "Poisoned",
     "Refused",
     "Rewritten",
@@ -19,14 +29,19 @@ __all__ = [
     "Undrained",
     "Worker",
     "WrongContext",
+    "WrongState",
     "__version__",
     "attach",
+    "driver",
     "evaluate",
+    "finding",
+    "instrument",
     "mutants",
     "rewrite",
     "seconds",
     "serve",
     "symbols",
+    "verify",
 ]
 
 __version__: str
@@ -55,6 +70,67 @@ class Undrained(Failure):
 class Poisoned(Failure):
     """An earlier kernel ended the context; only a new process helps."""
 
+class NotCuda(Failure):
+    """The process does not use CUDA, or has not initialised it."""
+
+class WrongState(Failure):
+    """The process is in another state than the call needs."""
+
+class NotCheckpointable(Failure):
+    """The driver can't checkpoint the process: MIG, MPS, aarch64, managed memory, IPC."""
+
+class NoRoom(Failure):
+    """The GPU or the host has not enough free memory; nothing was touched."""
+
+class Lost(Failure):
+    """The driver failed in the middle of a checkpoint or a restore; end the process."""
+
+@final
+class Ledger:
+    """Memory at stable addresses, by name."""
+
+    def __new__(cls, device: int, path: str | None) -> Ledger: ...
+    def allocate(self, name: str, bytes: int) -> tuple[int, int]:
+        """Memory of zeroes under a new name: its address and its bytes."""
+
+    def memory(self, name: str) -> tuple[int, int]:
+        """The memory of this name."""
+
+    def names(self) -> list[str]:
+        """The names of all memory."""
+
+    def save(self, path: str, within: float) -> int:
+        """Saves it all, and gives the file's size in bytes."""
+
+@final
+class Checkpoint:
+    """A process by its pid."""
+
+    def __new__(cls, pid: int, program: str, arguments: list[str]) -> Checkpoint: ...
+    def state(self) -> str:
+        """Its state by its name."""
+
+    def restore_thread_id(self) -> int:
+        """The thread that restores it."""
+
+    def lock(self, timeout_ms: int) -> None:
+        """Locks it; a timeout of zero is none."""
+
+    def checkpoint(self) -> None:
+        """Copies its GPU memory to host memory."""
+
+    def restore(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        """Brings it back."""
+
+    def unlock(self) -> None:
+        """Unlocks it."""
+
+    def suspend(self, timeout_ms: int) -> None:
+        """Locks and checkpoints it, or leaves it running."""
+
+    def resume(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        """Restores and unlocks it, or leaves it suspended."""
+
 @final
 class Rewritten:
     """A source that was rewritten."""
@@ -75,13 +151,23 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """"completed": every thread did all its work. "stopped": threads left, and the context lives. "faulted": it does not."""
+        """"completed": every thread did all its work. "stopped": threads left, and the context lives. "paused": blocks are left, and run when it is
+        resumed. "faulted": the context is lost."""
     @property
     def completed(self) -> bool:
         """Whether every thread did all its work."""
     @property
     def stopped(self) -> bool:
         """Whether threads were stopped."""
+    @property
+    def paused(self) -> bool:
+        """Whether blocks are left that run when it is resumed."""
+    @property
+    def done(self) -> int | None:
+        """Blocks that have run, of a launch that is paused."""
+    @property
+    def left(self) -> int | None:
+        """Blocks that have not run, of a launch that is paused."""
     @property
     def why(self) -> str | None:
         """Why it was stopped: "deadline", "cancelled", "budget" or "fuel"."""
@@ -90,7 +176,7 @@ class Outcome:
         """Seconds from arming until the end was seen, of a launch that completed."""
     @property
     def latency(self) -> float | None:
-        """Seconds from the reason to stop until every thread had left."""
+        """Seconds from the reason to stop, or the request to pause, until every thread had left."""
     @property
     def fuel_used(self) -> int | None:
         """Most iterations that one thread ran, if they were counted."""
@@ -138,6 +224,7 @@ class Attached:
         grace: float,
         begin_within: float,
         extents: tuple[list[int], list[int]] | None,
+        pausable: bool,
     ) -> Armed:
         """Arms it for what is launched next on the stream; times are in seconds."""
 
@@ -149,6 +236,10 @@ class Armed:
         """The launch was made."""
     def finish(self) -> Outcome | None:
         """The launch was made: says so, and waits for the outcome."""
+    def pause(self, within: float) -> Outcome:
+        """Has blocks that have not begun decline to run, and waits for the others at most so many seconds."""
+    def resume(self, stream: int) -> None:
+        """Arms the next part in another stream."""
     def cancel(self) -> None:
         """Tells it to stop."""
     def give_up(self) -> None:
@@ -236,6 +327,93 @@ class Summary:
     def lines(self) -> list[str]:
         """The judgements, each as a JSON object, as the journal has them."""
 
+@final
+class Plan:
+    """Candidates, journal and verdicts of an evaluation."""
+
+    def __new__(
+        cls,
+        spec: str,
+        files: list[str],
+        mutants: int | None,
+        operators: list[str] | None,
+        by: str,
+        journal: str | None,
+        repeat: int,
+        all_cases: bool,
+        measure: bool,
+        compile_only: str | None,
+    ) -> Plan: ...
+    @property
+    def spec(self) -> Path:
+        """Absolute path of the specification."""
+    @property
+    def files(self) -> list[Path]:
+        """Absolute paths of all files that judging the candidates takes."""
+    @property
+    def limits(self) -> str | None:
+        """The limits that the journal's verdicts were given under, as JSON."""
+    @property
+    def reference(self) -> tuple[str, bytes]:
+        """The reference: a name and its text."""
+    def condition(self, name: str) -> str | None:
+        """What the journal says of a condition of its verdicts, such as "device"."""
+    def candidate(self, index: int) -> tuple[str, bytes]:
+        """A candidate: what compilers call it, and its text."""
+    def begin(self, compiler: str, arch: str, device: str, driver: str, limits: str) -> tuple[list[tuple[int, int]], int]:
+        """Says what is left, as the numbers of candidates and rounds, and how many judgements the journal had. Limits are JSON."""
+    def record(self, candidate: int, round: int, finding: str, elapsed: float, device: int | None, node: str | None) -> str | None:
+        """Writes a finding down, as JSON, and gives the judgement. None if there is one already."""
+    def summary(self, prepared: float, took: float, losses: int, error: BaseException | None) -> Summary:
+        """Ends it."""
+
+@final
+class Compiler:
+    """A process that compiles."""
+
+    def __new__(
+        cls, root: str, spec: str, folder: str, arch: str, by: str, is_plain: bool, starts: tuple[str, list[str], list[str]]
+    ) -> Compiler: ...
+    def compile(self, name: str, source: bytes) -> tuple[tuple[bytes, str, str] | None, str | None]:
+        """Compiles a candidate."""
+
+@final
+class Bench:
+    """A worker on a GPU that judges one candidate after the other."""
+
+    def __new__(
+        cls,
+        root: str,
+        spec: str,
+        device: int,
+        by: str,
+        all_cases: bool,
+        spares: int,
+        measure: str | None,
+        starts: tuple[str, list[str], list[str]],
+    ) -> Bench: ...
+    @property
+    def name(self) -> str:
+        """Name of the GPU."""
+    @property
+    def arch(self) -> str:
+        """Its architecture."""
+    @property
+    def losses(self) -> int:
+        """Processes that were lost so far."""
+    def measure(self, code: bytes, kernel: str, known: str | None) -> str:
+        """Runs the reference, and gives limits for candidates as JSON; those that are known already, if there are."""
+    def judge(self, name: str, source: bytes, code: bytes, kernel: str, limits: str) -> str:
+        """Judges a candidate under limits, and gives a finding, all as JSON."""
+    def stop(self) -> None:
+        """Cancels what runs, from any thread; nothing begins any more."""
+
+def driver() -> str:
+    """Version of the GPU's driver."""
+
+def finding(verdict: str, message: str | None) -> str:
+    """A candidate that nothing can be done about: its verdict and a reason."""
+
 def evaluate(
     spec: str,
     files: list[str],
@@ -245,12 +423,13 @@ def evaluate(
     journal: str | None,
     repeat: int,
     all_cases: bool,
+    measure: bool,
     devices: list[int],
     spares: int,
     jobs: int,
     compile_only: str | None,
     baseline: tuple[bool, int, int] | None,
-    program: str,
+    executable: str,
     arguments: list[str],
     libraries: list[str],
     watch: Callable[[str, str], object],
@@ -278,8 +457,15 @@ def rewrite(
     device_macros: dict[str, str],
     leave_alone: list[str],
     barrier_marks: str,
+    pausable: bool,
 ) -> Rewritten:
     """Rewrites CUDA source."""
+
+def instrument(ptx: bytes, path: str, polls_each: bool, strict: bool, leave_alone: list[str]) -> Rewritten:
+    """Puts polls into PTX."""
+
+def verify(ptx: str, path: str) -> tuple[list[str], str]:
+    """What is not proved of PTX, a line each, and all that was found, as JSON."""
 
 def seconds(text: str) -> float:
     """Seconds of a time such as `500ms`."""

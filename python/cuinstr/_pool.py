@@ -27,7 +27,7 @@ _AHEAD = 2
 
 # The worker takes this very package, however this process found it, and nothing from the folder that it is started in.
 _HERE = pathlib.Path(__file__).absolute().parent
-_SERVE = f"""
+SERVE = f"""
 import sys
 sys.path[:] = [path for path in sys.path if path]
 from importlib.util import module_from_spec, spec_from_file_location
@@ -120,7 +120,7 @@ class Pool:
         self._executor: ThreadPoolExecutor | None = None
         for number in range(workers):
             device = devices[number % len(devices)]
-            worker = _native.Worker(sys.executable, ["-c", _SERVE], device, spares)
+            worker = _native.Worker(sys.executable, ["-c", SERVE], device, spares)
             self._all.append(worker)
             self._idle.put(worker)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import _native
 from ._native import Mutant, Rewritten
@@ -22,6 +25,7 @@ def rewrite(
     device_macros: Mapping[str, str] | None = None,
     leave_alone: Iterable[str] = (),
     barrier_marks: str = "auto",
+    pausable: bool = False,
 ) -> Rewritten:
     """Rewrites CUDA source so that every loop and every exit of its kernels can be stopped.
 
@@ -40,6 +44,7 @@ def rewrite(
     leave_alone: functions to leave as they are.
     barrier_marks: the memory in which threads at barriers learn that others have left: "shared", "global", or "auto", which is global where the
         launch sizes shared memory.
+    pausable: whether launches can be paused (`guard(pausable=True)`).
 
     Raises Refused if the source can't be rewritten.
     """
@@ -63,7 +68,64 @@ def rewrite(
         dict(device_macros or {}),
         list(leave_alone),
         barrier_marks,
+        pausable,
     )
+
+
+def instrument(
+    ptx: str | bytes,
+    *,
+    path: str = "kernel.ptx",
+    polls: str = "amortised",
+    strict: bool = False,
+    leave_alone: Iterable[str] = (),
+) -> Rewritten:
+    """Puts polls into compiled PTX, of nvcc, NVRTC, Triton, clang, Numba or by hand, so that every loop of it can be stopped.
+
+        module = cupy.RawModule(code=cuinstr.instrument(ptx).text)
+
+    Needs no GPU. Load `.text` as you would have loaded the PTX; `.sites` is its site map. What this process instrumented it remembers: reports on
+    such modules show the PTX's own lines, or the source's, where the PTX names them.
+
+    path: what reports call the PTX.
+    polls: "amortised", or "each" for a poll in every iteration.
+    strict: whether a gap that no poll covers is refused.
+    leave_alone: functions to leave as they are.
+
+    Raises Refused if it is no PTX, or was instrumented before.
+    """
+    if polls not in ("amortised", "each"):
+        raise ValueError(f"polls are 'amortised' or 'each', not {polls!r}")
+    return _native.instrument(_bytes(ptx), path, polls == "each", strict, list(leave_alone))
+
+
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """What `verify` found. It is true if everything holds."""
+
+    open: list[str]
+    """What is not proved, a line each: loops that can't be stopped, and what is wrong with the text."""
+    report: dict[str, Any]
+    """All that was found: `kernels`, `loops` with a `verdict` each, `unknown` calls and `faults`."""
+
+    def __bool__(self) -> bool:
+        return not self.open
+
+
+def verify(ptx: str | bytes, *, path: str = "kernel.ptx") -> Proof:
+    """Proves on PTX that each of its loops can be stopped or ends, and says of which this is not proved.
+
+        assert cuinstr.verify(cuinstr.instrument(ptx).text)
+
+    Needs no GPU. The PTX may be that of rewritten source, too. `path` is what the lines of `open` call it.
+    """
+    open_, report = _native.verify(_bytes(ptx).decode(errors="replace"), path)
+    return Proof(open_, json.loads(report))
+
+
+def _bytes(ptx: str | bytes) -> bytes:
+    """As the compiler wrote it: NVRTC and the driver hand on texts with a zero behind them."""
+    return (ptx.encode() if isinstance(ptx, str) else bytes(ptx)).removesuffix(b"\0")
 
 
 def mutants(source: str, *, most: int | None = None, operators: Iterable[str] | None = None) -> list[Mutant]:

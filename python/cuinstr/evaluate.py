@@ -25,21 +25,22 @@ on where it was when the same command is given again.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
-import pathlib
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
-from . import _native
+from . import _modules, _native, _ray, _report, _site
+from ._libraries import libraries
 from ._native import Failure, Summary
-from ._pool import _SERVE
+from ._pool import SERVE
+from ._ray import Ray
 
-__all__ = ["Summary", "evaluate", "main"]
+__all__ = ["Ray", "Summary", "evaluate", "main"]
 
 
 def evaluate(
@@ -52,12 +53,14 @@ def evaluate(
     journal: str | os.PathLike[str] | None = None,
     repeat: int = 1,
     all_cases: bool = False,
+    measure: bool = False,
     devices: Iterable[int] = (),
     spares: int = 2,
     jobs: int = 0,
     compile_only: str | None = None,
     baseline: tuple[bool, int, int] | None = None,
     watch: Callable[[str, str], object] | None = None,
+    engine: Ray | None = None,
 ) -> Summary:
     """Judges candidates as the specification says, and gives all verdicts.
 
@@ -72,17 +75,19 @@ def evaluate(
     journal: where verdicts are kept; what it holds already is not judged again.
     repeat: how often each candidate is judged.
     all_cases: whether candidates are judged in all cases, or until one decides.
+    measure: whether candidates that pass are timed, compiled as they are, beside the reference.
     devices: numbers of the GPUs; all that there are, if none are named.
     spares: worker processes in reserve for each GPU, each some hundred MB.
     jobs: compilations at a time; 0 for as many as there are processors.
     compile_only: an architecture, such as "90": nothing is run, and no GPU is needed.
     baseline: whether only timeouts, how many at most, and how many at a time are also judged by one child process each, for comparison.
-    watch: called with "begun", "judged" or "compared" and a JSON object, in this thread.
+    watch: called with "begun", "judged", "compared" or "warned" and a JSON object, in this thread.
+    engine: a Ray cluster that does the work, `cuinstr.evaluate.Ray()`; else this machine does. `devices`, `jobs` and `baseline` are this machine's.
 
     Raises KeyboardInterrupt on Ctrl-C, once what runs is cancelled, and whatever `watch` raises; ValueError, OSError or Failure if it can't go on.
     What a candidate does is no exception.
     """
-    summary = _run(spec, candidates, mutants, operators, by, journal, repeat, all_cases, devices, spares, jobs, compile_only, baseline, watch)
+    summary = _run(spec, candidates, mutants, operators, by, journal, repeat, all_cases, measure, devices, spares, jobs, compile_only, baseline, watch, engine)
     if summary.error is not None:
         raise summary.error
     return summary
@@ -97,13 +102,28 @@ def _run(
     journal: str | os.PathLike[str] | None,
     repeat: int,
     all_cases: bool,
+    measure: bool,
     devices: Iterable[int],
     spares: int,
     jobs: int,
     compile_only: str | None,
     baseline: tuple[bool, int, int] | None,
     watch: Callable[[str, str], object] | None,
+    engine: Ray | None,
 ) -> Summary:
+    if engine is not None:
+        if measure and engine.per_gpu != 1:
+            raise ValueError("candidates are timed alone on their GPU: per_gpu is 1 then")
+        if jobs or baseline is not None or list(devices):
+            raise ValueError("devices, jobs and baseline are of this machine, and an engine does the work on others")
+        files = [os.fspath(candidate) for candidate in candidates]
+        names = None if operators is None else list(operators)
+        plan = _native.Plan(
+            os.fspath(spec), files, mutants, names, by, None if journal is None else os.fspath(journal), repeat, all_cases, measure, compile_only
+        )
+        arch = None if compile_only is None else "sm_" + compile_only.removeprefix("sm_")
+        order = _site.Order(uuid.uuid4().hex, os.fspath(plan.spec), os.getcwd(), by, all_cases, engine.spares, measure, arch)
+        return _ray.evaluate(engine, plan, order, watch or (lambda name, text: None))
     return _native.evaluate(
         os.fspath(spec),
         [os.fspath(candidate) for candidate in candidates],
@@ -113,26 +133,17 @@ def _run(
         None if journal is None else os.fspath(journal),
         repeat,
         all_cases,
+        measure,
         list(devices),
         spares,
         jobs,
         compile_only,
         baseline,
         sys.executable,
-        ["-c", _SERVE],
-        _libraries(),
+        ["-c", SERVE],
+        libraries(),
         watch or (lambda name, text: None),
     )
-
-
-def _libraries() -> list[str]:
-    """Folders in which NVIDIA's own wheels keep libraries, where the loader does not look by itself: NVRTC's among them."""
-    try:
-        found = importlib.util.find_spec("nvidia")
-    except (ImportError, ValueError):
-        return []
-    places = found.submodule_search_locations or [] if found is not None else []
-    return [str(folder) for place in places for folder in sorted(pathlib.Path(place).glob("*/lib")) if any(folder.glob("libnvrtc.so*"))]
 
 
 class _Bar:
@@ -191,8 +202,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Judges candidates for a kernel by a reference: pass, wrong result, timeout, fault, compile error, refused.",
         epilog="Exit status: 0 all is judged; 1 it can't go on; 2 the command line is wrong; 130 Ctrl-C. docs/EVALUATE.md says the rest.",
     )
-    parser.add_argument("spec", help="the specification: reference, launch, test cases (TOML or JSON)")
-    parser.add_argument("candidates", nargs="*", help=".cu files, folders with some, or @LIST, a file with a path on each line")
+    parser.add_argument("spec", help="the specification: reference, launch, test cases (TOML or JSON); or a module in KernelBench's form (.py)")
+    parser.add_argument("candidates", nargs="*", help=".cu files (modules: .py), folders with some, or @LIST, a file with a path on each line")
     parser.add_argument("--mutants", type=int, nargs="?", const=sys.maxsize, metavar="MOST", help="also mutants of the reference, at most so many")
     parser.add_argument("--operator", action="append", help="only this operator of the mutator; may be given several times")
     parser.add_argument("--by", choices=["fuel", "time"], default="fuel", help="what limits a candidate (default: fuel)")
@@ -208,9 +219,43 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--baseline", choices=["timeouts", "all"], help="afterwards, the same work by one child process a candidate")
     parser.add_argument("--baseline-most", type=int, default=sys.maxsize, metavar="N", help="that of so many candidates at most")
     parser.add_argument("--baseline-at-a-time", type=int, default=1, metavar="N", help="so many children at a time (default: 1)")
+    parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS", help="on a Ray cluster; without ADDRESS, one of this machine alone")
+    parser.add_argument("--per-gpu", type=int, default=1, metavar="N", help="benches on each GPU of the cluster (default: 1)")
+    parser.add_argument("--gpu", metavar="NAME", help="only the cluster's GPUs that have this in their name, such as H200")
+    parser.add_argument("--measure", action="store_true", help="time each candidate that passes, compiled as it is, beside the reference")
+    parser.add_argument("--load-limit", type=float, metavar="SECONDS", help="that importing a module may take (default: 600)")
     parser.add_argument("--json", metavar="FILE", help="writes the summary there")
+    parser.add_argument("--html", metavar="FILE", help="writes a report there, one file that needs no other")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, on a terminal either")
     return parser
+
+
+def _html(title: str, summary: Summary) -> str:
+    return _report.html(title, json.loads(summary.json()), map(json.loads, summary.lines()))
+
+
+def _judge_modules(asked: argparse.Namespace, watch: Callable[[str, str], object]) -> int:
+    """Candidates in KernelBench's form."""
+    others = [name for name in ("mutants", "ray", "compile_only", "baseline", "matrix") if getattr(asked, name) is not None]
+    if others:
+        print(f"cuinstr.evaluate: {', '.join('--' + name.replace('_', '-') for name in others)} is not for modules", file=sys.stderr)
+        return 2
+    limits = _modules.Limits(**({} if asked.load_limit is None else {"load": asked.load_limit}))
+    lines = list(_modules.evaluate(asked.spec, asked.candidates, asked.journal, asked.measure, limits, watch))
+    shown = sys.stderr if asked.lines else sys.stdout
+    width = max(len(line["candidate"]) for line in lines)
+    for line in lines:
+        speed = f"{line['speed_up']:.2f} x, {line['times']['median_ms']:.3f} ms" if "times" in line else line.get("message", "")
+        print(f"{line['candidate']:{width}}  {line['verdict']:13}  {speed}".rstrip(), file=shown)
+    counts = Counter(line["verdict"] for line in lines)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()), file=shown)
+    if asked.json is not None:
+        with open(asked.json, "w", encoding="utf-8") as file:
+            json.dump({"verdicts": counts, "judgements": lines}, file, indent=2)
+    if asked.html is not None:
+        with open(asked.html, "w", encoding="utf-8") as file:
+            file.write(_report.html(asked.spec, {"judged": len(lines), "wanted": len(lines)}, lines))
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -219,27 +264,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if not asked.candidates and asked.mutants is None:
         parser.error("name candidates, or ask for --mutants")
-    if min(asked.repeat, asked.baseline_most, asked.baseline_at_a_time) < 1 or min(asked.spares, asked.jobs, *asked.device, 0) < 0:
+    if min(asked.repeat, asked.baseline_most, asked.baseline_at_a_time, asked.per_gpu) < 1 or min(asked.spares, asked.jobs, *asked.device, 0) < 0:
         parser.error("numbers are positive")
     if asked.mutants is not None and asked.mutants < 0:
         parser.error("--mutants is a number")
     baseline = None
     if asked.baseline is not None:
         baseline = (asked.baseline == "timeouts", asked.baseline_most, asked.baseline_at_a_time)
+    engine = None if asked.ray is None else Ray(asked.ray or None, asked.per_gpu, asked.gpu, asked.spares)
     bar = _Bar(sys.stderr) if sys.stderr.isatty() and not asked.no_progress else None
-
 
     def watch(name: str, text: str) -> None:
         if bar is not None:
             bar.watch(name, text)
         if asked.lines and name == "judged":
             print(text, flush=True)
+        if name == "warned":
+            print(f"cuinstr.evaluate: {json.loads(text)['what']}", file=sys.stderr)
 
     try:
-        for path in filter(None, [asked.json, asked.matrix]):
+        for path in filter(None, [asked.json, asked.matrix, asked.html]):
             # What can't be written is said before the work, not behind it.
             with open(path, "a", encoding="utf-8"):
                 pass
+        if asked.spec.endswith(".py"):
+            return _judge_modules(asked, watch)
         summary = _run(
             asked.spec,
             asked.candidates,
@@ -249,12 +298,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asked.journal,
             asked.repeat,
             asked.all_cases or asked.matrix is not None,
+            asked.measure,
             asked.device,
             asked.spares,
             asked.jobs,
             asked.compile_only,
             baseline,
             watch,
+            engine,
         )
     except (Failure, OSError, ValueError) as error:
         print(f"cuinstr.evaluate: {error}", file=sys.stderr)
@@ -266,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bar.end()
     print(summary, end="", file=sys.stderr if asked.lines else sys.stdout)
     try:
-        for path, text in [(asked.json, summary.json() + "\n"), (asked.matrix, summary.matrix())]:
+        for path, text in [(asked.json, summary.json() + "\n"), (asked.matrix, summary.matrix()), (asked.html, _html(asked.spec, summary))]:
             if path is not None:
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)

@@ -14,6 +14,11 @@ create_exception!(cuinstr, NotLaunched, Failure, "No kernel of the guarded modul
 create_exception!(cuinstr, NotBegun, Failure, "The GPU has not begun the launch in time; it is still in flight.");
 create_exception!(cuinstr, Undrained, Failure, "The kernel was told to stop and still runs: in a loop or a wait without a poll.");
 create_exception!(cuinstr, Poisoned, Failure, "An earlier kernel ended the context; only a new process helps.");
+create_exception!(cuinstr, NotCuda, Failure, "The process does not use CUDA, or has not initialised it.");
+create_exception!(cuinstr, WrongState, Failure, "The process is in another state than the call needs.");
+create_exception!(cuinstr, NotCheckpointable, Failure, "The driver can't checkpoint the process: MIG, MPS, aarch64, managed memory, IPC.");
+create_exception!(cuinstr, NoRoom, Failure, "The GPU or the host has not enough free memory; nothing was touched.");
+create_exception!(cuinstr, Lost, Failure, "The driver failed in the middle of a checkpoint or a restore; end the process.");
 
 /// Gives the module its exceptions.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,7 +30,12 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NotLaunched", NotLaunched::type_object(py))?;
     module.add("NotBegun", NotBegun::type_object(py))?;
     module.add("Undrained", Undrained::type_object(py))?;
-    module.add("Poisoned", Poisoned::type_object(py))
+    module.add("Poisoned", Poisoned::type_object(py))?;
+    module.add("NotCuda", NotCuda::type_object(py))?;
+    module.add("WrongState", WrongState::type_object(py))?;
+    module.add("NotCheckpointable", NotCheckpointable::type_object(py))?;
+    module.add("NoRoom", NoRoom::type_object(py))?;
+    module.add("Lost", Lost::type_object(py))
 }
 
 /// The exception that an error becomes.

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// All verdicts of an evaluation. Its text is a table.
 #[pyclass(frozen, module = "cuinstr")]
 pub(crate) struct Summary {
-    judged: Judged,
-    error: Option<Py<PyAny>>,
+    pub(crate) judged: Judged,
+    pub(crate) error: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -56,21 +56,60 @@ impl Summary {
     }
 }
 
-fn raised(error: &cuinstr_evaluate::Error) -> PyErr {
+pub(crate) fn raised(error: &cuinstr_evaluate::Error) -> PyErr {
     match error {
         cuinstr_evaluate::Error::File { reason, .. } => match reason.raw_os_error() {
             Some(number) => PyOSError::new_err((number, error.to_string())),
             None => PyOSError::new_err(error.to_string()),
         },
-        cuinstr_evaluate::Error::Spec { .. } | cuinstr_evaluate::Error::NoCandidates(_) => PyValueError::new_err(error.to_string()),
+        cuinstr_evaluate::Error::Spec { .. } | cuinstr_evaluate::Error::NoCandidates(_) | cuinstr_evaluate::Error::SharedGpu(_) => {
+            PyValueError::new_err(error.to_string())
+        }
         cuinstr_evaluate::Error::Runtime(error) => crate::error::raised(error),
         _ => Failure::new_err(error.to_string()),
     }
 }
 
+/// What limits candidates, by its name.
+pub(crate) fn limited_by(name: &str) -> PyResult<By> {
+    match name {
+        "fuel" => Ok(By::Fuel),
+        "time" => Ok(By::Time),
+        _ => Err(PyValueError::new_err(format!("candidates are limited by 'fuel' or by 'time', not by {name:?}"))),
+    }
+}
+
+/// An architecture by its number or its name.
+pub(crate) fn architecture(name: &str) -> PyResult<Arch> {
+    let full = if name.starts_with("sm_") { name.to_owned() } else { format!("sm_{name}") };
+    Arch::from_name(&full).ok_or_else(|| PyValueError::new_err(format!("an architecture is a number such as 90, or sm_90a; not {name:?}")))
+}
+
+/// What helpers and workers are started from: a program, its arguments, folders of libraries.
+pub(crate) fn program((path, arguments, libraries): (PathBuf, Vec<String>, Vec<PathBuf>)) -> Program {
+    Program { path: Some(path), arguments: arguments.into_iter().map(Into::into).collect(), libraries, ..Program::default() }
+}
+
+/// Candidates of files, and mutants of the reference.
+pub(crate) fn candidates(
+    spec: &Spec,
+    files: &[PathBuf],
+    mutants: Option<usize>,
+    operators: Option<Vec<String>>,
+) -> PyResult<Vec<Candidate>> {
+    let operators = operators.map(|names| names.iter().map(|name| crate::mutate::operator(name)).collect::<PyResult<Vec<Operator>>>());
+    let operators = operators.transpose()?;
+    let found = if files.is_empty() && mutants.is_some() { Ok(Vec::new()) } else { Candidate::files(files) };
+    let mut candidates = found.map_err(|error| raised(&error))?;
+    if let Some(most) = mutants {
+        candidates.extend(Candidate::mutants(spec, operators.as_deref(), most));
+    }
+    Ok(candidates)
+}
+
 /// Judges candidates, and calls `watch` with what happens: a name, and JSON or numbers as text.
 #[pyfunction]
-#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, all_cases, devices, spares, jobs, compile_only, baseline, program, arguments, libraries, watch))]
+#[pyo3(signature = (spec, files, mutants, operators, by, journal, repeat, all_cases, measure, devices, spares, jobs, compile_only, baseline, executable, arguments, libraries, watch))]
 #[expect(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "Python's function gives each a name and a default")]
 pub(crate) fn evaluate(
     py: Python<'_>,
@@ -82,51 +121,34 @@ pub(crate) fn evaluate(
     journal: Option<PathBuf>,
     repeat: u32,
     all_cases: bool,
+    measure: bool,
     devices: Vec<usize>,
     spares: usize,
     jobs: usize,
     compile_only: Option<String>,
     baseline: Option<(bool, usize, usize)>,
-    program: PathBuf,
+    executable: PathBuf,
     arguments: Vec<String>,
     libraries: Vec<PathBuf>,
     watch: Py<PyAny>,
 ) -> PyResult<Summary> {
-    let operators = operators.map(|names| names.iter().map(|name| crate::mutate::operator(name)).collect::<PyResult<Vec<Operator>>>());
-    let operators = operators.transpose()?;
-    let architecture = |name: String| {
-        let full = if name.starts_with("sm_") { name.clone() } else { format!("sm_{name}") };
-        Arch::from_name(&full)
-            .ok_or_else(|| PyValueError::new_err(format!("an architecture is a number such as 90, or sm_90a; not {name:?}")))
-    };
     let settings = Settings {
-        by: match by {
-            "fuel" => By::Fuel,
-            "time" => By::Time,
-            _ => return Err(PyValueError::new_err(format!("candidates are limited by 'fuel' or by 'time', not by {by:?}"))),
-        },
+        by: limited_by(by)?,
         journal,
         repeat,
         all_cases,
+        measure,
         devices,
         spares,
         jobs,
-        compile_only: compile_only.map(architecture).transpose()?,
+        compile_only: compile_only.as_deref().map(architecture).transpose()?,
         baseline: baseline.map(|(only_timeouts, most, at_a_time)| Baseline { only_timeouts, most, at_a_time }),
-        program: Program {
-            path: Some(program),
-            arguments: arguments.into_iter().map(Into::into).collect(),
-            variables: Vec::new(),
-            libraries,
-        },
+        program: program((executable, arguments, libraries)),
     };
+    let spec = Spec::read(&spec).map_err(|error| raised(&error))?;
+    let candidates = candidates(&spec, &files, mutants, operators)?;
     let mut error: Option<PyErr> = None;
     let judged = py.detach(|| {
-        let spec = Spec::read(&spec)?;
-        let mut candidates = if files.is_empty() && mutants.is_some() { Vec::new() } else { Candidate::files(&files)? };
-        if let Some(most) = mutants {
-            candidates.extend(Candidate::mutants(&spec, operators.as_deref(), most));
-        }
         let mut observer = |event: &Event<'_>| {
             let told = Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;

@@ -58,7 +58,7 @@ impl Attached {
     }
 
     /// Arms it for what is launched next on the stream; times are in seconds.
-    #[pyo3(signature = (stream, timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents))]
+    #[pyo3(signature = (stream, timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents, pausable))]
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn arm(
         &self,
@@ -71,12 +71,19 @@ impl Attached {
         grace: f64,
         begin_within: f64,
         extents: Option<([u32; 3], [u32; 3])>,
+        pausable: bool,
     ) -> PyResult<Armed> {
         let timeout = timeout.map(|timeout| seconds(timeout, "a timeout")).transpose()?;
         let (grace, begin_within) = (seconds(grace, "a grace time")?, seconds(begin_within, "begin_within")?);
         let limits = Limits { timeout, fuel, budget_cycles, count_fuel, grace, begin_within, extents, ..Limits::UNTIL_CANCELLED };
+        let grid = extents.filter(|_| pausable).map(|(grid, _)| grid);
+        if pausable && grid.is_none() {
+            return Err(PyValueError::new_err("a launch that can be paused has a known grid: give grid and block"));
+        }
         // SAFETY: the caller's word for the stream; Python's frame keeps its object alive.
-        let armed = py.detach(|| unsafe { self.module.arm(stream, &limits) });
+        let armed = py.detach(|| unsafe {
+            grid.map_or_else(|| self.module.arm(stream, &limits), |grid| self.module.arm_pausable(stream, &limits, grid))
+        });
         let guard = armed.map_err(|error| raised(&error))?;
         Ok(Armed { guard: Some(guard), grace, is_over: AtomicBool::new(false) })
     }
@@ -104,6 +111,21 @@ impl Armed {
     fn launched(&self, py: Python<'_>) -> PyResult<()> {
         let guard = self.guard()?;
         py.detach(|| guard.launched()).map_err(|error| raised(&error))
+    }
+
+    /// Has blocks that have not begun decline to run, and waits for the others at most so many seconds.
+    fn pause(&self, py: Python<'_>, within: f64) -> PyResult<Outcome> {
+        let (guard, within) = (self.guard()?, seconds(within, "a time")?);
+        let outcome = py.detach(|| guard.pause(within)).map_err(|error| raised(&error))?;
+        self.note(&outcome);
+        Ok(Outcome::new(outcome))
+    }
+
+    /// Arms the next part in another stream.
+    fn resume(&self, py: Python<'_>, stream: usize) -> PyResult<()> {
+        let guard = self.guard()?;
+        // SAFETY: as in `Attached::arm`.
+        py.detach(|| unsafe { guard.resume(stream) }).map_err(|error| raised(&error))
     }
 
     /// Tells it to stop.
@@ -144,6 +166,10 @@ impl Armed {
 }
 
 impl Armed {
+    fn note(&self, outcome: &cuinstr_runtime::Outcome) {
+        self.is_over.store(!matches!(outcome, cuinstr_runtime::Outcome::Paused { .. }), Ordering::Relaxed);
+    }
+
     /// Waits in slices, between which Ctrl-C is heard.
     fn look(
         &self,
@@ -156,7 +182,7 @@ impl Armed {
             let left = until.map_or(SLICE, |until| until.saturating_duration_since(Instant::now()));
             match py.detach(|| wait(guard, left.min(SLICE))) {
                 Ok(Some(outcome)) => {
-                    self.is_over.store(true, Ordering::Relaxed);
+                    self.note(&outcome);
                     return Ok(Some(Outcome::new(outcome)));
                 }
                 Ok(None) => {}

@@ -1,11 +1,14 @@
 //! The compiled part of the Python package: what Python can't do itself. `python/cuinstr` holds the rest.
 
+mod checkpoint;
+mod engine;
 mod error;
 mod evaluate;
 mod guard;
 mod mutate;
 mod outcome;
 mod rewrite;
+mod snapshot;
 mod symbols;
 mod worker;
 
@@ -16,6 +19,12 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<checkpoint::Checkpoint>()?;
+    module.add_class::<engine::Bench>()?;
+    module.add_class::<engine::Compiler>()?;
+    module.add_class::<engine::Plan>()?;
+    module.add_function(wrap_pyfunction!(engine::driver, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::finding, module)?)?;
     module.add_class::<evaluate::Summary>()?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_class::<guard::Attached>()?;
@@ -23,11 +32,14 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mutate::Mutant>()?;
     module.add_class::<outcome::Outcome>()?;
     module.add_class::<rewrite::Rewritten>()?;
+    module.add_class::<snapshot::Ledger>()?;
     module.add_class::<worker::Worker>()?;
     module.add_function(wrap_pyfunction!(worker::serve, module)?)?;
     module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;
     module.add_function(wrap_pyfunction!(symbols::symbols, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::rewrite, module)?)?;
+    module.add_function(wrap_pyfunction!(rewrite::instrument, module)?)?;
+    module.add_function(wrap_pyfunction!(rewrite::verify, module)?)?;
     module.add_function(wrap_pyfunction!(rewrite::seconds, module)?)?;
     module.add_function(wrap_pyfunction!(guard::attach, module)?)
 }

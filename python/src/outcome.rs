@@ -29,12 +29,14 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// "completed": every thread did all its work. "stopped": threads left, and the context lives. "faulted": it does not.
+    /// "completed": every thread did all its work. "stopped": threads left, and the context lives. "paused": blocks are left, and run when it is resumed.
+    /// "faulted": the context is lost.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.ended {
             Ended::Completed { .. } => "completed",
             Ended::Stopped { .. } => "stopped",
+            Ended::Paused { .. } => "paused",
             Ended::Faulted { .. } => "faulted",
         }
     }
@@ -49,6 +51,30 @@ impl Outcome {
     #[getter]
     fn stopped(&self) -> bool {
         matches!(self.ended, Ended::Stopped { .. })
+    }
+
+    /// Whether blocks are left that run when it is resumed.
+    #[getter]
+    fn paused(&self) -> bool {
+        matches!(self.ended, Ended::Paused { .. })
+    }
+
+    /// Blocks that have run, of a launch that is paused.
+    #[getter]
+    fn done(&self) -> Option<u64> {
+        match self.ended {
+            Ended::Paused { done, .. } => Some(done),
+            _ => None,
+        }
+    }
+
+    /// Blocks that have not run, of a launch that is paused.
+    #[getter]
+    fn left(&self) -> Option<u64> {
+        match self.ended {
+            Ended::Paused { left, .. } => Some(left),
+            _ => None,
+        }
     }
 
     /// Why it was stopped: "deadline", "cancelled", "budget" or "fuel".
@@ -74,11 +100,11 @@ impl Outcome {
         }
     }
 
-    /// Seconds from the reason to stop until every thread had left.
+    /// Seconds from the reason to stop, or the request to pause, until every thread had left.
     #[getter]
     fn latency(&self) -> Option<f64> {
         match self.ended {
-            Ended::Stopped { latency, .. } => Some(latency.as_secs_f64()),
+            Ended::Stopped { latency, .. } | Ended::Paused { latency, .. } => Some(latency.as_secs_f64()),
             _ => None,
         }
     }
@@ -154,6 +180,7 @@ impl Outcome {
             Ended::Completed { elapsed, .. } => format!("completed in {elapsed:?}, after a reason to stop had arisen"),
             Ended::Stopped { report, .. } => report.to_string(),
             Ended::Faulted { fault } => format!("the kernel ended its context: {fault}"),
+            paused @ Ended::Paused { .. } => paused.to_string(),
         }
     }
 

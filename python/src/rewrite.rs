@@ -1,7 +1,8 @@
 //! The rewriter, as Python sees it.
 
 use crate::error::Refused;
-use cuinstr::diagnostic::Severity;
+use cuinstr::Rewrite;
+use cuinstr::diagnostic::{Code, Severity};
 use cuinstr::options::{BarrierMarks, DeviceMacro, Limits, Options, Polls, Space};
 use cuinstr::render::{self, Source};
 use cuinstr_runtime::guard::{self, Origin};
@@ -55,7 +56,7 @@ pub(crate) fn seconds(text: &str) -> PyResult<f64> {
 
 /// Rewrites CUDA source.
 #[pyfunction]
-#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone, barrier_marks))]
+#[pyo3(signature = (source, path, timeout_ns, budget_cycles, fuel, polls_each, strict, loop_macros, device_macros, leave_alone, barrier_marks, pausable))]
 #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
 pub(crate) fn rewrite(
     py: Python<'_>,
@@ -70,6 +71,7 @@ pub(crate) fn rewrite(
     device_macros: BTreeMap<String, String>,
     leave_alone: Vec<String>,
     barrier_marks: &str,
+    pausable: bool,
 ) -> PyResult<Rewritten> {
     if fuel.is_some_and(|fuel| fuel > Limits::MAX_FUEL) {
         return Err(PyValueError::new_err(format!("fuel is at most {} iterations", Limits::MAX_FUEL)));
@@ -94,10 +96,56 @@ pub(crate) fn rewrite(
         leave_alone,
         barrier_marks,
         strict,
+        pausable,
         ..Options::default()
     };
-    let rewrite = py.detach(|| cuinstr::rewrite(source.as_bytes(), &options));
-    let shown = Source::new(&options.path, source.as_bytes());
+    rewritten(py, cuinstr::rewrite, source.as_bytes(), &options)
+}
+
+/// Puts polls into PTX.
+#[pyfunction]
+pub(crate) fn instrument(
+    py: Python<'_>,
+    ptx: &[u8],
+    path: String,
+    polls_each: bool,
+    strict: bool,
+    leave_alone: Vec<String>,
+) -> PyResult<Rewritten> {
+    let polls = if polls_each { Polls::Each } else { Polls::Amortised };
+    let options = Options { path, polls, leave_alone, strict, ..Options::default() };
+    rewritten(py, cuinstr::rewrite_ptx, ptx, &options)
+}
+
+/// What is not proved of PTX, a line each, and all that was found, as the JSON of [`cuinstr::verify::Report`].
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, ptx: &str, path: &str) -> PyResult<(Vec<String>, String)> {
+    let report = py.detach(|| cuinstr::verify::verify_ptx(ptx));
+    let mut open: Vec<String> = Vec::new();
+    for fault in &report.faults {
+        open.push(format!("{path}:{}: error[{}]: {}", fault.line, fault.code.id(), fault.message));
+    }
+    for call in &report.unknown {
+        open.push(format!(
+            "{path}:{}: error[{}]: `{}` calls what is not in sight: {}",
+            call.line,
+            Code::CalleeElsewhere.id(),
+            call.function,
+            call.callee
+        ));
+    }
+    for found in &report.loops {
+        let Some(code) = found.verdict.code() else { continue };
+        let what = if found.call_tree { "a tree of calls" } else { "a loop" };
+        open.push(format!("{path}:{}: error[{}]: {what} in `{}` is {}", found.line, code.id(), found.function, found.verdict.text()));
+    }
+    let json = serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((open, json))
+}
+
+fn rewritten(py: Python<'_>, how: fn(&[u8], &Options) -> Rewrite, source: &[u8], options: &Options) -> PyResult<Rewritten> {
+    let rewrite = py.detach(|| how(source, options));
+    let shown = Source::new(&options.path, source);
     let said = |severity: Option<Severity>| -> Vec<String> {
         let wanted = rewrite.diagnostics.iter().filter(|diagnostic| severity.is_none_or(|severity| diagnostic.severity == severity));
         wanted.map(|diagnostic| render::short(&shown, diagnostic).trim_end().to_owned()).collect()
@@ -105,6 +153,6 @@ pub(crate) fn rewrite(
     let Some(output) = &rewrite.output else { return Err(Refused::new_err(said(Some(Severity::Error)).join("\n"))) };
     let text = String::from_utf8(output.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let (sites, diagnostics) = (rewrite.sites.to_json(), said(None));
-    guard::remember(Origin { sites: rewrite.sites.clone(), text: source.as_bytes().to_vec() });
+    guard::remember(Origin { sites: rewrite.sites.clone(), text: source.to_vec() });
     Ok(Rewritten { text, sites, diagnostics })
 }

@@ -18,9 +18,10 @@ const SLICE: Duration = Duration::from_millis(20);
 /// Modules that a worker keeps loaded.
 const MODULES: usize = 8;
 
-/// Serves as a worker, and does not return, if this process was started as one.
+/// Serves as a worker or as a helper for checkpoints, and does not return, if this process was started as one.
 #[pyfunction]
 pub(crate) fn serve() -> PyErr {
+    cuinstr_checkpoint::serve_if_asked();
     cuinstr_evaluate::serve_if_asked();
     PyRuntimeError::new_err("this process was not started as a worker of cuinstr's")
 }

@@ -12,6 +12,7 @@ import pathlib
 import pickle
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,9 +22,10 @@ import unittest
 from typing import Any
 
 import cuinstr
-from cuinstr import _extents, _guard, _handles, _pool, evaluate
+from cuinstr import _extents, _guard, _handles, _modules, _pool, _report, evaluate
 
 SOURCE = "__global__ void wait(volatile int* flag) { while (*flag == 0) { } }\n"
+PTX = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n"
 
 
 class Rewriting(unittest.TestCase):
@@ -55,6 +57,23 @@ class Rewriting(unittest.TestCase):
                 cuinstr.rewrite(SOURCE, **arguments)
         with self.assertRaises((OverflowError, TypeError)):
             cuinstr.rewrite(SOURCE, fuel=-1)
+
+    def test_ptx_gets_its_polls_and_they_are_proved(self) -> None:
+        for ptx in (PTX, PTX.encode(), PTX.encode() + b"\0"):
+            plain = cuinstr.verify(ptx, path="spin.ptx")
+            self.assertFalse(plain)
+            self.assertRegex(plain.open[0], r"^spin\.ptx:\d+: error\[CI05\d\]: a loop in `spin` ")
+            instrumented = cuinstr.instrument(ptx)
+            proof = cuinstr.verify(instrumented.text)
+            self.assertTrue(proof, proof.open)
+            self.assertEqual(proof.report["kernels"], ["spin"])
+            self.assertIn("loop", [site["kind"] for site in json.loads(instrumented.sites)["sites"]])
+        with self.assertRaisesRegex(cuinstr.Refused, "CI004"):
+            cuinstr.instrument(cuinstr.instrument(PTX).text)
+        with self.assertRaisesRegex(cuinstr.Refused, "kernel.ptx"):
+            cuinstr.instrument(SOURCE)
+        with self.assertRaises(ValueError):
+            cuinstr.instrument(PTX, polls="some")
 
     def test_a_timeout_may_be_text(self) -> None:
         self.assertEqual(cuinstr.rewrite(SOURCE, timeout="2500ms").text, cuinstr.rewrite(SOURCE, timeout=2.5).text)
@@ -434,6 +453,55 @@ class Evaluating(unittest.TestCase):
         last = stream.getvalue().rstrip("\n").rpartition("\r")[2]
         self.assertTrue(last.startswith("[####################] 4 of 4 (and 2 known), "), last)
         self.assertTrue(last.rstrip().endswith(": 3 pass, 1 timeout"), last)
+
+
+class Reports(unittest.TestCase):
+    def test_a_report_escapes_what_candidates_say_and_needs_no_other_file(self) -> None:
+        place = {"file": "k.cu", "line": 7, "column": 1, "text": "for (int i = 0; i < n; ++i)"}
+        lines = [
+            {"candidate": "<script>", "verdict": "pass", "elapsed_ms": 1.0, "times": [{"median_ms": 2, "quartiles_ms": [1, 3], "speed_up": 4.0}]},
+            {"candidate": "b", "verdict": "timeout", "elapsed_ms": 3.0, "by": "fuel", "place": place},
+            {"candidate": "b", "verdict": "pass", "round": 2},
+        ]
+        score = {"noticed": 1, "of": 2}
+        text = _report.html("k.toml", {"judged": 2, "wanted": 2, "score": score, "score_by_operator": {"loop-bound": score}}, lines)
+        self.assertNotIn("<script>", text)
+        for part in ("&lt;script&gt;", "line 7", "i &lt; n", "50 %", "loop-bound", "<circle", "All 2 candidates"):
+            self.assertIn(part, text)
+        for part in ("http:", "https:", "src=", "@import"):
+            self.assertNotIn(part, text)
+
+
+class Modules(unittest.TestCase):
+    def test_a_journal_keeps_whole_lines_and_is_of_one_reference(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder) / "j.jsonl")
+            head = {"journal": 2, "reference": "7"}
+            kept = _modules._Journal(path, head)
+            kept.add({"candidate": "a", "hash": "1", "verdict": "pass"})
+            with self.assertRaisesRegex(cuinstr.Failure, "another evaluator"):
+                _modules._Journal(path, head)
+            os.write(kept._file, b'{"candidate": "b", "ha')
+            os.close(kept._file)
+            again = _modules._Journal(path, head)
+            self.assertEqual(list(again.known), [("a", "1")])
+            os.close(again._file)
+            self.assertTrue(pathlib.Path(path).read_bytes().endswith(b"}\n"))
+            with self.assertRaisesRegex(cuinstr.Failure, "of another reference"):
+                _modules._Journal(path, head | {"reference": "8"})
+
+    def test_a_process_that_is_shut_in_sees_no_network_and_no_foreign_files(self) -> None:
+        code = (
+            "import os, socket, sys; from cuinstr import _namespace; folder, missing = _namespace.enter(sys.argv[1])\n"
+            "if missing: print('not allowed'); sys.exit()\n"
+            "here = socket.socket().connect_ex(('127.0.0.1', int(sys.argv[2])))\n"
+            "print(here != 0, os.path.exists(sys.argv[3]), folder)"
+        )
+        with tempfile.TemporaryDirectory() as scratch, tempfile.NamedTemporaryFile() as foreign, socket.create_server(("127.0.0.1", 0)) as server:
+            command = [sys.executable, "-c", code, scratch, str(server.getsockname()[1]), foreign.name]
+            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        # Where the system has no such namespaces, candidates are not shut in, and the command says so.
+        self.assertIn(said, ("True False /tmp", "not allowed"))
 
 
 class Package(unittest.TestCase):

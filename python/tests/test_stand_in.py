@@ -20,7 +20,7 @@ from array import array
 from typing import Any
 
 import cuinstr
-from cuinstr import _arrays, _handles
+from cuinstr import _arrays, _handles, checkpoint, snapshot
 
 PTX = b"""
 .version 7.0
@@ -28,6 +28,8 @@ PTX = b"""
 .address_size 64
 .visible .global .align 8 .b8 cuinstr_control_v1[1192];
 .visible .global .align 4 .u32 cuinstr_flag_v1;
+.visible .global .align 16 .b8 cuinstr_pause_v1[48];
+.visible .entry blocks(.param .u64 slots, .param .u64 nanoseconds, .param .u64 counts) { ret; }
 .visible .entry empty() { ret; }
 .visible .entry spin() { ret; }
 .visible .entry spin_on(.param .u64 memory) { ret; }
@@ -109,6 +111,21 @@ class Guarding(OnStandIn):
         with self.assertRaisesRegex(ValueError, "2 hours"):
             cuinstr.guard(self.module, timeout="2 hours")
 
+    def test_ptx_with_polls_is_stopped_as_rewritten_source_is(self) -> None:
+        plain = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n"
+        handle = ctypes.c_void_p()
+        call("cuModuleLoadData", ctypes.byref(handle), cuinstr.instrument(plain, path="spin.ptx").text.encode() + b"\0")
+        with self.assertRaises(cuinstr.NotInstrumented):
+            plain_handle = ctypes.c_void_p()
+            call("cuModuleLoadData", ctypes.byref(plain_handle), plain.encode() + b"\0")
+            cuinstr.attach(plain_handle.value, kind="module")
+        function = ctypes.c_void_p()
+        call("cuModuleGetFunction", ctypes.byref(function), handle, b"spin")
+        with self.assertRaises(cuinstr.Stopped) as stopped:
+            with cuinstr.guard(handle.value, timeout="20ms"):
+                call("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
+        self.assertIn("deadline", str(stopped.exception))
+
     def test_what_is_not_waited_for_is_polled_and_waited_for_later(self) -> None:
         stream = self.stream()
         with cuinstr.guard(self.module, stream, timeout=None, raises=False, wait=False) as guard:
@@ -126,6 +143,33 @@ class Guarding(OnStandIn):
         with self.assertRaises(cuinstr.Stopped):
             while guard.poll() is None:
                 time.sleep(0.001)
+
+    def test_a_launch_is_paused_and_its_parts_run_elsewhere(self) -> None:
+        stream, other = self.stream(), self.stream()
+        counts = (ctypes.c_uint32 * 60)()
+        words = [ctypes.c_uint64(word) for word in (4, 2_000_000, ctypes.addressof(counts))]
+        places = (ctypes.c_void_p * 3)(*(ctypes.addressof(word) for word in words))
+
+        def launch(on: int) -> None:
+            function = ctypes.c_void_p()
+            call("cuModuleGetFunction", ctypes.byref(function), self.handle, b"blocks")
+            call("cuLaunchKernel", function, 10, 3, 2, 32, 1, 1, 0, ctypes.c_void_p(on), places, None)
+
+        with cuinstr.guard(self.module, stream, timeout="20s", grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
+            launch(stream)
+        parts = 0
+        while (outcome := guard.pause("10s")).paused:
+            parts += 1
+            self.assertEqual((outcome.done or 0) + (outcome.left or 0), 60)
+            self.assertEqual(sum(counts), outcome.done)
+            with guard.resume(other):
+                launch(other)
+            time.sleep(0.004)
+        self.assertTrue(outcome.completed and parts > 1, f"{outcome}, {parts} parts")
+        self.assertEqual(list(counts), [1] * 60)
+        with self.assertRaisesRegex(ValueError, "known grid"):
+            with cuinstr.guard(self.module, stream, timeout="20s", pausable=True):
+                pass
 
     def test_an_event_loop_goes_on_while_a_guard_is_awaited(self) -> None:
         async def main() -> list[str]:
@@ -338,6 +382,105 @@ class Pooling(OnStandIn):
             environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(cuinstr.__file__).parents[1])}
             done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
             self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
+
+
+class Checkpoints(unittest.TestCase):
+    """This very process, suspended and resumed by a helper, which asks the stand-in."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.facts = pathlib.Path(folder.name) / str(os.getpid())
+        before = os.environ.get("CUINSTR_STAND_IN")
+        os.environ["CUINSTR_STAND_IN"] = f"processes {folder.name}"
+        self.addCleanup(lambda: os.environ.pop("CUINSTR_STAND_IN") if before is None else os.environ.update(CUINSTR_STAND_IN=before))
+        self.know()
+        self.process = checkpoint.Process(os.getpid())
+
+    def know(self, **facts: int) -> None:
+        self.facts.write_text("".join(f"{word} {number}\n" for word, number in facts.items()))
+
+    def test_the_four_steps(self) -> None:
+        process = self.process
+        self.assertEqual((process.pid, process.state, process.restore_thread_id), (os.getpid(), "running", os.getpid()))
+        process.lock(timeout_ms=100)
+        self.assertEqual(process.state, "locked")
+        process.checkpoint()
+        self.assertEqual(process.state, "checkpointed")
+        process.restore(gpu_mapping={})
+        process.unlock()
+        self.assertEqual(process.state, "running")
+        self.know(state=9)
+        self.assertEqual(process.state, "state-9")
+
+    def test_a_context_manager_suspends_and_resumes(self) -> None:
+        with self.process as process:
+            self.assertEqual(process.state, "checkpointed")
+        self.assertEqual(self.process.state, "running")
+        with self.assertRaises(KeyError), self.process:
+            raise KeyError
+        self.assertEqual(self.process.state, "running")
+
+    def test_errors_have_types(self) -> None:
+        for pid, kind in [(0, ValueError), (2**70, ValueError), (2**31 - 1, ProcessLookupError), ("7", TypeError), (True, TypeError)]:
+            with self.assertRaises(kind):
+                checkpoint.Process(pid)  # type: ignore[arg-type]
+        process = self.process
+        with self.assertRaisesRegex(checkpoint.WrongState, "is running"):
+            process.unlock()
+        for timeout in (-1, 2**32):
+            with self.assertRaises(ValueError):
+                process.lock(timeout)
+        self.know(busy=1)
+        with self.assertRaisesRegex(TimeoutError, "is busy.* is running now"):
+            process.suspend(timeout_ms=20)
+        self.know(managed=1)
+        with self.assertRaisesRegex(checkpoint.NotCheckpointable, "cudaMallocManaged"):
+            process.suspend()
+        self.know(state=3)
+        with self.assertRaises(checkpoint.Lost):
+            process.resume()
+        self.facts.unlink()
+        with self.assertRaises(checkpoint.NotCuda):
+            process.state  # noqa: B018
+
+    def test_a_mapping_takes_uuids_in_any_form(self) -> None:
+        wrong = "GPU-00000000-0000-0000-0000-00000000000"
+        for mapping in ({wrong: wrong}, {b"GPU": b"GPU"}, {"MIG-1": "MIG-1"}):
+            self.process.suspend()
+            with self.assertRaisesRegex(ValueError, "is no UUID"):
+                self.process.resume(mapping)
+            self.process.resume()
+        zero = "GPU-00000000-0000-0000-0000-000000000000"
+        for name in (zero, zero.encode(), bytes(16)):
+            self.process.suspend()
+            self.process.resume({name: name})
+        self.assertEqual(self.process.state, "running")
+
+
+class Snapshots(OnStandIn):
+    RESTORE = "import sys, cuinstr.snapshot as s; ledger = s.Ledger.restore(sys.argv[1]); print(ledger.names(), ledger.memory('some'))"
+
+    def test_memory_comes_back_in_another_process(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "snapshot"
+            ledger = snapshot.Ledger()
+            memory = ledger.allocate("some", 1000)
+            call("cuMemcpyHtoD_v2", ctypes.c_uint64(memory.address), b"kept", ctypes.c_size_t(4))
+            self.assertEqual(_arrays.contents(memory)[:5], b"kept\0")
+            with self.assertRaises(KeyError):
+                ledger.allocate("some", 1)
+            with self.assertRaises(OSError):
+                ledger.save(pathlib.Path(folder) / "no" / "folder")
+            self.assertEqual(ledger.save(path), path.stat().st_size)
+            done = subprocess.run([sys.executable, "-c", self.RESTORE, path], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.stdout, done.stderr), (f"['some'] {memory!r}\n", ""))
+            # Here its address is taken.
+            with self.assertRaisesRegex(cuinstr.Failure, "this process has something else"):
+                snapshot.Ledger.restore(path)
+            path.write_bytes(path.read_bytes()[:-1])
+            with self.assertRaisesRegex(cuinstr.Failure, "its end is missing"):
+                snapshot.Ledger.restore(path)
 
 
 class Arrays(OnStandIn):

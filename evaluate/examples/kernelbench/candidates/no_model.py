@@ -1,0 +1,1 @@
+"""No candidate: it has no model."""
