@@ -95,6 +95,7 @@ fn run() -> Result<(), Box<dyn Error>> {
                 None => format!("not done in {TIME:?}"),
             },
             Outcome::Faulted { fault } => return Err(fault.into()),
+            paused @ Outcome::Paused { .. } => paused.to_string(),
         };
         println!("{name:16} {verdict}");
     }

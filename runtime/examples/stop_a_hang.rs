@@ -51,6 +51,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             Outcome::Stopped { latency, report, .. } => println!("{report}\nEvery thread had left {latency:.1?} after the deadline.\n"),
             Outcome::Completed { elapsed, .. } => println!("done in {elapsed:.1?}: the root of 2 is {}", stream.clone_dtoh(&roots)?[2]),
             Outcome::Faulted { fault } => return Err(fault.into()),
+            paused @ Outcome::Paused { .. } => println!("{paused}"),
         }
     }
     Ok(())

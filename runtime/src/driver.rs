@@ -3,13 +3,17 @@
 //! None of these waits for a kernel; what does is listed in `docs/RUNTIME.md`.
 
 pub(crate) mod handle;
+#[cfg(all(feature = "snapshot", unix))]
+pub(crate) mod mapped;
 
 use crate::error::DriverFault;
 use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{CudaFunction, CudaModule, CudaStream, DevicePtr, DriverError};
 use std::ffi::{CString, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The driver's answer as a result.
 pub(crate) fn check(call: &'static str, result: CUresult) -> Result<(), DriverFault> {
@@ -47,14 +51,15 @@ pub(crate) fn allocate(bytes: usize) -> Result<u64, DriverFault> {
 
 /// A value in pinned host memory that the device may read and write at any time, never given back.
 ///
-/// `T` is a plain struct of integers, for which any bits are a value.
+/// `T` is a plain struct of integers without gaps, for which any bits are a value. Its words are read and written one by one, each as a whole: the device
+/// or another thread may write meanwhile.
 #[derive(Debug)]
 pub(crate) struct Pinned<T> {
     host: *mut T,
     device: u64,
 }
 
-// SAFETY: the pointer is to memory that lives for ever, and it is only used through volatile accesses of plain integers.
+// SAFETY: the pointer is to memory that lives for ever, and it is only used through atomic accesses of plain integers.
 unsafe impl<T: Send> Send for Pinned<T> {}
 // SAFETY: as above; readers know that the device, or another thread, may write meanwhile.
 unsafe impl<T: Send> Sync for Pinned<T> {}
@@ -113,14 +118,109 @@ impl<T: Copy> Pinned<T> {
     }
 
     pub(crate) fn write(&self, value: T) {
-        // SAFETY: `host` points to memory for one `T` that lives for ever.
-        unsafe { ptr::write_volatile(self.host, value) }
+        let from = ptr::from_ref(&value).cast_mut();
+        // SAFETY: both have the words of a `T`, and `host` points to memory that lives for ever.
+        unsafe {
+            if align_of::<T>() == 8 {
+                words::<T, _>(from, self.host, |from: &AtomicU64, to| to.store(from.load(Ordering::Relaxed), Ordering::Release));
+            } else {
+                words::<T, _>(from, self.host, |from: &AtomicU32, to| to.store(from.load(Ordering::Relaxed), Ordering::Release));
+            }
+        }
     }
 
     pub(crate) fn read(&self) -> T {
-        // SAFETY: as above, and it was written in `new`.
-        unsafe { ptr::read_volatile(self.host) }
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: as above; all words are written, and any bits are a value.
+        unsafe {
+            if align_of::<T>() == 8 {
+                words::<T, _>(self.host, value.as_mut_ptr(), |from: &AtomicU64, to| {
+                    to.store(from.load(Ordering::Acquire), Ordering::Relaxed);
+                });
+            } else {
+                words::<T, _>(self.host, value.as_mut_ptr(), |from: &AtomicU32, to| {
+                    to.store(from.load(Ordering::Acquire), Ordering::Relaxed);
+                });
+            }
+            value.assume_init()
+        }
     }
+}
+
+/// Calls `each` with the words of one `T` and of another, in their order.
+///
+/// # Safety
+/// Both have room for a `T`, whose alignment is that of the word, and which has no gaps.
+unsafe fn words<T, Word>(from: *mut T, to: *mut T, each: impl Fn(&Word, &Word)) {
+    const { assert!(align_of::<T>() == 4 || align_of::<T>() == 8) };
+    for index in 0..size_of::<T>() / size_of::<Word>() {
+        // SAFETY: the caller's promise.
+        unsafe { each(&*from.cast::<Word>().add(index), &*to.cast::<Word>().add(index)) };
+    }
+}
+
+/// Words in pinned host memory, never given back.
+#[derive(Debug)]
+pub(crate) struct PinnedWords {
+    host: *mut u32,
+    count: usize,
+}
+
+// SAFETY: the pointer is to memory that lives for ever, and it is only used through volatile accesses of plain integers.
+unsafe impl Send for PinnedWords {}
+
+impl PinnedWords {
+    /// So many, all zero.
+    pub(crate) fn zeroed(count: usize) -> Result<Self, DriverFault> {
+        let mut host = ptr::null_mut();
+        // SAFETY: the out pointer lives through the call; what was allocated has room for so many words.
+        unsafe {
+            check("cuMemHostAlloc", sys::cuMemHostAlloc(&raw mut host, 4 * count, sys::CU_MEMHOSTALLOC_PORTABLE))?;
+            ptr::write_bytes(host.cast::<u32>(), 0, count);
+        }
+        Ok(Self { host: host.cast(), count })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The words, while no copy to or from them is under way.
+    pub(crate) fn words(&self) -> &[u32] {
+        // SAFETY: so many words were allocated and live for ever; who copies waits for the copy, and has the only handle.
+        unsafe { std::slice::from_raw_parts(self.host, self.count) }
+    }
+
+    /// The same, to be written.
+    pub(crate) fn words_mut(&mut self) -> &mut [u32] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.host, self.count) }
+    }
+}
+
+/// Copies the first words of pinned memory, in the stream's order.
+pub(crate) fn upload_words(stream: sys::CUstream, to: u64, from: &PinnedWords, words: usize) -> Result<(), DriverFault> {
+    // SAFETY: `to` is an address of device memory for so many words, which this crate allocated; pinned memory lives for ever.
+    check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.host.cast(), 4 * words.min(from.count), stream) })
+}
+
+/// Copies words to pinned memory, in the stream's order.
+pub(crate) fn download_words(stream: sys::CUstream, to: &PinnedWords, from: u64, words: usize) -> Result<(), DriverFault> {
+    // SAFETY: as above; no more is copied than there is room for.
+    check("cuMemcpyDtoHAsync", unsafe { sys::cuMemcpyDtoHAsync_v2(to.host.cast(), from, 4 * words.min(to.count), stream) })
+}
+
+/// Sets bytes to zero, in the stream's order: a small kernel, which waits for room on the device.
+pub(crate) fn clear(stream: sys::CUstream, address: u64, bytes: usize) -> Result<(), DriverFault> {
+    // SAFETY: the range lies in device memory that this crate allocated.
+    check("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, 0, bytes, stream) })
+}
+
+/// Has a stream wait until a bit of a word is set.
+pub(crate) fn wait_bit(stream: sys::CUstream, address: u64, bit: u32) -> Result<(), DriverFault> {
+    let any = sys::CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_AND as u32;
+    // SAFETY: `address` is that of an aligned word that this crate allocated.
+    check("cuStreamWaitValue32", unsafe { sys::cuStreamWaitValue32_v2(stream, address, bit, any) })
 }
 
 /// Copies from pinned memory, in the stream's order. `from` must not change until the copy is done.
@@ -274,6 +374,28 @@ impl UrgentStream {
 
     pub(crate) fn raw(self) -> sys::CUstream {
         self.0
+    }
+}
+
+/// A non-blocking stream of the same priority as another one. It lives as long as its context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BesideStream(UrgentStream);
+
+impl BesideStream {
+    /// In the current context.
+    pub(crate) fn new(beside: sys::CUstream) -> Result<Self, DriverFault> {
+        let (mut priority, mut stream) = (0, ptr::null_mut());
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the other stream is alive, the out pointers live through the calls.
+        unsafe {
+            check("cuStreamGetPriority", sys::cuStreamGetPriority(beside, &raw mut priority))?;
+            check("cuStreamCreateWithPriority", sys::cuStreamCreateWithPriority(&raw mut stream, flags, priority))?;
+        }
+        Ok(Self(UrgentStream(stream)))
+    }
+
+    pub(crate) fn raw(self) -> sys::CUstream {
+        self.0.raw()
     }
 }
 

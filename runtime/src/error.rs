@@ -154,6 +154,24 @@ pub enum Error {
         /// How many.
         launches: usize,
     },
+    /// A launch that can't be paused, or was not made so that it can.
+    #[error("kernel `{kernel}` can't be paused: {why}")]
+    NotPausable {
+        /// The kernel.
+        kernel: String,
+        /// What keeps it from that, or what to do.
+        why: &'static str,
+    },
+    /// A launch that did not pause within the time it was given.
+    #[error(
+        "kernel `{kernel}` has not paused {after:?} after it was asked: blocks that had begun still run; a block runs to its end, and those of a persistent kernel end with it"
+    )]
+    NotPaused {
+        /// The kernel.
+        kernel: String,
+        /// Time since it was asked.
+        after: Duration,
+    },
     /// The context is lost.
     #[error("{0}; make a new process, or use a worker")]
     Poisoned(Poison),

@@ -3,6 +3,9 @@
 //! A flight is a little memory that the device shares (its orders, its flag, its stop record) and a state that whoever comes by moves on: the
 //! thread that waits, one that cancels, the timer. Flights are pooled by their [`Station`] and used again, so that a launch allocates nothing.
 
+mod beside;
+mod orders;
+mod pause;
 mod verdict;
 mod wait;
 
@@ -16,39 +19,16 @@ use crate::station::Station;
 use crate::timer::{Key, Timed, Timer};
 use crate::watchdog::Watchdog;
 use cudarc::driver::sys;
-use cuinstr_abi::control::{ABI_VERSION, Action, ControlBlock, FIRST_LAUNCH, StopRecord, UNLIMITED};
+use cuinstr_abi::control::{ABI_VERSION, Action, StopRecord, UNLIMITED};
 use cuinstr_abi::sites::SiteMap;
+pub(crate) use orders::Orders;
+pub(crate) use pause::Pausable;
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
-
-/// The first words of a control block: what an armed launch is told.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Orders {
-    pub(crate) abi_version: u32,
-    pub(crate) action: u32,
-    pub(crate) launch: u32,
-    pub(crate) count_fuel: u32,
-    pub(crate) flag: u64,
-    pub(crate) timeout_ns: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) budget_cycles: u64,
-    pub(crate) fuel: u64,
-    pub(crate) host_record: u64,
-    pub(crate) record: u64,
-}
-
-const _: () = {
-    assert!(size_of::<Orders>() == offset_of!(ControlBlock, own_record));
-    assert!(offset_of!(Orders, launch) == offset_of!(ControlBlock, launch));
-    assert!(offset_of!(Orders, flag) == offset_of!(ControlBlock, flag));
-    assert!(offset_of!(Orders, timeout_ns) == offset_of!(ControlBlock, timeout_ns));
-    assert!(offset_of!(Orders, record) == offset_of!(ControlBlock, record));
-};
 
 /// What a launch shares with the device, in pinned memory.
 #[derive(Clone, Copy)]
@@ -61,54 +41,6 @@ pub(crate) struct Shared {
     pub(crate) copy: StopRecord,
     /// The flag of a launch that wants it here.
     pub(crate) flag: u32,
-}
-
-impl Orders {
-    /// Its 64-bit words.
-    const WORDS: usize = size_of::<Self>() / 8;
-
-    fn words(&self) -> [u64; Self::WORDS] {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        [
-            pair(self.abi_version, self.action),
-            pair(self.launch, self.count_fuel),
-            self.flag,
-            self.timeout_ns,
-            self.start_ns,
-            self.budget_cycles,
-            self.fuel,
-            self.host_record,
-            self.record,
-        ]
-    }
-
-    /// Writes those words that are wanted, in the stream's order.
-    fn write_some(&self, stream: sys::CUstream, control: u64, is_wanted: impl Fn(usize, u64) -> bool) -> Result<(), DriverFault> {
-        let mut chosen = [(0, 0); Self::WORDS];
-        let mut count = 0;
-        for (index, word) in self.words().into_iter().enumerate().filter(|(index, word)| is_wanted(*index, *word)) {
-            chosen[count] = (index, word);
-            count += 1;
-        }
-        driver::write_words(stream, control, &chosen[..count])
-    }
-
-    /// A control block's first words before anybody armed it: its own flag, no limit but those compiled in, and a trap.
-    pub(crate) const fn unarmed(flag: u64) -> Self {
-        Self {
-            abi_version: ABI_VERSION,
-            action: Action::Trap as u32,
-            launch: FIRST_LAUNCH,
-            count_fuel: 0,
-            flag,
-            timeout_ns: 0,
-            start_ns: 0,
-            budget_cycles: 0,
-            fuel: 0,
-            host_record: 0,
-            record: 0,
-        }
-    }
 }
 
 /// Where the flag of a launch lies.
@@ -179,6 +111,10 @@ struct State {
     flag_address: u64,
     // When its flag was raised: its grace counts from then, since a host that was late has told nobody before.
     raised: Option<Instant>,
+    // What is known of a launch that can be paused.
+    pausing: Option<pause::Pausing>,
+    // Made when first needed.
+    bitmaps: Option<pause::Bitmaps>,
 }
 
 /// How far the record of the latest launch has been read.
@@ -203,6 +139,8 @@ pub(crate) struct Plan {
     pub(crate) watchdog: Option<Watchdog>,
     /// Whether somebody else launches.
     pub(crate) is_guarded: bool,
+    /// Whether its blocks can decline.
+    pub(crate) pausable: Option<Pausable>,
 }
 
 /// One launch, or the room for one.
@@ -216,6 +154,10 @@ pub(crate) struct Flight {
     timed_end: Event,
     // Behind the copies of the record.
     fetched: Event,
+    // Behind the copy of the blocks that declined.
+    listed: Event,
+    // Behind the blocks that declined, where they run beside others.
+    beside_end: Event,
     // What the flags hold since they were last raised, in the order of [`FlagMemory`].
     raised: [AtomicU32; 3],
     number: AtomicU32,
@@ -231,8 +173,8 @@ pub(crate) enum Step {
     Pending(Instant),
 }
 
-/// Bytes of device memory that a flight takes: its record, then its flag.
-pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16;
+/// Bytes of device memory that a flight takes: its record, then its flag, the word that asks it to pause, and the gates behind it.
+pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16 + 4 * pause::GATES as usize / 32;
 
 /// Words of a control block that are cheaper to write one by one than to copy all.
 const FEW_WORDS: usize = 4;
@@ -265,6 +207,8 @@ impl Flight {
             flag: FlagMemory::Device,
             flag_address: 0,
             raised: None,
+            pausing: None,
+            bitmaps: None,
         };
         Ok(Self {
             shared,
@@ -275,6 +219,8 @@ impl Flight {
             end: Event::new(false)?,
             timed_end: Event::new(true)?,
             fetched: Event::new(false)?,
+            listed: Event::new(false)?,
+            beside_end: Event::new(false)?,
             raised: [const { AtomicU32::new(0) }; 3],
             number: AtomicU32::new(0),
             state: Mutex::new(state),
@@ -284,6 +230,16 @@ impl Flight {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Address of the word that asks it to pause.
+    fn asked(&self) -> u64 {
+        self.flag + 4
+    }
+
+    /// Address of the words that what comes behind its launches waits for.
+    fn gates(&self) -> u64 {
+        self.flag + 16
     }
 
     /// Address of its device memory.
@@ -303,7 +259,23 @@ impl Flight {
             && state.outcome.is_none()
             && state.ended.is_none()
             && state.station.is_some()
-            && (!state.is_submitted || matches!(self.end.is_reached(), Ok(false)))
+            && (!state.is_submitted || matches!(self.is_drained(&state), Ok(false)))
+    }
+
+    /// Whether all that was launched of it is over.
+    fn is_drained(&self, state: &State) -> Result<bool, DriverFault> {
+        let beside = state.pausing.as_ref().filter(|pausing| pausing.is_beside());
+        Ok(match beside {
+            None => self.end.is_reached()?,
+            Some(pausing) => pausing.is_beside_submitted && self.end.is_reached()? && self.beside_end.is_reached()?,
+        })
+    }
+
+    /// Makes a stream wait until all that was launched of it is over.
+    pub(crate) fn make_wait(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
+        self.end.hold(stream)?;
+        let has_beside = self.state().pausing.as_ref().is_some_and(pause::Pausing::is_beside);
+        if has_beside { self.beside_end.hold(stream) } else { Ok(()) }
     }
 
     /// Whether its end is marked in its stream, so that another stream can be made to wait for it.
@@ -350,7 +322,9 @@ impl Flight {
         self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
         self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
         let mut state = self.state();
-        plan.station.began(limits.is_unbounded());
+        self.make_pausable(&mut state, plan.pausable, limits.timeout, &plan.station)?;
+        // A launch that is paused may be so for ever.
+        plan.station.began(limits.is_unbounded() || plan.pausable.is_some());
         state.flag = plan.flag;
         state.flag_address = flag;
         state.station = Some(plan.station);
@@ -433,7 +407,9 @@ impl Flight {
         self.end.record(stream)?;
         let now = Instant::now();
         let mut state = self.state();
-        if let (Some(limits), Some(station)) = (state.limits.filter(Limits::is_unbounded), &state.station) {
+        let is_unbounded = state.is_unbounded();
+        state.pausing = None;
+        if let (Some(limits), Some(station)) = (state.limits.filter(|_| is_unbounded), &state.station) {
             station.landed(true);
             station.began(false);
             state.limits = Some(Limits { timeout: Some(Duration::ZERO), clock: Clock::Device, ..limits });
@@ -486,6 +462,7 @@ impl Flight {
     /// The launch call has failed: nothing is in flight.
     pub(crate) fn abandon(&self) {
         let mut state = self.state();
+        self.open_gate(&mut state);
         Self::forget(&mut state);
         self.number.store(0, Ordering::Release);
     }
@@ -547,7 +524,10 @@ impl Flight {
         if state.outcome.is_some() || state.station.is_none() {
             return Step::Done;
         }
-        let ended = if state.is_submitted { self.end.is_reached() } else { Ok(false) };
+        if state.is_at_rest() {
+            return self.rest(&mut state, now);
+        }
+        let ended = if state.is_submitted { self.is_drained(&state) } else { Ok(false) };
         let outcome = match ended {
             Ok(true) => self.ended(&mut state, now),
             Err(fault) => self.failed(&mut state, now, fault),
@@ -561,7 +541,21 @@ impl Flight {
         Step::Done
     }
 
+    /// The launch is paused: it may be told to stop, or its instant may come.
+    fn rest(&self, state: &mut State, now: Instant) -> Step {
+        if let Some(due) = state.limits.and_then(|limits| limits.deadline).filter(|due| *due <= now) {
+            state.told.get_or_insert((due, Cause::Deadline));
+        }
+        if state.told.is_none() {
+            return Step::Pending(Self::next_look(state, now));
+        }
+        let outcome = self.judge(state, now, None);
+        self.conclude(state, outcome);
+        Step::Done
+    }
+
     fn conclude(&self, state: &mut State, outcome: Result<Outcome, Error>) {
+        self.open_gate(state);
         Self::forget(state);
         state.outcome = Some(outcome);
         self.changed.notify_all();
@@ -576,8 +570,9 @@ impl Flight {
             timer.remove(key);
         }
         if let Some(station) = state.station.take() {
-            station.landed(state.limits.is_some_and(|limits| limits.is_unbounded()));
+            station.landed(state.is_unbounded());
         }
+        state.pausing = None;
         state.subject = None;
         state.keep = None;
     }
@@ -603,6 +598,13 @@ impl Flight {
     }
 }
 
+impl State {
+    /// Whether nothing but the host ends the launch.
+    fn is_unbounded(&self) -> bool {
+        self.pausing.is_some() || self.limits.is_some_and(|limits| limits.is_unbounded())
+    }
+}
+
 impl Timed for Flight {
     fn ring(&self, now: Instant) -> Option<Instant> {
         let station = self.state().station.clone()?;
@@ -621,7 +623,7 @@ impl Timed for Flight {
             // The context is lost; whoever waits finds out why.
             Err(_) => Some(now + Duration::from_millis(20)),
         };
-        if next.is_none() || Self::hopeless(&self.state(), now).is_some() {
+        if next.is_none() || self.is_answered(now) {
             // Without a lock: a waker may do anything, such as to poll at once. Who moves the launch on by waiting for it needs no waker.
             let waker = self.state().waker.take();
             if let Some(waker) = waker {

@@ -34,13 +34,14 @@ pub use origin::{Origin, recent, remember};
 
 use crate::driver::{self, handle};
 use crate::error::{Error, Result};
-use crate::flight::{FlagMemory, Plan};
+use crate::flight::{FlagMemory, Pausable, Plan};
 pub use crate::limits::Limits;
 use crate::limits::{Clock, LONGEST_TIMEOUT};
 use crate::module::Latest;
 use crate::outcome::Outcome;
-use crate::running::{Canceller, Running};
+use crate::running::{Canceller, Pauser, Running};
 use attach::Control;
+use cuinstr_abi::control::MOST_BLOCKS;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +63,31 @@ impl Attached {
     /// If a limit makes no sense, the thread's context is not the module's or the stream not one of it ([`Error::OtherContext`]), the stream is
     /// being captured, the module is armed already, or the driver fails.
     pub unsafe fn arm(&self, stream: usize, limits: &Limits) -> Result<Guard> {
+        self.arm_as(stream, limits, None)
+    }
+
+    /// The same for one launch of a grid of so many blocks in x, y and z, so that it can be paused ([`Guard::pause`]). The module was rewritten with
+    /// `--pausable`, and attached by a handle. What the stream holds behind the launch waits for all parts of it.
+    ///
+    /// # Safety
+    /// As for [`Attached::arm`].
+    ///
+    /// # Errors
+    /// As [`Attached::arm`], and [`Error::NotPausable`].
+    pub unsafe fn arm_pausable(&self, stream: usize, limits: &Limits, grid: [u32; 3]) -> Result<Guard> {
+        let refused = |why| Err(Error::NotPausable { kernel: self.kernel().to_owned(), why });
+        let blocks = grid.iter().map(|extent| u64::from(*extent)).product();
+        match self.control.pause.get() {
+            None => refused("its module was not rewritten with `cuinstr --pausable`, or was attached by an address"),
+            Some(_) if blocks == 0 || blocks > MOST_BLOCKS => refused("its grid has no blocks, or more than 2^28"),
+            Some(_) if self.control.station.is_blocking() => {
+                refused("CUDA_LAUNCH_BLOCKING=1 keeps the launch call until the kernel is over; unset it")
+            }
+            Some(block) => self.arm_as(stream, limits, Some(Pausable { block: *block, blocks })),
+        }
+    }
+
+    fn arm_as(&self, stream: usize, limits: &Limits, pausable: Option<Pausable>) -> Result<Guard> {
         let control = &self.control;
         let station = &control.station;
         station.check()?;
@@ -83,7 +109,7 @@ impl Attached {
             return Err(Error::AlreadyArmed);
         }
         if let Some(before) = lane.before(stream_id) {
-            before.end.hold(raw)?;
+            before.make_wait(raw)?;
         }
         let (flight, number) = station.take(None)?;
         let mut subject = self.subject.clone();
@@ -99,9 +125,13 @@ impl Attached {
             timed: false,
             watchdog: None,
             is_guarded: true,
+            pausable,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, limits.grace);
-        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_guarded_orders(raw, control.address)?));
+        let armed = flight.arm(number, plan).and_then(|()| {
+            flight.send_guarded_orders(raw, control.address)?;
+            Ok(flight.send_pause(raw)?)
+        });
         let armed = armed.and_then(|()| if limits.clock == Clock::Host { Ok(flight.mark_begin(raw)?) } else { Ok(()) });
         if let Err(error) = armed {
             flight.abandon();
@@ -110,10 +140,22 @@ impl Attached {
         }
         lane.is_armed = true;
         lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream_id });
-        let canceller = running.canceller();
+        let (canceller, pauser) = (running.canceller(), running.pauser());
         drop(lane);
         let stage = Mutex::new(Stage::Armed(running));
-        Ok(Guard { control: Arc::clone(control), stream, stream_id, grace: limits.grace, canceller, stage })
+        let part = Mutex::new((stream, stream_id));
+        let is_pausable = pausable.is_some();
+        Ok(Guard {
+            control: Arc::clone(control),
+            home: stream_id,
+            part,
+            grace: limits.grace,
+            canceller,
+            pauser,
+            kernel: Arc::clone(&self.subject.kernel),
+            is_pausable,
+            stage,
+        })
     }
 }
 
@@ -129,16 +171,20 @@ enum Stage {
 #[must_use = "dropping it cancels the launch; call `launched`, then `wait_for`"]
 pub struct Guard {
     control: Arc<Control>,
-    stream: usize,
-    stream_id: u64,
+    home: u64,
+    // The stream of the latest part, and what tells it from others.
+    part: Mutex<(usize, u64)>,
     grace: Duration,
     canceller: Canceller,
+    pauser: Pauser,
+    kernel: Arc<str>,
+    is_pausable: bool,
     stage: Mutex<Stage>,
 }
 
 impl std::fmt::Debug for Guard {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Guard").field("stream", &self.stream).field("launch", &self.canceller).finish_non_exhaustive()
+        formatter.debug_struct("Guard").field("stream", &self.part().0).field("launch", &self.canceller).finish_non_exhaustive()
     }
 }
 
@@ -185,17 +231,87 @@ impl Guard {
 
     /// Marks the end of the launch in the stream that it was armed for.
     fn mark(&self) -> Result<()> {
-        let raw = handle::stream(self.stream);
+        let (stream, stream_id) = self.part();
+        let raw = handle::stream(stream);
         if driver::is_capturing(raw)? {
             return Err(Error::Capturing);
         }
-        if handle::stream_id(raw).is_ok_and(|id| id != self.stream_id) {
+        if handle::stream_id(raw).is_ok_and(|id| id != stream_id) {
             return Err(Error::Order(
                 "this thread's default stream is not the one that was armed: call `launched` in the thread that armed",
             ));
         }
         let flight = self.canceller.flight();
-        Ok(flight.submit_guarded(raw, self.control.address, &self.control.unarmed)?)
+        if let Some(pause) = self.control.pause.get().filter(|_| self.is_pausable) {
+            driver::write_word(raw, *pause, 0)?;
+        }
+        flight.submit_guarded(raw, self.control.address, &self.control.unarmed)?;
+        // A later part's stream is the caller's to use for the next one.
+        if stream_id == self.home { Ok(flight.hold(raw)?) } else { Ok(()) }
+    }
+
+    fn part(&self) -> (usize, u64) {
+        *self.part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pauses a launch that was armed by [`Attached::arm_pausable`], as [`Running::pause`](crate::Running::pause) does.
+    ///
+    /// # Errors
+    /// [`Error::NotPaused`] if blocks still run after `within`; the request stands, and [`Guard::wait_for`] tells when it is met. [`Error::NotPausable`] if it was armed
+    /// otherwise. As [`Guard::wait_for`] otherwise.
+    pub fn pause(&self, within: Duration) -> Result<Outcome> {
+        let since = Instant::now();
+        {
+            let _visit = self.control.context.visit()?;
+            self.pauser.pause()?;
+        }
+        self.wait_for(within)?.ok_or_else(|| Error::NotPaused { kernel: self.kernel.to_string(), after: since.elapsed() })
+    }
+
+    /// Arms the next part of a paused launch in another stream than its first. The caller then launches the same kernel there, with the same grid and
+    /// arguments, and calls [`Guard::launched`]. What is queued behind this part in its own stream does not wait for later parts.
+    ///
+    /// # Safety
+    /// As for [`Attached::arm`].
+    ///
+    /// # Errors
+    /// If the launch is not paused, the stream is the first part's, of another context, or being captured, another launch of the module is armed or in flight, or the driver
+    /// fails: then the launch is paused as before.
+    pub unsafe fn resume(&self, stream: usize) -> Result<()> {
+        let control = &self.control;
+        let _visit = control.context.visit()?;
+        let mut stage = self.stage();
+        let Stage::Flying(running) = &*stage else { return Err(Error::Order("only a launch that is paused can be resumed")) };
+        let raw = handle::stream(stream);
+        if driver::is_capturing(raw)? {
+            return Err(Error::Capturing);
+        }
+        if !control.context.has(raw)? {
+            return Err(Error::OtherContext { what: "the stream", of: "the module" });
+        }
+        let stream_id = handle::stream_id(raw)?;
+        if stream_id == self.home {
+            return Err(Error::Order("resume in another stream than the launch's own, which waits for all of its parts"));
+        }
+        let mut lane = control.lane();
+        if lane.is_armed || lane.before(u64::MAX).is_some() {
+            return Err(Error::AlreadyArmed);
+        }
+        let (flight, number) = running.flight();
+        flight.rearm(number)?;
+        let sent = flight.send_guarded_orders(raw, control.address).and_then(|()| flight.send_pause(raw));
+        if let Err(fault) = sent {
+            flight.disarm();
+            return Err(fault.into());
+        }
+        lane.is_armed = true;
+        lane.last = Some(Latest { flight: Arc::downgrade(flight), number, stream: stream_id });
+        drop(lane);
+        *self.part.lock().unwrap_or_else(PoisonError::into_inner) = (stream, stream_id);
+        if let Stage::Flying(running) = std::mem::replace(&mut *stage, Stage::Over(Err(Error::NotLaunched))) {
+            *stage = Stage::Armed(running);
+        }
+        Ok(())
     }
 
     /// Tells the launch to stop, and returns at once. From any thread, as often as you like, also before it has begun; it never hits a
@@ -270,6 +386,7 @@ impl Stage {
             }
             Self::Flying(running) => match running.wait_for(limit) {
                 Ok(None) => return None,
+                Ok(Some(paused @ Outcome::Paused { .. })) => return Some(Ok(paused)),
                 Ok(Some(outcome)) => Ok(outcome),
                 // It is still in flight, and may be waited for again.
                 Err(error @ (Error::Undrained { .. } | Error::NotBegun { .. })) => return Some(Err(error)),

@@ -1,6 +1,7 @@
-//! CUDA source to a module in one call: rewritten, compiled with NVRTC, its compiler's messages on the user's own lines.
+//! CUDA source or PTX to a module in one call. Source is compiled with NVRTC, its messages on the user's own lines; polls are inserted into the
+//! source ([`Pass::Source`]) or into the PTX that NVRTC makes of it ([`Pass::Ptx`]).
 //!
-//! Rewriting and compiling need no GPU, only NVRTC (`libnvrtc`, from the CUDA toolkit or NVIDIA's wheels), which is loaded at run time.
+//! Rewriting and compiling source need no GPU, only NVRTC (`libnvrtc`, from the CUDA toolkit or NVIDIA's wheels), which is loaded at run time.
 
 mod install;
 mod message;
@@ -16,8 +17,9 @@ use crate::error::Error;
 use crate::module::Module;
 use crate::sources::Sources;
 use cudarc::driver::CudaContext;
+use cuinstr::Rewrite;
 use cuinstr::diagnostic::{Diagnostic, Severity as Weight};
-use cuinstr::options::Options;
+use cuinstr::options::{Options, Pass};
 use cuinstr::render::{self, Source};
 use cuinstr_abi::sites::SiteMap;
 use cuinstr_image::{Arch, Form};
@@ -26,13 +28,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Name of a source that was given none.
+/// Names of sources that were given none.
 const UNNAMED: &str = "kernel.cu";
+const UNNAMED_PTX: &str = "kernel.ptx";
 
-/// A CUDA source on its way to a module. Begin with [`Program::from_cuda`], end with [`Program::load`], or with [`Program::compile`] on a
-/// machine without a GPU.
+/// CUDA source or PTX on its way to a module. Begin with [`Program::from_cuda`] or [`Program::from_ptx`], end with [`Program::load`], or with
+/// [`Program::compile`] on a machine without a GPU.
 ///
-/// What it includes is not rewritten: loops in headers are not polled.
+/// The source pass does not rewrite what the source includes: loops in headers are not polled. The PTX pass polls them too.
 ///
 /// # Examples
 /// ```no_run
@@ -43,6 +46,16 @@ const UNNAMED: &str = "kernel.cu";
 /// let (module, compiled) = Program::from_cuda(source).file("fill.cu").load(&context)?;
 /// let kernel = module.kernel("fill")?;
 /// println!("`{}` has {} sites", kernel.name(), compiled.sites.sites.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// PTX that another compiler made, such as Triton, clang or `nvcc -ptx`, needs no NVRTC:
+///
+/// ```no_run
+/// use cuinstr_runtime::jit::Program;
+///
+/// let context = cuinstr_runtime::open(0)?;
+/// let (module, _) = Program::from_ptx(std::fs::read("fill.ptx")?).file("fill.ptx").load(&context)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -61,22 +74,31 @@ const UNNAMED: &str = "kernel.cu";
 #[must_use]
 pub struct Program {
     source: Vec<u8>,
+    language: Language,
+    pass: Pass,
     rewriting: Options,
     options: Vec<String>,
     expressions: Vec<String>,
 }
 
-/// A program as NVRTC made it.
+/// What a program's source is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Cuda,
+    Ptx,
+}
+
+/// A program that can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compiled {
-    /// The module: a cubin; or PTX, if this NVRTC does not know the architecture and the driver must.
+    /// The module: a cubin; or PTX, of the PTX pass, and if this NVRTC does not know the architecture and the driver must.
     pub code: Vec<u8>,
     /// Which of the two it is.
     pub form: Form,
-    /// What it was compiled for.
+    /// What it was compiled for. For [`Program::from_ptx`] what was asked for: the driver compiles the PTX for its device.
     pub arch: Arch,
-    /// The sites of the source; the module holds the same as a record.
+    /// The sites; the module holds the same as a record.
     pub sites: SiteMap,
     /// The symbol of each name that [`Program::instantiate`] was given.
     pub symbols: BTreeMap<String, String>,
@@ -144,7 +166,30 @@ impl Program {
     /// A program of one source, called `kernel.cu` until [`Program::file`] says otherwise.
     pub fn from_cuda(source: impl Into<Vec<u8>>) -> Self {
         let rewriting = Options { path: UNNAMED.into(), ..Options::default() };
-        Self { source: source.into(), rewriting, options: Vec::new(), expressions: Vec::new() }
+        let (language, pass) = (Language::Cuda, Pass::Source);
+        Self { source: source.into(), language, pass, rewriting, options: Vec::new(), expressions: Vec::new() }
+    }
+
+    /// A program of one text of PTX, called `kernel.ptx` until [`Program::file`] says otherwise. Options of NVRTC mean nothing for it.
+    pub fn from_ptx(ptx: impl Into<Vec<u8>>) -> Self {
+        let mut ptx = ptx.into();
+        // NVRTC and the driver hand on texts with a zero behind them.
+        if ptx.ends_with(b"\0") {
+            ptx.pop();
+        }
+        let rewriting = Options { path: UNNAMED_PTX.into(), ..Options::default() };
+        let (language, pass) = (Language::Ptx, Pass::Ptx);
+        Self { source: ptx, language, pass, rewriting, options: Vec::new(), expressions: Vec::new() }
+    }
+
+    /// Where polls are inserted into a program of CUDA source; into the source if nothing is said. Programs of PTX know one way only.
+    ///
+    /// With [`Pass::Ptx`] the module is PTX, so the driver must know the PTX version that NVRTC writes: it is as new as NVRTC, or newer.
+    pub fn pass(&mut self, pass: Pass) -> &mut Self {
+        if self.language == Language::Cuda {
+            self.pass = pass;
+        }
+        self
     }
 
     /// The name that compiler, rewriter and reports call the source by.
@@ -159,6 +204,12 @@ impl Program {
         if self.rewriting.path.is_empty() {
             self.rewriting.path = path;
         }
+        self
+    }
+
+    /// Lets launches of its kernels be paused ([`Prepared::pausable`](crate::Prepared::pausable)).
+    pub fn pausable(&mut self) -> &mut Self {
+        self.rewriting.pausable = true;
         self
     }
 
@@ -185,27 +236,62 @@ impl Program {
         self
     }
 
-    /// Rewrites and compiles, for the architecture itself if NVRTC knows it, else to PTX for the nearest older one.
+    /// Rewrites and compiles, for the architecture itself if NVRTC knows it, else to PTX for the nearest older one. The PTX pass gives PTX.
     ///
     /// # Errors
-    /// If the rewriter refuses the source, it does not compile, or NVRTC or its builtins are missing.
+    /// If the rewriter refuses the source or the PTX, the source does not compile, or NVRTC or its builtins are missing.
     pub fn compile(&self, arch: Arch) -> Result<Compiled, ProgramError> {
-        let rewrite = cuinstr::rewrite(&self.source, &self.rewriting);
-        let Some(output) = &rewrite.output else {
-            let text = self.rendered(rewrite.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Weight::Error));
-            return Err(ProgramError::Rewrite { diagnostics: rewrite.diagnostics, text });
-        };
-        self.compile_text(output, &rewrite.inserted, arch, rewrite.sites, rewrite.diagnostics)
+        match (self.language, self.pass) {
+            (Language::Ptx, _) => {
+                let (code, sites, diagnostics) = self.polled(cuinstr::rewrite_ptx(&self.source, &self.rewriting), &self.source)?;
+                Ok(Compiled { code, form: Form::Ptx, arch, symbols: BTreeMap::new(), warnings: Vec::new(), sites, diagnostics })
+            }
+            (Language::Cuda, Pass::Source) => {
+                let rewrite = cuinstr::rewrite(&self.source, &self.rewriting);
+                let inserted = rewrite.inserted.clone();
+                let (text, sites, diagnostics) = self.polled(rewrite, &self.source)?;
+                self.compile_text(&text, &inserted, arch, Form::Cubin, sites, diagnostics)
+            }
+            (Language::Cuda, Pass::Ptx) => {
+                let mut program = self.clone();
+                // Reports name lines of the source. The compiler's code is the same without its locations.
+                program.option("--generate-line-info");
+                let plain = program.compile_text(&self.source, &[], arch, Form::Ptx, self.no_sites(), Vec::new())?;
+                let ptx = plain.code.strip_suffix(b"\0").unwrap_or(&plain.code);
+                let (code, sites, diagnostics) = self.polled(cuinstr::rewrite_ptx(ptx, &self.rewriting), ptx)?;
+                Ok(Compiled { code, sites, diagnostics, ..plain })
+            }
+        }
     }
 
-    /// Compiles the source as it is, not rewritten: nothing can stop its kernels, and no module of this crate's is made of it. For comparisons.
+    /// Text, sites and diagnostics of a rewrite, if it was not refused.
+    fn polled(&self, rewrite: Rewrite, from: &[u8]) -> Result<(Vec<u8>, SiteMap, Vec<Diagnostic>), ProgramError> {
+        let Some(output) = rewrite.output else {
+            let shown = Source::new(&self.rewriting.path, from);
+            let errors = rewrite.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Weight::Error);
+            let text = errors.map(|diagnostic| render::short(&shown, diagnostic)).collect();
+            return Err(ProgramError::Rewrite { diagnostics: rewrite.diagnostics, text });
+        };
+        Ok((output, rewrite.sites, rewrite.diagnostics))
+    }
+
+    fn no_sites(&self) -> SiteMap {
+        let file = self.rewriting.path.clone();
+        SiteMap { version: SiteMap::VERSION, file, hash: String::new(), polls_each: false, sites: Vec::new() }
+    }
+
+    /// Compiles the source as it is, not rewritten, and leaves PTX as it is: nothing can stop its kernels, and no module of this crate's is made
+    /// of it. For comparisons.
     ///
     /// # Errors
     /// If it does not compile, or NVRTC or its builtins are missing.
     pub fn compile_plain(&self, arch: Arch) -> Result<Compiled, ProgramError> {
-        let file = self.rewriting.path.clone();
-        let sites = SiteMap { version: SiteMap::VERSION, file, hash: String::new(), polls_each: false, sites: Vec::new() };
-        self.compile_text(&self.source, &[], arch, sites, Vec::new())
+        if self.language == Language::Ptx {
+            let sites = self.no_sites();
+            let (code, form) = (self.source.clone(), Form::Ptx);
+            return Ok(Compiled { code, form, arch, symbols: BTreeMap::new(), warnings: Vec::new(), sites, diagnostics: Vec::new() });
+        }
+        self.compile_text(&self.source, &[], arch, Form::Cubin, self.no_sites(), Vec::new())
     }
 
     fn compile_text(
@@ -213,10 +299,12 @@ impl Program {
         text: &[u8],
         inserted: &[Range<usize>],
         arch: Arch,
+        wanted: Form,
         sites: SiteMap,
         diagnostics: Vec<Diagnostic>,
     ) -> Result<Compiled, ProgramError> {
         let (form, arch) = target(arch, &nvrtc::architectures()?);
+        let form = if wanted == Form::Ptx { Form::Ptx } else { form };
         let real = if form == Form::Cubin { "sm" } else { "compute" };
         let mut options = vec![format!("--gpu-architecture={real}_{arch}")];
         options.extend(self.options.iter().cloned());

@@ -1,14 +1,18 @@
 //! A launch before it starts: its arguments and its limits.
 
+mod again;
+
 use crate::driver;
 use crate::error::{Error, Result};
-use crate::flight::{FlagMemory, Plan, Subject};
+use crate::flight::{FlagMemory, Pausable, Plan, Subject};
 use crate::limits::{Given, limit_methods};
 use crate::module::{Instance, Kernel, Latest};
 use crate::running::Running;
+pub(crate) use again::Again;
 use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceRepr, LaunchArgs, LaunchConfig, PushKernelArg};
+use cuinstr_abi::control::{MOST_BLOCKS, PauseBlock};
 use std::any::type_name;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A launch before it starts. Made by [`Kernel::on`].
 #[derive(Debug)]
@@ -33,6 +37,7 @@ pub(crate) struct Settings {
     has_watchdog: bool,
     is_cooperative: bool,
     or_busy: bool,
+    is_pausable: bool,
     cluster: Option<[u32; 3]>,
 }
 
@@ -133,6 +138,7 @@ impl<'a> Launch<'a> {
             return Err(Error::Capturing);
         }
         let settings = self.settings;
+        let pausable = self.pausable(config)?;
         let watchdog = if settings.has_watchdog { Some(station.watchdog()?) } else { None };
         // From arming to the launch call nobody else may use the control block.
         let instance = Arc::clone(&self.instance);
@@ -143,7 +149,7 @@ impl<'a> Launch<'a> {
             if settings.or_busy || !before.is_marked() {
                 return Err(self.kernel.busy());
             }
-            before.end.hold(stream)?;
+            before.make_wait(stream)?;
         }
         station.after_bare(lane.bare.take(), stream)?;
         let (flight, number) = station.take(lane.last.as_ref().map(|last| &last.flight))?;
@@ -164,10 +170,19 @@ impl<'a> Launch<'a> {
             timed: settings.is_timed,
             watchdog,
             is_guarded: false,
+            pausable,
         };
         let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, self.given.limits.grace);
         let known = lane.known.take();
-        let armed = flight.arm(number, plan).and_then(|()| Ok(flight.send_orders(stream, instance.control, known)?));
+        let was_pausable = std::mem::replace(&mut lane.is_pausable, pausable.is_some());
+        let armed = flight.arm(number, plan).and_then(|()| {
+            match (instance.pause, pausable) {
+                (_, Some(_)) => flight.send_pause(stream)?,
+                (Some(pause), None) if was_pausable => driver::send(stream, pause, &PauseBlock::NONE)?,
+                _ => {}
+            }
+            Ok(flight.send_orders(stream, instance.control, known)?)
+        });
         let orders = match armed {
             Ok(orders) => orders,
             Err(error) => {
@@ -177,15 +192,17 @@ impl<'a> Launch<'a> {
             }
         };
         // From here on the orders stand in the stream, so a launch on another stream must come after them, whatever becomes of this one.
-        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() as u64 });
-        lane.known = (!lane.is_shared).then_some(orders);
+        lane.launched(Latest { flight: Arc::downgrade(&flight), number, stream: stream.addr() as u64 }, pausable.is_some());
+        // Later parts of a launch write other orders, in another stream.
+        lane.known = (!lane.is_shared && pausable.is_none()).then_some(orders);
         let launched = flight.mark_begin(stream).map_err(Error::from).and_then(|()| {
             // SAFETY: the caller's promise.
             let launched = unsafe { if settings.is_cooperative { self.args.launch_cooperative(config) } else { self.args.launch(config) } };
             launched.map_err(|error| self.refused(driver::fault("cuLaunchKernel", error)))
         });
         let is_launched = launched.is_ok();
-        match launched.and_then(|_| flight.submit(stream).map_err(Error::from)) {
+        let marked = launched.and_then(|_| Ok(flight.submit(stream).and_then(|()| flight.hold(stream))?));
+        match marked {
             Ok(()) => Ok(running),
             Err(error) => {
                 let is_kept = if is_launched {
@@ -199,6 +216,28 @@ impl<'a> Launch<'a> {
                 running.forget();
                 Err(error)
             }
+        }
+    }
+
+    /// What the launch needs to be paused, if it shall be.
+    fn pausable(&self, config: LaunchConfig) -> Result<Option<Pausable>> {
+        if !self.settings.is_pausable {
+            return Ok(None);
+        }
+        let refused = |why| Err(Error::NotPausable { kernel: self.kernel.name().to_owned(), why });
+        let (x, y, z) = config.grid_dim;
+        let blocks = u64::from(x) * u64::from(y) * u64::from(z);
+        match self.instance.pause {
+            None => refused("its blocks can't decline to run; rewrite its source with `cuinstr --pausable`"),
+            Some(_) if self.settings.is_cooperative => {
+                refused("the blocks of a cooperative launch wait for each other; launch it without .cooperative()")
+            }
+            Some(_) if self.settings.cluster.is_some() => refused("the blocks of a cluster begin together; launch it without .cluster(…)"),
+            Some(_) if self.kernel.loaded().station().is_blocking() => {
+                refused("CUDA_LAUNCH_BLOCKING=1 keeps the launch call until the kernel is over; unset it")
+            }
+            Some(_) if blocks > MOST_BLOCKS => refused("its grid has more than 2^28 blocks; launch it in several"),
+            Some(block) => Ok(Some(Pausable { block, blocks })),
         }
     }
 
@@ -268,6 +307,12 @@ impl Prepared {
         Self { kernel, stream, values: Vec::new(), given: Given::NONE, settings: Settings::default() }
     }
 
+    /// What it launches.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// The next argument, by value: a number, a struct, or the address of device memory, which must live as long as launches use it.
     pub fn arg<T: DeviceRepr + Copy>(&mut self, value: T) -> &mut Self {
         self.values.push(Value::new(&value));
@@ -306,6 +351,13 @@ impl Prepared {
         self
     }
 
+    /// Lets it be paused and resumed ([`Running::pause`]), which takes a module that was rewritten with `--pausable`. What is queued behind the launch waits for
+    /// all parts of it.
+    pub fn pausable(&mut self) -> &mut Self {
+        self.settings.is_pausable = true;
+        self
+    }
+
     /// Launches it, and returns at once. It can be started again, also while it is in flight.
     ///
     /// # Safety
@@ -324,7 +376,12 @@ impl Prepared {
             launch.sized_arg(&value.words[0], value.name, Some(value.bytes));
         }
         // SAFETY: the caller's promise; the sizes are compared with the kernel's parameters where the driver tells them.
-        unsafe { launch.start(config) }
+        let running = unsafe { launch.start(config) }?;
+        if !self.settings.is_pausable {
+            return Ok(running);
+        }
+        let instance = Arc::clone(&launch.instance);
+        Ok(running.repeatable(Again { prepared: self.clone(), config, instance, beside: OnceLock::new(), held: Mutex::default() }))
     }
 }
 

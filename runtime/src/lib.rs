@@ -20,6 +20,7 @@
 //!     Outcome::Completed { elapsed, .. } => println!("done in {elapsed:?}"),
 //!     Outcome::Stopped { report, .. } => println!("{report}"),
 //!     Outcome::Faulted { fault } => println!("it crashed: {fault}"),
+//!     Outcome::Paused { .. } => unreachable!("nothing here pauses a launch"),
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -47,6 +48,8 @@ pub mod names;
 mod outcome;
 pub mod report;
 mod running;
+#[cfg(all(feature = "snapshot", unix))]
+pub mod snapshot;
 pub mod sources;
 mod station;
 mod thread;
@@ -66,7 +69,7 @@ pub use limits::{Clock, GRACE, LONGEST_TIMEOUT, Limits};
 pub use module::{Kernel, Module};
 pub use outcome::{Cause, Completed, Outcome, Tier};
 pub use report::Report;
-pub use running::{Cancel, Canceller, InFlight, Running, Stopping};
+pub use running::{Cancel, Canceller, InFlight, Pauser, Running, Stopping};
 
 /// A module of the crate, for an image that its build script made by `cuinstr::build::Build::compile_image`.
 ///

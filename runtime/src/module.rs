@@ -9,7 +9,7 @@ use crate::sources::{Folder, Sources};
 use crate::station::Station;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, LaunchArgs};
 use cudarc::nvrtc::Ptx;
-use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL};
+use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL, PAUSE_SYMBOL, PauseBlock};
 use cuinstr_abi::sites::SiteMap;
 use cuinstr_image::Form;
 use std::path::Path;
@@ -48,6 +48,8 @@ pub(crate) struct Instance {
     module: Option<Arc<CudaModule>>,
     station: Arc<Station>,
     pub(crate) control: u64,
+    /// Address of the pause block, in a module whose launches can be paused.
+    pub(crate) pause: Option<u64>,
     flag: u64,
     // For a captured graph to copy at any time.
     unarmed: OnceLock<Pinned<Orders>>,
@@ -70,10 +72,24 @@ pub(crate) struct Lane {
     pub(crate) bare: Option<Arc<CudaStream>>,
     /// Whether a captured graph may write to the control block at any time.
     pub(crate) is_shared: bool,
+    /// Whether the pause block may hold a launch's number.
+    pub(crate) is_pausable: bool,
+    /// Launches that can be paused and are not over.
+    held: Vec<Held>,
+}
+
+/// A launch that can be paused, and the launches of its instance since then.
+#[derive(Debug)]
+struct Held {
+    launch: Latest,
+    /// The latest one that does not wait behind it.
+    free: Option<Latest>,
+    /// Whether the latest one of all waits behind it.
+    is_last_behind: bool,
 }
 
 /// The latest launch of an instance.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Latest {
     pub(crate) flight: Weak<Flight>,
     pub(crate) number: u32,
@@ -194,6 +210,12 @@ impl Module {
         &self.0.sites
     }
 
+    /// A variable of the user's that it keeps, if it keeps one.
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn state(&self) -> Option<&str> {
+        self.0.state()
+    }
+
     /// Makes sure that so many streams can run this module's kernels at the same time, as far as it can be loaded several times. Without it
     /// the second stream's launch loads a second instance if nothing is in flight, and queues behind the first's otherwise.
     ///
@@ -276,9 +298,11 @@ impl Instance {
         if version != ABI_VERSION || size != size_of::<ControlBlock>() {
             return Err(Error::OtherAbi { module: version, runtime: ABI_VERSION });
         }
+        let pause = driver::global(&module, &stream, PAUSE_SYMBOL)?;
+        let pause = pause.filter(|(_, size)| *size == size_of::<PauseBlock>()).map(|(address, _)| address);
         let (module, station) = (Some(module), Arc::clone(station));
         let stream = AtomicUsize::new(NO_STREAM);
-        Ok(Self { index, module, station, control, flag, unarmed: OnceLock::new(), stream, lane: Mutex::default() })
+        Ok(Self { index, module, station, control, pause, flag, unarmed: OnceLock::new(), stream, lane: Mutex::default() })
     }
 
     /// The control block's first words as they were when it was loaded, in memory that stays as long as the instance.
@@ -335,9 +359,43 @@ impl Lane {
         last.flight.upgrade().filter(|flight| flight.is_in_flight(last.number))
     }
 
+    /// A launch is made in this instance.
+    pub(crate) fn launched(&mut self, launch: Latest, can_pause: bool) {
+        self.held.retain(|held| held.launch.flight.upgrade().is_some_and(|flight| flight.number() == held.launch.number));
+        let follows = self.in_flight().is_some();
+        for held in &mut self.held {
+            // What is in the stream that the gate holds waits; so does what waits for the end of that.
+            held.is_last_behind = launch.stream == held.launch.stream || held.is_last_behind && follows;
+            if !held.is_last_behind {
+                held.free = Some(launch.clone());
+            }
+        }
+        if can_pause {
+            self.held.push(Held { launch: launch.clone(), free: None, is_last_behind: false });
+        }
+        self.last = Some(launch);
+    }
+
+    /// The launch that the next part of a paused one must come after. Those behind its gate come later.
+    pub(crate) fn before_resumed(&self, number: u32) -> Option<Arc<Flight>> {
+        let free = self.held.iter().find(|held| held.launch.number == number)?.free.as_ref()?;
+        free.flight.upgrade().filter(|flight| flight.is_in_flight(free.number))
+    }
+
+    /// The next part of a paused launch was made: what comes now waits for that.
+    pub(crate) fn resumed(&mut self, number: u32) {
+        let Some(held) = self.held.iter_mut().find(|held| held.launch.number == number) else { return };
+        held.free = None;
+        if !held.is_last_behind {
+            self.last = Some(held.launch.clone());
+        }
+    }
+
     /// The launch that another one on this stream must come after, and that its own stream does not keep in order.
     pub(crate) fn before(&self, stream: u64) -> Option<Arc<Flight>> {
-        self.in_flight().filter(|_| self.last.as_ref().is_some_and(|last| last.stream != stream))
+        // Whether it is over is a question to the driver, which takes longer than to arm a launch.
+        self.last.as_ref().filter(|last| last.stream != stream)?;
+        self.in_flight()
     }
 }
 
@@ -376,7 +434,7 @@ impl Kernel {
         self.function(&first)
     }
 
-    fn function(&self, instance: &Instance) -> Result<&CudaFunction> {
+    pub(crate) fn function(&self, instance: &Instance) -> Result<&CudaFunction> {
         let place = &self.functions[instance.index];
         if let Some(function) = place.get() {
             return Ok(function);
@@ -443,13 +501,17 @@ impl Kernel {
             if is_capturing {
                 return Err(self.busy());
             }
-            before.end.hold(stream.cu_stream())?;
+            before.make_wait(stream.cu_stream())?;
         }
         if !is_capturing {
             station.after_bare(lane.bare.take(), stream.cu_stream())?;
             lane.bare = Some(Arc::clone(stream));
         }
         driver::upload(stream.cu_stream(), instance.control, instance.unarmed()?)?;
+        // What is captured may run behind any launch that can be paused.
+        if let Some(pause) = instance.pause {
+            driver::send(stream.cu_stream(), pause, &PauseBlock::NONE)?;
+        }
         drop(lane);
         Ok(stream.launch_builder(function))
     }

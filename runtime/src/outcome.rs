@@ -32,6 +32,16 @@ pub enum Outcome {
         /// Where it was stopped.
         report: Box<Report>,
     },
+    /// Blocks declined to run, as somebody had asked. The launch is not over: it goes on when it is resumed ([`Running::resume`](crate::Running::resume)). What
+    /// is queued behind it waits.
+    Paused {
+        /// Blocks that have run.
+        done: u64,
+        /// Blocks that have not.
+        left: u64,
+        /// From the request until the host saw that the launch had drained.
+        latency: Duration,
+    },
     /// The kernel did something that ended its context: an illegal address, a failed assertion, a trap of its own.
     Faulted {
         /// What the driver answered.
@@ -100,12 +110,13 @@ impl fmt::Display for Outcome {
         match self {
             Self::Completed { elapsed, .. } => write!(formatter, "completed in {elapsed:?}"),
             Self::Stopped { report, .. } => report.fmt(formatter),
+            Self::Paused { done, left, .. } => write!(formatter, "paused: {left} of {} blocks are left to run", done + left),
             Self::Faulted { fault } => write!(formatter, "the kernel crashed: {fault}"),
         }
     }
 }
 
-/// An object whose `outcome` is `completed`, `stopped` or `faulted`; durations are in nanoseconds.
+/// An object whose `outcome` is `completed`, `stopped`, `paused` or `faulted`; durations are in nanoseconds.
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let ns = |duration: &Duration| duration.as_nanos() as u64;
@@ -123,6 +134,12 @@ impl Serialize for Outcome {
                 object.serialize_field("tier", tier)?;
                 object.serialize_field("latency_ns", &ns(latency))?;
                 object.serialize_field("report", report)?;
+            }
+            Self::Paused { done, left, latency } => {
+                object.serialize_field("outcome", "paused")?;
+                object.serialize_field("done", done)?;
+                object.serialize_field("left", left)?;
+                object.serialize_field("latency_ns", &ns(latency))?;
             }
             Self::Faulted { fault } => {
                 object.serialize_field("outcome", "faulted")?;

@@ -208,7 +208,8 @@ impl StopSite {
                 file: site.file.clone().unwrap_or_else(|| map.file.clone()),
                 line: site.line,
                 column: site.column,
-                function: site.function.clone(),
+                // PTX has its functions by their symbols.
+                function: cuinstr_image::Kernel::new(&site.function).name,
                 kind: site.kind,
             }),
             goes_on: id & 1 == 1 || found.is_some_and(|(_, site)| site.id.ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f'])),

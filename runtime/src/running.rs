@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::flight::Flight;
+use crate::launch::Again;
 use crate::outcome::Outcome;
 use crate::station::Station;
+use cudarc::driver::CudaStream;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ pub struct Running {
     number: u32,
     grace: Duration,
     is_over: bool,
+    again: Option<Box<Again>>,
 }
 
 /// Cancels a launch, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
@@ -48,9 +51,90 @@ impl Canceller {
     }
 }
 
+/// Asks a launch to pause, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
+#[derive(Debug, Clone)]
+pub struct Pauser {
+    flight: Arc<Flight>,
+    number: u32,
+}
+
+impl Pauser {
+    /// Asks the launch to pause, and returns at once.
+    ///
+    /// # Errors
+    /// [`Error::NotPausable`] if the launch was not made so that it can be paused, or if the driver can't write the words.
+    pub fn pause(&self) -> Result<()> {
+        self.flight.ask_to_pause(self.number)
+    }
+}
+
 impl Running {
     pub(crate) fn new(station: Arc<Station>, flight: Arc<Flight>, number: u32, grace: Duration) -> Self {
-        Self { station, flight, number, grace, is_over: false }
+        Self { station, flight, number, grace, is_over: false, again: None }
+    }
+
+    /// What it is in the air, and its number.
+    pub(crate) fn flight(&self) -> (&Arc<Flight>, u32) {
+        (&self.flight, self.number)
+    }
+
+    /// The same of a launch that can be paused.
+    pub(crate) fn repeatable(mut self, again: Again) -> Self {
+        self.again = Some(Box::new(again));
+        self
+    }
+
+    /// Pauses a launch that was made [`pausable`](crate::Prepared::pausable): blocks that have not begun decline to run, those that have run to their ends.
+    /// Answers [`Outcome::Paused`] when that is so, or the outcome if the launch is over by then. A launch that is paused stays so.
+    ///
+    /// # Errors
+    /// [`Error::NotPausable`] if the launch was not made pausable. [`Error::NotPaused`] if blocks still run after `within`: the request stands, and
+    /// [`Running::wait`] tells when it is met. As [`Running::wait`] otherwise.
+    pub fn pause(&mut self, within: Duration) -> Result<Outcome> {
+        let since = Instant::now();
+        self.pauser().pause()?;
+        self.wait_for(within)?.ok_or_else(|| {
+            let kernel = self.again.as_ref().map_or_else(String::new, |again| again.kernel().to_owned());
+            Error::NotPaused { kernel, after: since.elapsed() }
+        })
+    }
+
+    /// Lets a paused launch go on: the kernel is launched again for the blocks that are left, with the same arguments, and its timeout goes on where it stood.
+    /// In the launch's own stream the blocks run past what is queued there, which waits for them; in another stream they run behind what is there, and
+    /// both streams wait.
+    ///
+    /// # Errors
+    /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before.
+    pub fn resume(&mut self, stream: &Arc<CudaStream>) -> Result<()> {
+        match &self.again {
+            Some(again) => again.resume(&self.flight, self.number, stream),
+            None => Err(Error::Order("only a launch that is paused can be resumed")),
+        }
+    }
+
+    /// Takes a request to pause back that is not met in time, and launches the blocks that have declined beside those that still run, which may be waiting for
+    /// them. Nothing happens if the launch is paused or over by then. A block that begins meanwhile may decline all the same: then the launch is paused
+    /// when all others have run.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails the request stands; the launch can be cancelled.
+    pub fn go_on(&mut self) -> Result<()> {
+        match &self.again {
+            Some(again) => again.go_on(&self.flight, self.number),
+            None => Err(Error::Order("only a launch that was asked to pause can go on")),
+        }
+    }
+
+    /// Whether the launch is paused.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.flight.is_paused(self.number)
+    }
+
+    /// A handle that only asks for a pause, for other threads: [`Running::wait`] then answers [`Outcome::Paused`].
+    #[must_use]
+    pub fn pauser(&self) -> Pauser {
+        Pauser { flight: Arc::clone(&self.flight), number: self.number }
     }
 
     /// Waits no longer than this when it is dropped.
@@ -136,7 +220,7 @@ impl Running {
             None => Ok(None),
             Some(Err(error @ (Error::Undrained { .. } | Error::NotBegun { .. }))) => Err(error),
             Some(outcome) => {
-                self.is_over = true;
+                self.is_over = !matches!(outcome, Ok(Outcome::Paused { .. }));
                 outcome.map(Some)
             }
         }

@@ -35,7 +35,7 @@ fn next_number() -> u32 {
 }
 
 /// A number for a launch, of which none is `is_taken`.
-fn number_but(is_taken: impl Fn(u32) -> bool) -> u32 {
+fn number_but(mut is_taken: impl FnMut(u32) -> bool) -> u32 {
     loop {
         let number = next_number();
         if !is_taken(number) {
@@ -376,5 +376,16 @@ mod tests {
         LAUNCHES.store(u32::MAX - 1, Ordering::Relaxed);
         let numbers: Vec<u32> = (0..4).map(|_| next_number()).collect();
         assert!(numbers.iter().all(|number| *number > FIRST_LAUNCH), "{numbers:?}");
+    }
+
+    #[test]
+    fn no_launch_bears_a_number_that_a_flag_still_holds() {
+        let mut asked = Vec::new();
+        let number = number_but(|number| {
+            asked.push(number);
+            asked.len() < 4
+        });
+        assert_eq!(asked.last(), Some(&number));
+        assert!(asked.len() == 4 && asked[..3].iter().all(|held| *held != number), "{asked:?}");
     }
 }

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         ("a launch runs, and buffers hold what was written", sound),
         ("a hang that leaves its polls keeps its process", left),
         ("what does not leave costs its process, and the spare has module and buffers", undrained),
+        ("a module that is kept in the spares is there when one takes over, and goes with its last handle", kept),
         ("a fault costs the process, the outcome says so, and a buffer that was not to be restored is lost", faulted),
         ("a process that dies, stalls, answers rubbish, too much or out of turn is given up", misbehaving),
         ("a process that never tells of a launch's end is killed, and the launch counts as stopped", mute),
@@ -151,6 +152,9 @@ impl Fake {
                 "start" => self.start(serial, about),
                 "cancel" => self.pipe.ended(&about["launch"], &stopped("cancelled")),
                 "forget" => {
+                    for module in about["modules"].as_array().expect("numbers") {
+                        self.modules.remove(&module.as_u64().expect("a number"));
+                    }
                     for buffer in about["buffers"].as_array().expect("numbers") {
                         self.buffers.remove(&buffer.as_u64().expect("a number"));
                     }
@@ -182,6 +186,9 @@ impl Fake {
                     }
                 }
                 self.pipe.ended(launch, &completed());
+            }
+            "counts modules" => {
+                self.pipe.ended(launch, &json!({ "completed": { "elapsed": self.modules.len(), "late": false, "fuel_used": null } }));
             }
             "leaves" => self.pipe.ended(launch, &stopped("deadline")),
             "stays" => self.pipe.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": report() } })),
@@ -366,6 +373,36 @@ fn undrained() {
     assert!(run(&adds).expect("its module was loaded again").is_completed());
     assert_ne!(worker.pid().expect("it is there"), pid);
     assert_eq!(worker.losses(), 1);
+}
+
+fn kept() {
+    let worker = worker();
+    let [first, second] = [b"one", b"two"].map(|image| worker.load(image).expect("it loads"));
+    let counts = second.kernel("counts modules").expect("it is there");
+    let stays = kernel(&worker, "stays");
+    let modules = || {
+        let Outcome::Completed { elapsed, .. } = run(&counts).expect("it ends") else { panic!("it completes") };
+        elapsed.as_nanos()
+    };
+    assert_eq!(modules(), 3);
+    let lose = || {
+        assert!(worker.warm(LONG).expect("the spare starts"));
+        assert!(matches!(run(&stays).expect("it is stopped"), Outcome::Stopped { tier: Tier::Worker, .. }));
+    };
+    lose();
+    assert_eq!(modules(), 1, "only what is used is loaded again");
+    for module in [&first, &second] {
+        module.keep_in_spares().expect("a thread");
+    }
+    lose();
+    assert_eq!(modules(), 2, "the spare that was ready has both");
+    lose();
+    assert_eq!(modules(), 2, "and so has one that was started later");
+    assert!(worker.warm(LONG).expect("the spare starts"));
+    drop(first);
+    lose();
+    let _sweeps = worker.zeros(1, Restore::Never).expect("there is room");
+    assert_eq!(modules(), 1, "nobody needs the first");
 }
 
 fn faulted() {

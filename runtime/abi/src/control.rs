@@ -17,6 +17,12 @@ pub const CONTROL_SYMBOL: &str = "cuinstr_control_v1";
 /// Symbol of the flag that [`ControlBlock::flag`] points to until a host says otherwise.
 pub const FLAG_SYMBOL: &str = "cuinstr_flag_v1";
 
+/// Symbol of the pause block, in modules whose launches can be paused.
+pub const PAUSE_SYMBOL: &str = "cuinstr_pause_v1";
+
+/// Most blocks of a launch that can be paused: two bitmaps of so many bits take 64 MiB.
+pub const MOST_BLOCKS: u64 = 1 << 28;
+
 /// Number of sites that a stop record counts threads for; threads at further sites are counted in [`StopRecord::unlisted`].
 pub const SITE_SLOTS: usize = 64;
 
@@ -185,6 +191,33 @@ shared! {
     }
 }
 
+shared! {
+    /// Which blocks of a launch run, and whether they decline to; in global memory, under [`PAUSE_SYMBOL`], aligned to 16 bytes.
+    struct PauseBlock = "__cuinstr_pause" {
+        /// Number of the launch that may be paused, as in the control block; 0 for none: then nothing else is read. Host, before each launch.
+        launch: u32 = "unsigned int",
+        /// First block that runs, where `missing` is not 0. Blocks before it end at once. Host, before the launch.
+        first: u32 = "unsigned int",
+        /// How many blocks behind `first` may run, where `missing` is not 0; blocks further on end at once. Host, before the launch.
+        span: u32 = "unsigned int",
+        /// Blocks of the launch's grid. Blocks of a grid of another size never decline. Host, before the launch.
+        blocks: u32 = "unsigned int",
+        /// Address of the request, a 32-bit word: blocks that find the launch's number there when they begin decline to run. Host, before the launch.
+        asked: u64 = "unsigned int*",
+        /// Bitmap of the blocks that run, 0 if all do. Blocks whose bit is not set end at once. Its lowest bit says that `seen` counts. Host, before the launch.
+        missing: u64 = "const unsigned int*",
+        /// Bitmap in which a block that declines sets its bit. Host, before the launch.
+        declined: u64 = "unsigned int*",
+        /// Bitmap in which blocks that `missing` passes over set their bits, where its lowest bit says so; one whose bit was set before declines. Host, while a launch runs.
+        seen: u64 = "unsigned int*",
+    }
+}
+
+impl PauseBlock {
+    /// A launch that can't be paused, as a module is loaded.
+    pub const NONE: Self = Self { launch: 0, first: 0, span: 0, blocks: 0, asked: 0, missing: 0, declined: 0, seen: 0 };
+}
+
 impl StopRecord {
     /// A record with nothing in it, as a host leaves it before a launch.
     pub const EMPTY: Self = Self {
@@ -222,10 +255,11 @@ impl StopRecord {
     }
 }
 
-/// C definitions of the three structs, each with a check of its size, ready to stand in front of a kernel.
+/// C definitions of the structs, each with a check of its size, ready to stand in front of a kernel.
 #[must_use]
 pub fn c_text() -> String {
     let mut text = String::new();
+    c_struct(&mut text, PauseBlock::C_NAME, &PauseBlock::fields(), size_of::<PauseBlock>(), align_of::<PauseBlock>());
     c_struct(&mut text, SiteCount::C_NAME, &SiteCount::fields(), size_of::<SiteCount>(), align_of::<SiteCount>());
     c_struct(&mut text, StopRecord::C_NAME, &StopRecord::fields(), size_of::<StopRecord>(), align_of::<StopRecord>());
     c_struct(&mut text, ControlBlock::C_NAME, &ControlBlock::fields(), size_of::<ControlBlock>(), align_of::<ControlBlock>());
@@ -250,6 +284,7 @@ pub fn table() -> String {
         (ControlBlock::C_NAME, ControlBlock::fields(), size_of::<ControlBlock>()),
         (StopRecord::C_NAME, StopRecord::fields(), size_of::<StopRecord>()),
         (SiteCount::C_NAME, SiteCount::fields(), size_of::<SiteCount>()),
+        (PauseBlock::C_NAME, PauseBlock::fields(), size_of::<PauseBlock>()),
     ] {
         let _ = writeln!(text, "\n`{name}`, {size} bytes\n\n| offset | field | type | meaning |\n| --- | --- | --- | --- |");
         for field in fields {

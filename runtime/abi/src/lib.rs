@@ -8,3 +8,4 @@
 
 pub mod control;
 pub mod sites;
+pub mod sockets;

@@ -1,6 +1,6 @@
 /* cuinstr: stops CUDA kernels that do not end, and keeps the context.
  *
- * A kernel is rewritten (cuinstr_rewrite, or the command `cuinstr`), compiled and loaded by the caller's own means. Then
+ * A kernel is rewritten (cuinstr_rewrite or cuinstr_rewrite_ptx, or the command `cuinstr`), compiled and loaded by the caller's own means. Then
  *
  *     cuinstr_module module;
  *     cuinstr_attach_module(cu_module, NULL, &module);                  once a module
@@ -19,7 +19,7 @@
  * RULES
  * - Each call returns a status. What went wrong is said by cuinstr_message(), for the calling thread.
  * - No call throws, unwinds, or ends the process. None blocks without a bound: attaching gives up after 10 s, waiting after the limit that it is
- *   given, releasing after the grace time, all others return at once.
+ *   given, releasing after the grace time, calls for processes as cuinstr_process_open says, all others return at once.
  * - All calls may come from several threads at the same time. Handles are numbers that are never given twice: one that was released, or that
  *   never was one, is answered with CUINSTR_BAD_HANDLE. The driver's own handles are the caller's word: they must be alive.
  * - The calling thread's current context is the same after a call as before.
@@ -75,7 +75,20 @@ enum {
     CUINSTR_OUT_OF_MEMORY = 18,
     CUINSTR_DRIVER_ERROR = 19,    /* another answer of the driver */
     CUINSTR_MACHINE = 20,         /* something that this machine should do and does not */
-    CUINSTR_INTERNAL = 21         /* a fault of the library's; please report its message */
+    CUINSTR_INTERNAL = 21,        /* a fault of the library's; please report its message */
+    /* of processes that are checkpointed */
+    CUINSTR_NO_PROCESS = 22,
+    CUINSTR_NO_PERMISSION = 23,      /* it is another user's */
+    CUINSTR_NOT_CUDA = 24,           /* it does not use CUDA, or has not initialised it */
+    CUINSTR_WRONG_STATE = 25,
+    CUINSTR_PROCESS_BUSY = 26,       /* its kernels did not end within the lock's timeout; it runs on */
+    CUINSTR_NOT_CHECKPOINTABLE = 27, /* MIG, MPS, aarch64, managed memory, memory shared by IPC */
+    CUINSTR_NO_ROOM = 28,            /* on the GPU, or in host memory; nothing was touched */
+    CUINSTR_PROCESS_LOST = 29,       /* the driver failed half way; end the process */
+    CUINSTR_BLOCKED = 30,            /* a call of the driver did not return; its helper was killed */
+    /* of launches that are paused */
+    CUINSTR_NOT_PAUSABLE = 31,    /* the module or the launch was not made so that it can be paused */
+    CUINSTR_NOT_PAUSED = 32       /* blocks that had begun still run; the request stands, wait or cancel */
 };
 
 /* Handles. Zero is none. */
@@ -108,13 +121,17 @@ typedef struct cuinstr_rewrite_options {
     const char *device_macros; /* macros that mark functions, and as what: "MY_KERNEL=kernel MY_FUNCTION=device MY_BOTH=host-device" */
     const char *leave_alone;   /* functions to leave as they are */
     const char *barrier_marks; /* "auto" if null, "shared" or "global": the memory in which threads at barriers learn that others have left */
+    uint64_t pausable;         /* 1: launches can be paused (cuinstr_pause) */
 } cuinstr_rewrite_options;
-#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL }
+#define CUINSTR_REWRITE_OPTIONS_INIT { sizeof(cuinstr_rewrite_options), 0, NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /* Rewrites CUDA source of `length` bytes; `options` may be null. This process's modules compiled from it are known by it: their reports show its
  * lines without an image or a file. */
 cuinstr_status cuinstr_rewrite(const char *source, size_t length, const cuinstr_rewrite_options *options, cuinstr_rewritten *rewritten);
-/* The rewritten source. `length`, which may be null here and below, gets its bytes without the zero at its end. */
+/* Puts polls into PTX of `length` bytes, as nvcc, NVRTC, clang and Triton make it; "kernel.ptx" if it has no path. Of the options, macros and
+ * barrier_marks mean nothing here. */
+cuinstr_status cuinstr_rewrite_ptx(const char *ptx, size_t length, const cuinstr_rewrite_options *options, cuinstr_rewritten *rewritten);
+/* The rewritten source or PTX. `length`, which may be null here and below, gets its bytes without the zero at its end. */
 cuinstr_status cuinstr_rewritten_text(cuinstr_rewritten rewritten, const char **text, size_t *length);
 /* Its sites, one JSON object. */
 cuinstr_status cuinstr_rewritten_sites(cuinstr_rewritten rewritten, const char **json, size_t *length);
@@ -149,7 +166,8 @@ cuinstr_status cuinstr_detach(cuinstr_module module);
 
 enum {
     CUINSTR_UNTIL_CANCELLED = 1, /* no timeout is meant */
-    CUINSTR_COUNT_FUEL = 2       /* tell fuel_used, where fuel is compiled in */
+    CUINSTR_COUNT_FUEL = 2,      /* tell fuel_used, where fuel is compiled in */
+    CUINSTR_PAUSABLE = 4         /* one launch, of `grid` blocks, which can be paused; the module was rewritten so */
 };
 
 typedef struct cuinstr_limits {
@@ -165,16 +183,16 @@ typedef struct cuinstr_limits {
 } cuinstr_limits;
 #define CUINSTR_LIMITS_INIT { sizeof(cuinstr_limits), 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, { 0, 0, 0 } }
 
-enum { CUINSTR_COMPLETED = 1, CUINSTR_STOPPED = 2, CUINSTR_FAULTED = 3 };
+enum { CUINSTR_COMPLETED = 1, CUINSTR_STOPPED = 2, CUINSTR_FAULTED = 3, CUINSTR_PAUSED = 4 };
 enum { CUINSTR_CANCELLED = 1, CUINSTR_DEADLINE = 2, CUINSTR_BUDGET = 3, CUINSTR_FUEL = 4 };
 
 typedef struct cuinstr_outcome {
     uint32_t size;           /* sizeof this struct */
-    uint32_t kind;           /* CUINSTR_COMPLETED: every thread did all its work; _STOPPED: threads left, the context lives; _FAULTED: it does not */
+    uint32_t kind;           /* CUINSTR_COMPLETED: every thread did all its work; _STOPPED: threads left, the context lives; _FAULTED: it does not; _PAUSED: blocks wait */
     uint32_t cause;          /* of a stop */
     uint32_t late;           /* completed, but a reason to stop had arisen by then */
     uint64_t elapsed_ns;     /* completed: from arming until the end was seen */
-    uint64_t latency_ns;     /* stopped: from the reason until every thread had left */
+    uint64_t latency_ns;     /* stopped or paused: from the reason until every thread had left */
     uint64_t fuel_used;      /* completed: most iterations of a thread, if counted */
     uint64_t threads;        /* stopped: how many left */
     uint32_t block[3];       /* stopped: blockIdx of the first */
@@ -187,10 +205,12 @@ typedef struct cuinstr_outcome {
     const char *file;        /* where it was stopped; empty if not known */
     const char *function;
     const char *report;      /* stopped or faulted: all of it for people, several lines */
-    const char *json;        /* all of it for programs */
+    const char *json;        /* all of it for programs; empty if paused */
+    uint64_t blocks_done;    /* paused: blocks that have run */
+    uint64_t blocks_left;    /* and blocks that have not */
 } cuinstr_outcome;
 #define CUINSTR_OUTCOME_INIT \
-    { sizeof(cuinstr_outcome), 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(cuinstr_outcome), 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /* Arms the module for what is launched next on the stream: NULL or 1 is the legacy default stream, 2 the thread's own. A module serves one launch
  * at a time: on another stream the next one is made to wait for the one before. Give a timeout, or CUINSTR_UNTIL_CANCELLED. */
@@ -203,8 +223,49 @@ cuinstr_status cuinstr_wait(cuinstr_guard guard, uint64_t limit_ns, cuinstr_outc
 cuinstr_status cuinstr_poll(cuinstr_guard guard, cuinstr_outcome *outcome);
 /* Tells it to stop, from any thread, as often as you like; it never hits a later launch. Wait for what comes of it. */
 cuinstr_status cuinstr_cancel(cuinstr_guard guard);
+/* Has blocks that have not begun decline to run, and waits at most `within_ns` until those that have are over: CUINSTR_OK if the launch is paused, or is
+ * over by then, which cuinstr_poll tells. What the stream holds behind the launch waits. */
+cuinstr_status cuinstr_pause(cuinstr_guard guard, uint64_t within_ns);
+/* Arms the next part of a paused launch in another stream than its own. Launch the same kernel there, with the same grid and arguments, and call
+ * cuinstr_launched. */
+cuinstr_status cuinstr_resume(cuinstr_guard guard, struct CUstream_st *stream);
 /* Gives the guard back. What is in flight is cancelled and waited for, up to the grace time. */
 cuinstr_status cuinstr_release(cuinstr_guard guard);
+
+/* ---- Processes that are suspended and resumed by their pid. They need no code of ours, and no context here. */
+
+typedef struct cuinstr_process { uint64_t id; } cuinstr_process;
+
+/* States. A newer driver may have others. */
+enum {
+    CUINSTR_PROCESS_RUNNING = 0,
+    CUINSTR_PROCESS_LOCKED = 1,       /* its calls of CUDA wait */
+    CUINSTR_PROCESS_CHECKPOINTED = 2, /* its GPU memory is in host memory, and it holds no GPU */
+    CUINSTR_PROCESS_FAILED = 3
+};
+
+/* A GPU that a process was on, and the one that takes its place: 16 bytes of the UUID that `nvidia-smi -L` prints. */
+typedef struct cuinstr_gpu_pair {
+    uint8_t old_uuid[16];
+    uint8_t new_uuid[16];
+} cuinstr_gpu_pair;
+
+/* A process that is there, the caller's own too. Each call of the driver is made by a child process, the program `helper`, and given up when it does
+ * not return: after ten minutes if it moves memory, 30 s and the timeout otherwise. `helper` is the path of cuinstr-checkpoint or of cuinstr; null:
+ * the one on the search path. */
+cuinstr_status cuinstr_process_open(int64_t pid, const char *helper, cuinstr_process *process);
+cuinstr_status cuinstr_process_state(cuinstr_process process, uint32_t *state);
+cuinstr_status cuinstr_process_restore_thread_id(cuinstr_process process, int32_t *thread);
+/* The four steps, each in the state that the one before leaves. A timeout of 0 is none; no pairs are no mapping. */
+cuinstr_status cuinstr_process_lock(cuinstr_process process, uint32_t timeout_ms);
+cuinstr_status cuinstr_process_checkpoint(cuinstr_process process);
+cuinstr_status cuinstr_process_restore(cuinstr_process process, const cuinstr_gpu_pair *pairs, size_t count);
+cuinstr_status cuinstr_process_unlock(cuinstr_process process);
+/* Two steps in one. What fails half way is undone, and the message says where the process stands. */
+cuinstr_status cuinstr_process_suspend(cuinstr_process process, uint32_t timeout_ms);
+cuinstr_status cuinstr_process_resume(cuinstr_process process, const cuinstr_gpu_pair *pairs, size_t count);
+/* Lets go of the handle. The process stays as it is. */
+cuinstr_status cuinstr_process_close(cuinstr_process process);
 
 #ifdef __cplusplus
 }

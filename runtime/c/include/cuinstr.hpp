@@ -95,11 +95,20 @@ public:
         detail::check(cuinstr_rewrite(source.data(), source.size(), &options, &handle));
         handle_ = detail::rewritten_owner(handle);
     }
+    // Polls are put into PTX.
+    static rewritten ptx(const std::string &ptx, const cuinstr_rewrite_options &options = CUINSTR_REWRITE_OPTIONS_INIT) {
+        cuinstr_rewritten handle;
+        detail::check(cuinstr_rewrite_ptx(ptx.data(), ptx.size(), &options, &handle));
+        rewritten made;
+        made.handle_ = detail::rewritten_owner(handle);
+        return made;
+    }
     std::string text() const { return read(cuinstr_rewritten_text); }
     std::string sites() const { return read(cuinstr_rewritten_sites); }
     std::string diagnostics() const { return read(cuinstr_rewritten_diagnostics); }
 
 private:
+    rewritten() = default;
     std::string read(cuinstr_status (*call)(cuinstr_rewritten, const char **, size_t *)) const {
         const char *text = nullptr;
         size_t length = 0;
@@ -198,6 +207,16 @@ public:
     }
     // From any thread.
     void cancel() { detail::check(cuinstr_cancel(get())); }
+    // Waits at most so long until the launch is paused, or over: ask which.
+    void pause(std::chrono::nanoseconds within) {
+        launched();
+        detail::check(cuinstr_pause(get(), detail::ns(within)));
+    }
+    // Arms the next part in another stream than the launch's own: launch it there, then go on as after the constructor.
+    void resume(CUstream_st *stream) {
+        detail::check(cuinstr_resume(get(), stream));
+        handle_->is_launched = false;
+    }
     // Zero, which every call answers with CUINSTR_BAD_HANDLE, once it was moved from.
     cuinstr_guard get() const noexcept { return handle_ ? handle_->get() : cuinstr_guard{0}; }
 

@@ -7,13 +7,14 @@ use crate::guarding::{self, GUARDS, MODULES, Watched};
 use crate::layout::{self, API_VERSION, About, Id, Limits, Outcome, RewriteOptions};
 use crate::rewriting::{self, REWRITTEN, Rewritten, Wishes};
 use crate::status::{self, Failure, Status, answer};
+use cuinstr::options::Pass;
 use cuinstr_runtime::guard::{self, Attached, Handle};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
 use std::ptr;
 use std::time::Duration;
 
-fn null(what: &str) -> Failure {
+pub(crate) fn null(what: &str) -> Failure {
     Failure::new(Status::BadArgument, format!("`{what}` is null"))
 }
 
@@ -35,7 +36,7 @@ unsafe fn sized<T: Copy>(given: *const T, default: T, what: &str) -> Result<T, F
 
 /// # Safety
 /// The text ends with a zero.
-unsafe fn utf8(text: *const c_char, what: &str) -> Result<Option<String>, Failure> {
+pub(crate) unsafe fn utf8(text: *const c_char, what: &str) -> Result<Option<String>, Failure> {
     if text.is_null() {
         return Ok(None);
     }
@@ -47,7 +48,7 @@ unsafe fn utf8(text: *const c_char, what: &str) -> Result<Option<String>, Failur
 
 /// # Safety
 /// `place` leads to room for a `T`, or is null.
-unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), Failure> {
+pub(crate) unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), Failure> {
     if place.is_null() {
         return Err(null(what));
     }
@@ -87,12 +88,31 @@ pub extern "C" fn cuinstr_status_name(status: i32) -> *const c_char {
 /// As the module says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, options: *const RewriteOptions, rewritten: *mut Id) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { rewrite(Pass::Source, source, length, options, rewritten) }
+}
+
+/// Puts polls into PTX.
+///
+/// # Safety
+/// As the module says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuinstr_rewrite_ptx(ptx: *const c_char, length: usize, options: *const RewriteOptions, rewritten: *mut Id) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { rewrite(Pass::Ptx, ptx, length, options, rewritten) }
+}
+
+/// Rewrites source or PTX.
+///
+/// # Safety
+/// As the module says.
+unsafe fn rewrite(pass: Pass, source: *const c_char, length: usize, options: *const RewriteOptions, rewritten: *mut Id) -> i32 {
     answer(|| {
         if rewritten.is_null() {
             return Err(null("rewritten"));
         }
         if source.is_null() {
-            return Err(null("source"));
+            return Err(null(if pass == Pass::Ptx { "ptx" } else { "source" }));
         }
         // SAFETY: the caller's source has `length` bytes.
         let source = unsafe { std::slice::from_raw_parts(source.cast::<u8>(), length) };
@@ -111,6 +131,7 @@ pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, o
                 device_macros: ptr::null(),
                 leave_alone: ptr::null(),
                 barrier_marks: ptr::null(),
+                pausable: 0,
             };
             // SAFETY: the caller's struct, and the texts that it leads to.
             let (given, path) = unsafe {
@@ -125,9 +146,9 @@ pub unsafe extern "C" fn cuinstr_rewrite(source: *const c_char, length: usize, o
             wishes.path = path;
             (wishes.limits.timeout_ns, wishes.limits.budget_cycles) = (some(given.timeout_ns), some(given.budget_cycles));
             wishes.limits.fuel = some(given.fuel);
-            (wishes.polls_each, wishes.strict) = (given.polls_each != 0, given.strict != 0);
+            (wishes.polls_each, wishes.strict, wishes.pausable) = (given.polls_each != 0, given.strict != 0, given.pausable != 0);
         }
-        let id = rewriting::rewrite(source, wishes)?;
+        let id = rewriting::rewrite(pass, source, wishes)?;
         // SAFETY: the caller's place.
         unsafe { put(rewritten, Id(id), "rewritten") }
     })
@@ -299,8 +320,15 @@ pub unsafe extern "C" fn cuinstr_arm(module: Id, stream: *mut c_void, limits: *c
         // SAFETY: the caller's struct.
         let given = unsafe { sized(limits, default, "cuinstr_limits") }?;
         let module = MODULES.get(module.0)?;
-        // SAFETY: the caller's word for the stream and the module.
-        let armed = unsafe { module.arm(stream.expose_provenance(), &guarding::limits(&given)?) }?;
+        let (stream, limits) = (stream.expose_provenance(), guarding::limits(&given)?);
+        let armed = if given.flags & layout::PAUSABLE == 0 {
+            // SAFETY: the caller's word for the stream and the module.
+            unsafe { module.arm(stream, &limits) }?
+        } else {
+            let grid = if given.grid == [0; 3] { [0; 3] } else { given.grid.map(|extent| extent.max(1)) };
+            // SAFETY: as above.
+            unsafe { module.arm_pausable(stream, &limits, grid) }?
+        };
         // SAFETY: the caller's place.
         unsafe { put(guard, Id(GUARDS.keep(Watched::new(armed))), "guard") }
     })
@@ -353,6 +381,22 @@ pub unsafe extern "C" fn cuinstr_poll(guard: Id, outcome: *mut Outcome) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuinstr_cancel(guard: Id) -> i32 {
     answer(|| Ok(GUARDS.get(guard.0)?.guard.cancel()?))
+}
+
+/// Pauses the launch.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuinstr_pause(guard: Id, within_ns: u64) -> i32 {
+    answer(|| Ok(GUARDS.get(guard.0)?.guard.pause(Duration::from_nanos(within_ns)).map(drop)?))
+}
+
+/// Arms the next part of a paused launch.
+///
+/// # Safety
+/// As the module says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuinstr_resume(guard: Id, stream: *mut c_void) -> i32 {
+    // SAFETY: the caller's word for the stream.
+    answer(|| Ok(unsafe { GUARDS.get(guard.0)?.guard.resume(stream.expose_provenance()) }?))
 }
 
 /// Gives the guard back.

@@ -51,6 +51,11 @@ impl Watched {
         } else {
             let outcome = self.guard.wait_for(limit)?;
             let outcome = outcome.ok_or_else(|| Failure::new(Status::Pending, "the outcome is not known yet"))?;
+            // That is not its end.
+            if let Outcome::Paused { done, left, latency } = outcome {
+                give(&paused(done, left, latency));
+                return Ok(());
+            }
             self.told.get_or_init(|| Told::new(&outcome))
         };
         give(&told.shown());
@@ -104,6 +109,7 @@ impl Told {
                     }
                 }
             }
+            Outcome::Paused { .. } => told.kind = layout::PAUSED,
             Outcome::Faulted { fault } => {
                 (told.kind, told.driver_error) = (layout::FAULTED, fault.code);
                 told.report = status::text(format!("the context is lost: {fault}"));
@@ -133,14 +139,44 @@ impl Told {
             function: self.function.as_ptr(),
             report: self.report.as_ptr(),
             json: self.json.as_ptr(),
+            blocks_done: 0,
+            blocks_left: 0,
         }
+    }
+}
+
+/// A launch that is paused, in C's terms.
+fn paused(done: u64, left: u64, latency: Duration) -> layout::Outcome {
+    let none = c"".as_ptr();
+    layout::Outcome {
+        size: size_of::<layout::Outcome>() as u32,
+        kind: layout::PAUSED,
+        cause: 0,
+        late: 0,
+        elapsed_ns: 0,
+        latency_ns: u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX),
+        fuel_used: 0,
+        threads: 0,
+        block: [0; 3],
+        thread: [0; 3],
+        line: 0,
+        column: 0,
+        driver_error: 0,
+        reserved: 0,
+        kernel: none,
+        file: none,
+        function: none,
+        report: none,
+        json: none,
+        blocks_done: done,
+        blocks_left: left,
     }
 }
 
 /// What C asks for, if it makes sense.
 pub(crate) fn limits(given: &layout::Limits) -> Result<Limits, Failure> {
     let bad = |message: &str| Failure::new(Status::BadArgument, message);
-    let known = layout::UNTIL_CANCELLED | layout::COUNT_FUEL;
+    let known = layout::UNTIL_CANCELLED | layout::COUNT_FUEL | layout::PAUSABLE;
     if given.flags & !known != 0 {
         return Err(bad(&format!("cuinstr_limits.flags has bits that this release does not know: {:#x}", given.flags & !known)));
     }

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 /// Version of the interface; raised by a change that breaks what was compiled before.
 pub const API_VERSION: u32 = 1;
 
-/// A handle of a rewritten source, an attached module or a guard, each with a type of its own in C.
+/// A handle of a rewritten source, an attached module, a guard or a process, each with a type of its own in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Id(pub u64);
@@ -63,6 +63,7 @@ shared! {
         device_macros: *const c_char,
         leave_alone: *const c_char,
         barrier_marks: *const c_char,
+        pausable: u64,
     }
 }
 
@@ -115,31 +116,50 @@ shared! {
         function: *const c_char,
         report: *const c_char,
         json: *const c_char,
+        blocks_done: u64,
+        blocks_left: u64,
+    }
+}
+
+shared! {
+    /// A GPU and the one that takes its place.
+    struct GpuPair = "cuinstr_gpu_pair" {
+        old_uuid: [u8; 16],
+        new_uuid: [u8; 16],
     }
 }
 
 /// Bits of [`Limits::flags`].
 pub const UNTIL_CANCELLED: u32 = 1;
-/// The other one.
+/// Another one.
 pub const COUNT_FUEL: u32 = 2;
+/// The last one.
+pub const PAUSABLE: u32 = 4;
 
 /// Values of [`Outcome::kind`] and [`Outcome::cause`], and the flags, by their names in C.
 pub const CONSTANTS: &[(&str, u32)] = &[
     ("CUINSTR_API_VERSION", API_VERSION),
     ("CUINSTR_UNTIL_CANCELLED", UNTIL_CANCELLED),
     ("CUINSTR_COUNT_FUEL", COUNT_FUEL),
+    ("CUINSTR_PAUSABLE", PAUSABLE),
     ("CUINSTR_COMPLETED", COMPLETED),
     ("CUINSTR_STOPPED", STOPPED),
     ("CUINSTR_FAULTED", FAULTED),
+    ("CUINSTR_PAUSED", PAUSED),
     ("CUINSTR_CANCELLED", CANCELLED),
     ("CUINSTR_DEADLINE", DEADLINE),
     ("CUINSTR_BUDGET", BUDGET),
     ("CUINSTR_FUEL", FUEL),
+    ("CUINSTR_PROCESS_RUNNING", 0),
+    ("CUINSTR_PROCESS_LOCKED", 1),
+    ("CUINSTR_PROCESS_CHECKPOINTED", 2),
+    ("CUINSTR_PROCESS_FAILED", 3),
 ];
 
 pub(crate) const COMPLETED: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
 pub(crate) const FAULTED: u32 = 3;
+pub(crate) const PAUSED: u32 = 4;
 pub(crate) const CANCELLED: u32 = 1;
 pub(crate) const DEADLINE: u32 = 2;
 pub(crate) const BUDGET: u32 = 3;
@@ -148,7 +168,7 @@ pub(crate) const FUEL: u32 = 4;
 /// The structs of the header, in its order.
 #[must_use]
 pub fn shapes() -> Vec<Shape> {
-    vec![RewriteOptions::shape(), About::shape(), Limits::shape(), Outcome::shape()]
+    vec![RewriteOptions::shape(), About::shape(), Limits::shape(), Outcome::shape(), GpuPair::shape()]
 }
 
 /// The interface as text, a line for each thing that a compiled program relies on; but for the functions.

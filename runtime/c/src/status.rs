@@ -45,6 +45,17 @@ statuses! {
     DriverError "CUINSTR_DRIVER_ERROR" = 19,
     Machine "CUINSTR_MACHINE" = 20,
     Internal "CUINSTR_INTERNAL" = 21,
+    NoProcess "CUINSTR_NO_PROCESS" = 22,
+    NoPermission "CUINSTR_NO_PERMISSION" = 23,
+    NotCuda "CUINSTR_NOT_CUDA" = 24,
+    WrongState "CUINSTR_WRONG_STATE" = 25,
+    ProcessBusy "CUINSTR_PROCESS_BUSY" = 26,
+    NotCheckpointable "CUINSTR_NOT_CHECKPOINTABLE" = 27,
+    NoRoom "CUINSTR_NO_ROOM" = 28,
+    ProcessLost "CUINSTR_PROCESS_LOST" = 29,
+    Blocked "CUINSTR_BLOCKED" = 30,
+    NotPausable "CUINSTR_NOT_PAUSABLE" = 31,
+    NotPaused "CUINSTR_NOT_PAUSED" = 32,
 }
 
 /// A call that did not do what was asked, and why.
@@ -76,6 +87,8 @@ impl From<Error> for Failure {
             Error::AlreadyArmed => Status::AlreadyArmed,
             Error::Order(_) => Status::BadOrder,
             Error::NotLaunched => Status::NotLaunched,
+            Error::NotPausable { .. } => Status::NotPausable,
+            Error::NotPaused { .. } => Status::NotPaused,
             Error::NotBegun { .. } => Status::NotBegun,
             Error::Undrained { .. } => Status::Undrained,
             Error::Poisoned(_) => Status::Poisoned,

@@ -150,7 +150,7 @@ impl Trial {
         match outcome {
             Outcome::Completed { .. } if self.stream.clone_dtoh(&self.output)? == self.answer => Ok(Verdict::Survived),
             Outcome::Completed { .. } => Ok(Verdict::Wrong),
-            Outcome::Stopped { .. } => Ok(Verdict::Stopped),
+            Outcome::Stopped { .. } | Outcome::Paused { .. } => Ok(Verdict::Stopped),
             Outcome::Faulted { fault } => Err(fault.into()),
         }
     }

@@ -78,7 +78,7 @@ pub(crate) fn containers(bytes: &[u8]) -> (Vec<Container<'_>>, bool) {
 }
 
 /// The fat binary that the bytes begin with, and how many of them were looked at.
-fn container(bytes: &[u8]) -> Option<(Container<'_>, usize)> {
+pub(crate) fn container(bytes: &[u8]) -> Option<(Container<'_>, usize)> {
     if u16_at(bytes, 4)? != 1 {
         return None;
     }

@@ -17,6 +17,7 @@ mod compression;
 mod container;
 mod elf;
 pub mod kernel;
+mod listing;
 mod place;
 mod ptx;
 mod read;
@@ -25,6 +26,7 @@ mod variable;
 
 pub use brief::{Brief, Kind, Scan};
 pub use kernel::Kernel;
+pub use listing::{Is, Listed, listing};
 pub use place::{Arch, Place};
 pub use read::{read, scan};
 pub use record::MAGIC as SITES_MAGIC;

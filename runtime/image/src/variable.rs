@@ -24,18 +24,59 @@ impl Image<'_> {
         }
         (!has_code).then(|| "unknown variables".into())
     }
+
+    /// Whether it is PTX alone, and declares no variable of the user's: then no compiled form of it keeps one.
+    #[must_use]
+    pub fn declares_no_state(&self) -> bool {
+        !self.parts.is_empty() && self.parts.iter().all(|part| part.ptx().is_some_and(|text| declared(text).is_empty()))
+    }
+}
+
+/// The user's variables in global or constant memory that a text of PTX declares. Compilation may drop some of them.
+fn declared(ptx: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut depth = 0_usize;
+    for line in ptx.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)) {
+        for statement in line.split_inclusive([';', '{', '}']) {
+            let words = || statement.split_whitespace();
+            if depth == 0 && words().any(|word| word == ".global" || word == ".const") {
+                // The name ends where its size, its value or the statement does.
+                let declaration = statement.split(['[', '=', ';']).next().unwrap_or_default();
+                found.extend(declaration.split_whitespace().next_back().filter(|name| is_the_users(name)));
+            }
+            match statement.chars().next_back() {
+                Some('{') => depth += 1,
+                Some('}') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn is_the_users(name: &str) -> bool {
+    !NOT_THE_USERS.iter().any(|known| name.starts_with(known))
 }
 
 /// A variable of the user's in a cubin.
 fn of_cubin(bytes: &[u8]) -> Option<String> {
     let elf = elf::Elf::new(bytes).filter(|elf| elf.is_cubin())?;
     let names = elf.variables().into_iter().map(String::from_utf8_lossy);
-    names.map(std::borrow::Cow::into_owned).find(|name| !NOT_THE_USERS.iter().any(|known| name.starts_with(known)))
+    names.map(std::borrow::Cow::into_owned).find(|name| is_the_users(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ptx_declares_its_variables_outside_of_functions() {
+        let ptx = ".version 8.0\n.visible .global .align 4 .u32 counter;\n.const .align 4 .b8 table[8] = {1, 2}; // .global .u32 no\n\
+                   .visible .global .align 8 .b8 cuinstr_control_v1[1192];\n.extern .shared .b8 shared[];\n\
+                   .visible .entry k() { .reg .b32 r; ld.global.u32 r, [counter]; }\n.global .u64 last = 4;";
+        assert_eq!(declared(ptx), ["counter", "table", "last"]);
+        assert_eq!(declared(".visible .entry k() {\n{\n}\n.global .u32 inside;\n}"), Vec::<&str>::new());
+    }
 
     #[test]
     fn what_is_no_cubin_has_no_variables() {

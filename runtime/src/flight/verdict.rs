@@ -1,5 +1,6 @@
 //! How a launch that is over ended: by the event behind it, the record that its threads left, or the error that the driver gives.
 
+use super::pause::Settled;
 use super::{Copied, Flight, Shared, State};
 use crate::driver;
 use crate::error::{DriverFault, Error, Poison};
@@ -22,8 +23,17 @@ impl Flight {
         let (Some(station), Some(limits)) = (state.station.clone(), state.limits) else {
             return Some(Err(Error::Machine("a launch without a station".into())));
         };
-        let is_first = state.ended.is_none();
+        let is_first = state.ended.is_none() || state.is_pausing().is_some();
         let at = *state.ended.get_or_insert(now);
+        match self.settle(state, at) {
+            Ok(Settled::Over) => {}
+            Ok(Settled::Soon) => return None,
+            Ok(Settled::Paused) => {
+                self.changed.notify_all();
+                return None;
+            }
+            Err(fault) => return self.failed(state, now, fault),
+        }
         let number = self.number();
         let host = self.shared.part::<StopRecord>(offset_of!(Shared, host_record));
         let told = host.get::<u32>(offset_of!(StopRecord, published)) == number;
@@ -56,7 +66,7 @@ impl Flight {
     }
 
     /// What a launch came to that was over at this moment, with this record, if there is one to ask for.
-    fn judge(&self, state: &State, at: Instant, record: Option<&StopRecord>) -> Result<Outcome, Error> {
+    pub(super) fn judge(&self, state: &State, at: Instant, record: Option<&StopRecord>) -> Result<Outcome, Error> {
         let (Some(limits), Some(subject)) = (state.limits, &state.subject) else {
             return Err(Error::Machine("a launch without a kernel".into()));
         };
@@ -68,14 +78,22 @@ impl Flight {
             let report = subject.report(record, &self.orders(), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
+        // It was told to stop while blocks had declined: nobody will run them.
+        if state.pausing.as_ref().is_some_and(|pausing| pausing.left > 0) {
+            let (since, why) = state.told.unwrap_or((at, Cause::Cancelled));
+            let report = subject.report(&StopRecord::EMPTY, &self.orders(), why == Cause::Deadline);
+            return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
+        }
         // Every kernel that was rewritten says when it begins, and each launch here has a timeout, if only of centuries.
-        if state.is_guarded && record.is_none() && self.start_ns() == 0 {
+        let is_later = state.pausing.as_ref().is_some_and(|pausing| pausing.is_resumed);
+        if state.is_guarded && !is_later && record.is_none() && self.start_ns() == 0 {
             return Err(Error::NotLaunched);
         }
         let elapsed = if state.timed {
             Duration::from_secs_f64(f64::from(self.timed_end.milliseconds_since(&self.begin)?) / 1e3)
         } else {
-            at.saturating_duration_since(state.launched)
+            let before = state.pausing.as_ref().map_or(Duration::ZERO, |pausing| pausing.spent);
+            before + at.saturating_duration_since(state.launched)
         };
         let late: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, late));
         let fuel_used = record.filter(|_| limits.count_fuel).map(|record| record.fuel_used);

@@ -35,7 +35,8 @@ impl Flight {
             }
             if start != 0 || by_event {
                 let began = if start == 0 { now } else { station.host_time(start).unwrap_or(now) };
-                state.began = Some(began.clamp(state.launched, now));
+                // The next part of a paused launch may have been made since this look began.
+                state.began = Some(began.clamp(state.launched.min(now), now));
             }
         }
         let due = [state.began.zip(limits.timeout).map(|(began, timeout)| began + timeout), limits.deadline].into_iter().flatten().min();
@@ -64,8 +65,11 @@ impl Flight {
     /// When to look again, if nobody waits.
     pub(super) fn next_look(state: &State, now: Instant) -> Instant {
         let Some(limits) = state.limits else { return now + LATER };
+        if state.paused().is_some() {
+            return limits.deadline.unwrap_or(now + LATER);
+        }
         let soon = now + (now - state.launched).div_f32(16.0).clamp(Duration::from_micros(20), Duration::from_millis(1));
-        if state.ended.is_some() || state.trouble.is_some() {
+        if state.ended.is_some() || state.trouble.is_some() || state.is_pausing().is_some() {
             return soon;
         }
         if state.waker.is_some() || (limits.clock == Clock::Host && limits.timeout.is_some() && state.began.is_none()) {
@@ -99,6 +103,9 @@ impl Flight {
                 self.number.store(0, Ordering::Release);
                 return Some(outcome);
             }
+            if let Some(paused) = state.paused() {
+                return Some(Ok(paused));
+            }
             if until.is_some_and(|until| now >= until) {
                 return None;
             }
@@ -128,6 +135,12 @@ impl Flight {
     pub(crate) fn overdue(&self, number: u32) -> Option<Error> {
         let state = self.state();
         if self.number() == number && state.outcome.is_none() { Self::hopeless(&state, Instant::now()) } else { None }
+    }
+
+    /// Whether waiting on makes no sense, or the launch is paused.
+    pub(super) fn is_answered(&self, now: Instant) -> bool {
+        let state = self.state();
+        state.paused().is_some() || Self::hopeless(&state, now).is_some()
     }
 
     /// Whether waiting on makes no sense.
@@ -166,12 +179,13 @@ impl Flight {
             || near_deadline
             || state.ended.is_some_and(|ended| since(ended) < 5 * HOT)
             || state.told.is_some_and(|(told, _)| since(told) < 20 * HOT)
+            || state.is_pausing().is_some_and(|asked| since(asked) < 20 * HOT)
     }
 
     /// Has a task woken when the outcome is known. False if it is known already.
     pub(crate) fn register(&self, number: u32, waker: &Waker) -> Result<bool, Error> {
         let mut state = self.state();
-        if self.number() != number || state.outcome.is_some() {
+        if self.number() != number || state.outcome.is_some() || state.paused().is_some() {
             return Ok(false);
         }
         if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {

@@ -8,10 +8,10 @@ use crate::flight::{Flight, Orders, Subject};
 use crate::module::Latest;
 use crate::station::Station;
 use crate::thread;
-use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL};
+use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL, PAUSE_SYMBOL, PauseBlock};
 use cuinstr_abi::sites::SiteMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
 /// How long attaching waits for a context that is busy.
@@ -44,6 +44,8 @@ pub(crate) struct Control {
     pub(super) station: Arc<Station>,
     pub(super) address: u64,
     pub(super) unarmed: Orders,
+    /// Address of the pause block, once the module was attached by a handle that leads to it.
+    pub(super) pause: OnceLock<u64>,
     lane: Mutex<Lane>,
 }
 
@@ -200,11 +202,15 @@ impl Control {
             controls.retain(|control| control.strong_count() > 0);
             // Another thread may have been faster.
             known(&controls).unwrap_or_else(|| {
-                let control = Arc::new(Self { context, station, address, unarmed, lane: Mutex::default() });
+                let control = Arc::new(Self { context, station, address, unarmed, pause: OnceLock::new(), lane: Mutex::default() });
                 controls.push(Arc::downgrade(&control));
                 control
             })
         };
+        let found = container.map(|container| container.global(PAUSE_SYMBOL)).transpose()?.flatten();
+        if let Some((address, _)) = found.filter(|(_, size)| *size == size_of::<PauseBlock>()) {
+            let _ = control.pause.set(address);
+        }
         // By an address alone it is not known what the module is made of; sites have ids that no other source has.
         let is_part = |origin: &&Arc<Origin>| {
             let name = format!("__cuinstr_sites_{}", origin.sites.hash);

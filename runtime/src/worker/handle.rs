@@ -4,12 +4,13 @@ use super::fault::Fault;
 use super::process::{Process, Recipe, VARIABLE};
 use super::remote::{Held, Loaded, RemoteBuffer, RemoteModule, Restore};
 use super::serve;
-use super::spares::Spares;
+use super::spares::{Spare, Spares};
 use super::value::{Element, to_bytes};
 use super::wire::Task;
 use crate::error::{Error, Result};
 use crate::sources::Sources;
 use cuinstr_image::Arch;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +48,8 @@ pub(super) struct Live {
     process: Option<Arc<Process>>,
     /// How many there were, this one included.
     pub(super) generation: u64,
+    /// The modules that it had loaded while it was in reserve.
+    pub(super) modules: BTreeSet<u64>,
     /// How the one before was lost.
     loss: String,
 }
@@ -247,8 +250,10 @@ impl Shared {
             // It took all that with it.
             *self.garbage() = Garbage::default();
         }
-        let process = self.spares.take()?;
+        let Spare { process, modules, .. } = self.spares.take()?;
         live.generation += 1;
+        self.garbage().modules.extend(modules.iter().filter(|module| !self.spares.is_stocked(**module)));
+        live.modules = modules;
         live.process = Some(Arc::clone(&process));
         Ok(process)
     }
@@ -282,7 +287,13 @@ impl Shared {
     }
 
     pub(super) fn drop_module(&self, module: &Loaded) {
+        self.spares.unstock(module.id);
         self.garbage().modules.push(module.id);
+    }
+
+    /// Has the spares load it, too.
+    pub(super) fn stock(&self, module: u64, image: &Arc<[u8]>) -> Result<()> {
+        self.spares.stock(module, image)
     }
 
     pub(super) fn drop_buffer(&self, buffer: &Held) {

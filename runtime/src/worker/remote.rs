@@ -55,6 +55,15 @@ impl RemoteModule {
         Ok(Self { loaded, sources })
     }
 
+    /// Has the spares load it ahead, those that are started later too. After a loss it is there at once, where loading takes some milliseconds. It
+    /// takes its memory in each spare, and loading it there takes the GPU some time beside what runs.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn keep_in_spares(&self) -> Result<()> {
+        self.loaded.worker.stock(self.loaded.id, &self.loaded.image)
+    }
+
     /// A kernel by its name as declared or as the linker knows it.
     ///
     /// # Errors
@@ -76,6 +85,10 @@ impl Loaded {
     pub(super) fn ensure(&self, live: &mut Live) -> Result<Arc<Process>> {
         let process = self.worker.live(live)?;
         if self.generation.load(Ordering::Relaxed) == live.generation {
+            return Ok(process);
+        }
+        if live.modules.contains(&self.id) {
+            self.generation.store(live.generation, Ordering::Relaxed);
             return Ok(process);
         }
         // Loading waits for whatever runs.

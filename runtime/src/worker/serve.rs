@@ -251,8 +251,8 @@ impl Desk {
                 Ok((Answer::Kernel { name }, Vec::new()))
             }
             Task::Blank { buffer, bytes } => {
+                // Whatever uses it comes behind in the same stream, so nothing waits for its zeroes.
                 let slice = self.stream.alloc_zeros::<u8>(bytes.max(1)).map_err(told("cuMemAlloc"))?;
-                self.stream.synchronize().map_err(told("cuStreamSynchronize"))?;
                 self.buffers.insert(buffer, slice);
                 Ok(nothing)
             }

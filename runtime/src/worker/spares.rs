@@ -1,9 +1,10 @@
 //! Worker processes in reserve, each with its context ready, and their replacement in the background.
 
 use super::process::{Process, Recipe};
+use super::wire::Task;
 use crate::error::{Error, Result};
 use crate::thread;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,35 @@ pub(super) struct Spares {
 
 #[derive(Debug, Default)]
 struct Nursery {
-    ready: VecDeque<Arc<Process>>,
+    ready: VecDeque<Spare>,
+    // Those that are started, or are loading modules: nobody else may ask them anything.
     starting: usize,
+    // The modules that each is to have, by their numbers.
+    stock: BTreeMap<u64, Arc<[u8]>>,
     failure: Option<Error>,
     is_closed: bool,
+}
+
+/// A process in reserve.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) process: Arc<Process>,
+    /// The modules that it has loaded.
+    pub(super) modules: BTreeSet<u64>,
+    // Those that it could not load: who needs them is told why by the process at work.
+    refused: BTreeSet<u64>,
+}
+
+impl Spare {
+    fn is_lost(&self) -> bool {
+        self.process.lost().is_some()
+    }
+
+    /// A module that it is to have, and has not.
+    fn lacks(&self, stock: &BTreeMap<u64, Arc<[u8]>>) -> Option<(u64, Arc<[u8]>)> {
+        let missing = stock.iter().find(|(module, _)| !self.modules.contains(module) && !self.refused.contains(module));
+        missing.map(|(module, image)| (*module, Arc::clone(image)))
+    }
 }
 
 impl Spares {
@@ -34,16 +60,16 @@ impl Spares {
     }
 
     /// A process that is ready, at once if there is one in reserve; another is started in its place.
-    pub(super) fn take(self: &Arc<Self>) -> Result<Arc<Process>> {
+    pub(super) fn take(self: &Arc<Self>) -> Result<Spare> {
         // Each that is starting has this bound itself; the rest is for the system.
         let until = Instant::now() + self.recipe.start_within + Duration::from_secs(1);
         let mut nursery = self.nursery();
         nursery.failure = None;
         loop {
-            nursery.ready.retain(|process| process.lost().is_none());
-            if let Some(process) = nursery.ready.pop_front() {
+            nursery.ready.retain(|spare| !spare.is_lost());
+            if let Some(spare) = nursery.ready.pop_front() {
                 self.refill(&mut nursery, self.wanted);
-                return Ok(process);
+                return Ok(spare);
             }
             if let Some(failure) = nursery.failure.take() {
                 return Err(failure);
@@ -59,7 +85,7 @@ impl Spares {
 
     /// How many are ready.
     pub(super) fn ready(&self) -> usize {
-        self.nursery().ready.iter().filter(|process| process.lost().is_none()).count()
+        self.nursery().ready.iter().filter(|spare| !spare.is_lost()).count()
     }
 
     /// Waits until as many as wanted are ready.
@@ -68,7 +94,7 @@ impl Spares {
         let mut nursery = self.nursery();
         nursery.failure = None;
         loop {
-            nursery.ready.retain(|process| process.lost().is_none());
+            nursery.ready.retain(|spare| !spare.is_lost());
             if nursery.ready.len() >= self.wanted {
                 return Ok(true);
             }
@@ -98,17 +124,66 @@ impl Spares {
     }
 
     fn start(&self) {
-        let process = Process::start(&self.recipe);
+        match Process::start(&self.recipe) {
+            Ok(process) => self.ready_up(Spare { process, modules: BTreeSet::new(), refused: BTreeSet::new() }),
+            Err(error) => {
+                let mut nursery = self.nursery();
+                nursery.starting -= 1;
+                nursery.failure = Some(error);
+                drop(nursery);
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Has a process that is starting load what it is to have, and puts it into the reserve.
+    fn ready_up(&self, mut spare: Spare) {
         let mut nursery = self.nursery();
+        // A closed reserve drops it, which kills it.
+        while let Some((module, image)) = spare.lacks(&nursery.stock).filter(|_| !nursery.is_closed && !spare.is_lost()) {
+            drop(nursery);
+            let loaded = spare.process.ask(Task::Load { module }, &image, 0);
+            let list = if loaded.is_ok() { &mut spare.modules } else { &mut spare.refused };
+            list.insert(module);
+            nursery = self.nursery();
+        }
         nursery.starting -= 1;
-        match process {
-            // A closed one drops it, which kills it.
-            Ok(process) if !nursery.is_closed => nursery.ready.push_back(process),
-            Ok(_) => {}
-            Err(error) => nursery.failure = Some(error),
+        if !nursery.is_closed {
+            nursery.ready.push_back(spare);
         }
         drop(nursery);
         self.changed.notify_all();
+    }
+
+    /// Has each process in the reserve load a module, those that come into it later too.
+    pub(super) fn stock(self: &Arc<Self>, module: u64, image: &Arc<[u8]>) -> Result<()> {
+        let mut nursery = self.nursery();
+        nursery.stock.insert(module, Arc::clone(image));
+        let spares = Arc::clone(self);
+        // One at a time, so that the others are there if the process at work is lost meanwhile.
+        let supply = move || {
+            loop {
+                let mut nursery = spares.nursery();
+                let Some(place) = nursery.ready.iter().position(|spare| spare.lacks(&nursery.stock).is_some()) else { return };
+                let Some(spare) = nursery.ready.remove(place) else { return };
+                nursery.starting += 1;
+                drop(nursery);
+                spares.ready_up(spare);
+            }
+        };
+        let started = thread::spawn("cuinstr-spare", supply);
+        started.map_err(|error| Error::Machine(format!("the thread that supplies the spares could not be started: {error}")))?;
+        Ok(())
+    }
+
+    /// Nobody needs the module any more.
+    pub(super) fn unstock(&self, module: u64) {
+        self.nursery().stock.remove(&module);
+    }
+
+    /// Whether each process in the reserve is to have the module.
+    pub(super) fn is_stocked(&self, module: u64) -> bool {
+        self.nursery().stock.contains_key(&module)
     }
 
     /// Kills all that are ready, and those that are starting once they are.

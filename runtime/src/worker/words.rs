@@ -115,6 +115,8 @@ impl From<Result<Outcome, Error>> for End {
                 Self::Stopped { why: why.into(), latency: nanos(latency), report: *report }
             }
             Ok(Outcome::Faulted { fault }) => Self::Faulted { fault: fault.into() },
+            // A worker's launches are not pausable.
+            Ok(Outcome::Paused { .. }) => Self::Failed { refusal: Error::Machine("a launch in a worker was paused".into()).into() },
             Err(error) => Self::Failed { refusal: error.into() },
         }
     }

@@ -21,14 +21,14 @@ pub fn library() -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no libcuinstr_stand_in.so beside the test"))
 }
 
-/// Puts the library into a folder under the names that programs load the driver by. A program that is started with this folder in
+/// Puts the library into a folder under the names that programs load the driver and NVML by. A program that is started with this folder in
 /// `LD_LIBRARY_PATH` has the stand-in for its driver.
 ///
 /// # Errors
 /// If a link can't be made.
 pub fn install(folder: &Path) -> io::Result<()> {
     let library = library()?;
-    for name in ["libcuda.so", "libcuda.so.1"] {
+    for name in ["libcuda.so", "libcuda.so.1", "libnvidia-ml.so.1"] {
         symlink(&library, folder.join(name))?;
     }
     Ok(())

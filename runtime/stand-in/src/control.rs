@@ -9,7 +9,7 @@
 //! | `forget` | drops all rules | 0 |
 //! | `blocked` | | how many calls are blocked |
 //! | `calls NAME` | | how often NAME was called |
-//! | `live KIND` | KIND is `contexts`, `streams`, `events`, `modules`, `device`, `pinned` or `managed` (bytes) | how many there are |
+//! | `live KIND` | KIND is `contexts`, `streams`, `events`, `modules`, `device`, `mapped`, `pinned` or `managed` (bytes) | how many there are |
 //! | `running` | | how many kernels have begun and not ended |
 //! | `clock PPM STEP` | the device's clock runs PPM faster than the host's from now on, after a step of STEP nanoseconds | 0 |
 //! | `depth N` | a stream holds N operations; a call that adds one more waits | 0 |
@@ -20,17 +20,22 @@
 //! | `lose CODE` | the current context is lost with this error | 0 |
 //! | `reset` | destroys all contexts | 0 |
 //! | `destroy` | destroys the calling thread's context | 0 |
+//! | `version N` | the driver is of this version of CUDA, such as 12040 | 0 |
+//! | `name WORD` | the device is called so | 0 |
+//! | `processes DIR` | processes can be checkpointed; what is known of them is files of this folder | 0 |
 //! | `log PATH` | appends the name of each call to a file | 0 |
 //!
 //! NAME is the symbol that programs ask for, such as `cuMemAlloc_v2`, or `*` for any call. A command that is wrong answers -1.
 
 use crate::calls;
 use crate::machine::{self, Kind};
+use crate::processes;
 use crate::raw;
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy)]
@@ -56,6 +61,8 @@ struct Script {
     blocked: u64,
     releases: u64,
     log: Option<File>,
+    processes: Option<PathBuf>,
+    name: Option<String>,
 }
 
 static SCRIPT: Mutex<Option<Script>> = Mutex::new(None);
@@ -77,9 +84,22 @@ fn begin() {
     }
 }
 
+/// The folder of what is known of processes, if there is one.
+pub(crate) fn processes() -> Option<PathBuf> {
+    script().as_ref()?.processes.clone()
+}
+
+/// What the device is called.
+pub(crate) fn name() -> String {
+    script().as_ref().and_then(|script| script.name.clone()).unwrap_or_else(|| "stand-in".to_owned())
+}
+
 /// A call has come: notes it and applies the rules. The error is what the call must return.
 pub(crate) fn enter(name: &'static str) -> Result<(), u32> {
     begin();
+    if let Some(folder) = processes() {
+        processes::wait_until_unlocked(&folder);
+    }
     let mut guard = script();
     let Some(script) = guard.as_mut() else { return Ok(()) };
     *script.counts.entry(name).or_default() += 1;
@@ -157,6 +177,7 @@ fn question(words: &[&str]) -> Option<i64> {
         ["live", "events"] => machine::lock().events.len() as u64,
         ["live", "modules"] => machine::lock().modules.len() as u64,
         ["live", "device"] => machine::lock().bytes(Kind::Device),
+        ["live", "mapped"] => machine::lock().bytes(Kind::Mapped),
         ["live", "pinned"] => machine::lock().bytes(Kind::Pinned),
         ["live", "managed"] => machine::lock().bytes(Kind::Managed),
         _ => return None,
@@ -175,6 +196,9 @@ fn setting(words: &[&str]) -> Option<i64> {
         }
         ["forget"] => script().as_mut()?.rules.clear(),
         ["log", path] => script().as_mut()?.log = Some(OpenOptions::new().append(true).create(true).open(path).ok()?),
+        ["processes", path] => script().as_mut()?.processes = Some(PathBuf::from(path)),
+        ["name", name] => script().as_mut()?.name = Some((*name).to_owned()),
+        ["version", version] => machine::lock().version = version.parse().ok()?,
         ["clock", ppm, step] => machine::lock().clock.set(ppm.parse().ok()?, step.parse().ok()?),
         ["depth", depth] => machine::lock().depth = depth.parse().ok()?,
         ["hold", is_held] => machine::lock().is_held = *is_held == "1",

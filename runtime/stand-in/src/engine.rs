@@ -9,10 +9,14 @@
 //! | `silent` | ends at once and says nothing of its start, as one that was not rewritten |
 //! | `fault` | ends its context with error 700 |
 //! | `refuse` | is refused by the launch call, with error 701 |
+//! | `wrong` | writes a zero where its first parameter points |
+//! | `blocks` | its blocks run in a random order, as many at a time and for as many nanoseconds as its first two parameters say; each adds 1 to its word where the third points |
 //! | anything else | ends at once |
 //!
+//! A second kernel named `stand_in_NAME` in a module has all kernels of the module do what that name says: candidates of an evaluation share one name.
 //! A kernel obeys the control block of its module as docs/ABI.md says, if it has one.
 
+use crate::blocks::Blocks;
 use crate::machine::{Machine, changed, code};
 use crate::raw;
 use cuinstr_abi::control::{Action, ControlBlock, SITE_SLOTS, SiteCount, StopRecord, UNLIMITED, Why};
@@ -28,6 +32,7 @@ pub(crate) enum Op {
     Put { to: u64, bytes: Vec<u8> },
     Record { event: usize, generation: u64 },
     Wait { event: usize, generation: u64 },
+    WaitBits { at: u64, bits: u32 },
     Launch(Launched),
 }
 
@@ -36,8 +41,10 @@ pub(crate) enum Op {
 pub(crate) struct Launched {
     pub(crate) name: String,
     pub(crate) control: Option<u64>,
+    pub(crate) pause: Option<u64>,
     pub(crate) words: Vec<u64>,
     pub(crate) threads: u64,
+    pub(crate) blocks: Blocks,
     /// The device's time when it began.
     pub(crate) begun: Option<u64>,
     /// How often `end` had been said by then.
@@ -90,12 +97,13 @@ impl Machine {
         match stream.queue.front() {
             None => return false,
             Some(Op::Wait { event, generation }) if is_open(event, generation) => return false,
+            Some(Op::WaitBits { at, bits }) if raw::load::<u32>(*at) & *bits == 0 => return false,
             Some(Op::Launch(_)) if self.is_held => return false,
             Some(Op::Copy { .. }) if self.is_busy => return false,
             Some(_) => {}
         }
         match stream.queue.pop_front() {
-            None | Some(Op::Wait { .. }) => {}
+            None | Some(Op::Wait { .. } | Op::WaitBits { .. }) => {}
             Some(Op::Copy { to, from, bytes }) => raw::copy(to, from, bytes),
             Some(Op::Put { to, bytes }) => match *bytes.as_slice() {
                 // What is as long as a word is written as one.
@@ -137,11 +145,17 @@ impl Machine {
         if does("fault") {
             return Look::Faults(code::ILLEGAL_ADDRESS);
         }
+        if let (true, Some(place)) = (does("wrong"), kernel.words.first()) {
+            raw::store(*place, 0_u32);
+        }
         let control = kernel.control.filter(|_| !does("silent")).map(Control);
         if let Some(control) = control.filter(|_| is_first) {
             control.begin(now, does("late"));
         }
-        let is_over = if does("spin") {
+        let is_over = if does("blocks") {
+            let [slots, ns, counts] = kernel.words[..] else { return Look::Ends };
+            kernel.blocks.advance(kernel.pause, now, slots, ns, counts)
+        } else if does("spin") {
             false
         } else if does("deaf") {
             self.ends > kernel.ends

@@ -4,6 +4,8 @@
 //! Device memory is memory of the process. A kernel does what its name says (engine.rs): `spin` runs until it is stopped, `deaf` obeys
 //! nothing, `fault` ends its context, any other name ends at once.
 //!
+//! `processes.rs` has checkpoints by pid, and `nvml.rs` what NVML tells of them.
+//!
 //! `cudart.rs` has the few functions of the CUDA runtime that small programs need. nvcc compiles such a program with `-cudart none`, and
 //! the linker takes them from here.
 //!
@@ -17,10 +19,15 @@
 //! [`control`] lists the commands. They come from the environment variable `CUINSTR_STAND_IN`, separated by `;`, or from calls of the
 //! exported function `cuinstr_stand_in`. Rust tests use [`client`].
 
+mod blocks;
 mod calls;
 pub mod client;
 pub mod control;
 mod cudart;
 mod engine;
 mod machine;
+mod mapping;
+mod nvml;
+mod processes;
 mod raw;
+mod versions;

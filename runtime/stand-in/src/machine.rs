@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 pub(crate) mod code {
     pub(crate) const INVALID_VALUE: u32 = 1;
     pub(crate) const OUT_OF_MEMORY: u32 = 2;
+    pub(crate) const NOT_INITIALIZED: u32 = 3;
     pub(crate) const INVALID_IMAGE: u32 = 200;
     pub(crate) const INVALID_CONTEXT: u32 = 201;
     pub(crate) const INVALID_PTX: u32 = 218;
     pub(crate) const INVALID_HANDLE: u32 = 400;
+    pub(crate) const ILLEGAL_STATE: u32 = 401;
     pub(crate) const NOT_FOUND: u32 = 500;
     pub(crate) const NOT_READY: u32 = 600;
     pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
@@ -90,6 +92,8 @@ pub(crate) enum Kind {
     Managed,
     /// The host's own, registered.
     Registered,
+    /// Device memory at an address that was reserved.
+    Mapped,
 }
 
 #[derive(Debug)]
@@ -129,8 +133,12 @@ pub(crate) struct Machine {
     pub(crate) modules: BTreeMap<usize, Module>,
     pub(crate) functions: BTreeMap<usize, Function>,
     pub(crate) memory: BTreeMap<u64, Allocation>,
+    /// Bytes of the memory that waits to be mapped, by its handle.
+    pub(crate) unmapped: BTreeMap<u64, usize>,
     pub(crate) clock: Clock,
     pub(crate) depth: usize,
+    /// Version of CUDA, as 13000.
+    pub(crate) version: i32,
     pub(crate) is_held: bool,
     pub(crate) is_busy: bool,
     pub(crate) ends: u64,
@@ -153,8 +161,10 @@ fn machine() -> &'static Mutex<Machine> {
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             memory: BTreeMap::new(),
+            unmapped: BTreeMap::new(),
             clock: Clock { since: Instant::now(), base_ns: 1_000_000_000_000, ppm: 0 },
             depth: 1024,
+            version: 13_000,
             is_held: false,
             is_busy: false,
             ends: 0,
@@ -271,7 +281,7 @@ impl Machine {
 
     pub(crate) fn free(&mut self, address: u64) -> bool {
         let Some(allocation) = self.memory.remove(&address) else { return false };
-        if allocation.kind != Kind::Registered {
+        if ![Kind::Registered, Kind::Mapped].contains(&allocation.kind) {
             raw::free(address, allocation.bytes);
         }
         true

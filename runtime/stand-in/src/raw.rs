@@ -1,8 +1,11 @@
 //! Memory that callers, tests and modelled kernels point to.
 
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Allocations begin at a page, as the driver's do.
 const PAGE: usize = 4096;
@@ -25,21 +28,37 @@ pub(crate) fn get<T: Copy>(place: *const T) -> Option<T> {
 
 /// Reads a word that another thread may write meanwhile.
 pub(crate) fn load<T: Copy>(address: u64) -> T {
-    // SAFETY: modelled kernels read only addresses that the host gave them.
-    unsafe { ptr::with_exposed_provenance::<T>(address as usize).read_volatile() }
+    let mut value = MaybeUninit::<T>::uninit();
+    copy(value.as_mut_ptr().expose_provenance() as u64, address, size_of::<T>());
+    // SAFETY: modelled kernels read only addresses that the host gave them, and integers.
+    unsafe { value.assume_init() }
 }
 
 /// Writes a word that another thread may read meanwhile.
-pub(crate) fn store<T>(address: u64, value: T) {
-    // SAFETY: modelled kernels and stream operations write only addresses that the host gave them.
-    unsafe { ptr::with_exposed_provenance_mut::<T>(address as usize).write_volatile(value) }
+pub(crate) fn store<T: Copy>(address: u64, value: T) {
+    copy(address, ptr::from_ref(&value).expose_provenance() as u64, size_of::<T>());
 }
 
-/// Copies bytes that may overlap.
+/// Copies bytes, whole words each at once: the host may look at them meanwhile.
 pub(crate) fn copy(to: u64, from: u64, bytes: usize) {
-    let (to, from) = (ptr::with_exposed_provenance_mut::<u8>(to as usize), ptr::with_exposed_provenance::<u8>(from as usize));
+    let (to, from) = (ptr::with_exposed_provenance_mut::<u8>(to as usize), ptr::with_exposed_provenance_mut::<u8>(from as usize));
+    let fits = |word: usize| bytes.is_multiple_of(word) && to.addr().is_multiple_of(word) && from.addr().is_multiple_of(word);
     // SAFETY: the host gave both addresses with this length.
-    unsafe { ptr::copy(from, to, bytes) }
+    unsafe {
+        if fits(8) {
+            for at in (0..bytes).step_by(8) {
+                let word = AtomicU64::from_ptr(from.add(at).cast()).load(Ordering::Acquire);
+                AtomicU64::from_ptr(to.add(at).cast()).store(word, Ordering::Release);
+            }
+        } else if fits(4) {
+            for at in (0..bytes).step_by(4) {
+                let word = AtomicU32::from_ptr(from.add(at).cast()).load(Ordering::Acquire);
+                AtomicU32::from_ptr(to.add(at).cast()).store(word, Ordering::Release);
+            }
+        } else {
+            ptr::copy(from, to, bytes);
+        }
+    }
 }
 
 /// A copy of bytes that the caller may change later.
@@ -75,4 +94,18 @@ pub(crate) fn free(address: u64, bytes: usize) {
         // SAFETY: `allocate` gave this address for this size.
         unsafe { dealloc(ptr::with_exposed_provenance_mut(address as usize), layout) }
     }
+}
+
+/// Reserves addresses, with memory of zeroes behind them: at the wanted place if nothing lies there.
+pub(crate) fn reserve(wanted: u64, bytes: usize) -> Option<u64> {
+    let place = ptr::with_exposed_provenance_mut(wanted as usize);
+    // SAFETY: without `FIXED` the system gives addresses that nothing has.
+    let found = unsafe { mmap_anonymous(place, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE) };
+    found.ok().map(|place| place.expose_provenance() as u64)
+}
+
+/// Gives addresses of [`reserve`] back.
+pub(crate) fn unreserve(address: u64, bytes: usize) -> bool {
+    // SAFETY: `reserve` gave this address for this size.
+    unsafe { munmap(ptr::with_exposed_provenance_mut(address as usize), bytes) }.is_ok()
 }

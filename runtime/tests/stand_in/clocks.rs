@@ -115,7 +115,7 @@ fn panicking() {
     let world = World::new();
     let stream = world.stream();
     let mut running = start(&world.kernel("spin"), &stream, |launch| {
-        launch.timeout(SHORT);
+        launch.timeout(SHORT * 10);
     })
     .expect("a launch");
     let waker = Waker::from(Arc::new(Panics));

@@ -1,9 +1,9 @@
 //! Launches that another host makes.
 
 use crate::Case;
-use crate::world::{LONG, SHORT, command, guarded, until};
-use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream};
-use cuinstr_runtime::guard::Limits;
+use crate::world::{LONG, PTX, SHORT, command, guarded, until};
+use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cuinstr_runtime::guard::{About, Attached, Handle, Limits};
 use cuinstr_runtime::{Cause, Clock, Error, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a guard's launch is stopped at a moment, and by the host's clock", limits),
     ("letting go of a guard takes one grace at most", release),
     ("letting go of a guard whose stream is full ends", full),
+    ("a host's launch is paused, and its parts run in another stream", paused),
 ];
 
 fn host() -> (Arc<CudaContext>, Arc<CudaStream>) {
@@ -63,4 +64,84 @@ fn full() {
     let _events: Vec<_> = (0..4).map(|_| stream.record_event(None).expect("an event")).collect();
     drop(guard);
     until("it is stopped", || command("running") == 0);
+}
+
+fn paused() {
+    let (context, stream) = host();
+    let other = context.new_stream().expect("a stream");
+    let counts = vec![0_u32; 60];
+    let counted = || -> Vec<u32> {
+        // SAFETY: the words are this vector's.
+        counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
+    };
+    let host = Blocks::new(&context, &counts);
+    let attached = host.attach();
+    // SAFETY: stream and module live as long as this case.
+    let guard =
+        unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), [10, 3, 2]) }.expect("a guard");
+    host.launch(&stream);
+    guard.launched().expect("it was launched");
+    let behind = stream.record_event(None).expect("an event");
+    let mut parts = 0;
+    while let Outcome::Paused { .. } = guard.pause(LONG).expect("an outcome") {
+        parts += 1;
+        assert!(!behind.is_complete(), "what is behind it waits");
+        // SAFETY: as above.
+        let refused = unsafe { guard.resume(stream.cu_stream().expose_provenance()) };
+        assert!(matches!(refused, Err(Error::Order(_))), "its own stream is held");
+        // SAFETY: as above.
+        unsafe { guard.resume(other.cu_stream().expose_provenance()) }.expect("the next part");
+        host.launch(&other);
+        guard.launched().expect("it was launched");
+        std::thread::sleep(Duration::from_millis(4));
+    }
+    assert!(parts > 1 && counted().iter().all(|count| *count == 1), "{parts}: {:?}", counted());
+    until("what is behind it goes on", || behind.is_complete());
+    // A launch that nobody guards has all its blocks run.
+    host.launch(&stream);
+    stream.synchronize().expect("it ends");
+    assert!(counted().iter().all(|count| *count == 2));
+    // SAFETY: as above.
+    let guard = unsafe { attached.arm(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG)) }.expect("a guard");
+    host.launch(&stream);
+    guard.launched().expect("it was launched");
+    assert!(matches!(guard.pause(LONG), Err(Error::NotPausable { .. })));
+}
+
+/// A host's own launch of `blocks`.
+struct Blocks {
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    words: [u64; 3],
+}
+
+impl Blocks {
+    fn new(context: &Arc<CudaContext>, counts: &[u32]) -> Self {
+        let image = format!("{PTX}\0");
+        let mut found = Self {
+            module: std::ptr::null_mut(),
+            function: std::ptr::null_mut(),
+            words: [4, 2_000_000, counts.as_ptr().expose_provenance() as u64],
+        };
+        context.bind_to_thread().expect("a context");
+        // SAFETY: image and name end with a zero.
+        unsafe {
+            sys::cuModuleLoadData(&raw mut found.module, image.as_ptr().cast()).result().expect("a module");
+            sys::cuModuleGetFunction(&raw mut found.function, found.module, c"blocks".as_ptr()).result().expect("a kernel");
+        }
+        found
+    }
+
+    fn attach(&self) -> Attached {
+        // SAFETY: it is a module, and stays loaded.
+        unsafe { Attached::new(Handle::Module(self.module.expose_provenance()), &About::default()) }.expect("it was rewritten")
+    }
+
+    fn launch(&self, stream: &CudaStream) {
+        let mut words = self.words;
+        let mut values: Vec<*mut std::ffi::c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
+        // SAFETY: these are the kernel's parameters.
+        let launched = unsafe { result::launch_kernel(self.function, (10, 3, 2), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
+        launched.expect("a launch");
+    }
 }

@@ -31,7 +31,7 @@ impl Wake for Unparks {
 }
 
 /// Runs a future on this thread.
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unparks(thread::current())));
     let mut future = pin!(future);
     let since = Instant::now();

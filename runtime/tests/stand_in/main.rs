@@ -7,6 +7,9 @@ mod contexts;
 mod guards;
 mod interfaces;
 mod launches;
+mod pauses;
+#[cfg(feature = "snapshot")]
+mod snapshots;
 mod soak;
 mod sweep;
 mod world;
@@ -19,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Names the case that a child runs.
 const CASE: &str = "CUINSTR_CASE";
-/// Longest that a case may take; a sweep of all calls takes longer.
+/// Longest that a case may take; a sweep of all calls takes longer, and so does a program under `ThreadSanitizer`.
 const LIMIT: Duration = Duration::from_secs(100);
 /// Stands before the name of the call that a case sweeps.
 const SWEEP: &str = "no failure of one call does harm: ";
@@ -28,9 +31,15 @@ const NAMES: &str = "names";
 
 type Case = (&'static str, fn());
 
+#[cfg(feature = "snapshot")]
+const SNAPSHOTS: &[Case] = snapshots::CASES;
+#[cfg(not(feature = "snapshot"))]
+const SNAPSHOTS: &[Case] = &[];
+
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> = [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES, soak::CASES].concat();
+    let cases: Vec<Case> =
+        [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES, pauses::CASES, soak::CASES, SNAPSHOTS].concat();
     if let Ok(wanted) = std::env::var(CASE) {
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
         match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {
@@ -56,7 +65,11 @@ fn main() -> ExitCode {
 
 /// Runs a case in a child, and gives what it printed.
 fn run(name: &str, folder: &Path) -> Result<String, Failed> {
-    let limit = if ["CUINSTR_SWEEP", "CUINSTR_SOAK"].iter().any(|name| std::env::var_os(name).is_some()) { LIMIT * 20 } else { LIMIT };
+    let limit = if ["CUINSTR_SWEEP", "CUINSTR_SOAK", "TSAN_OPTIONS"].iter().any(|name| std::env::var_os(name).is_some()) {
+        LIMIT * 20
+    } else {
+        LIMIT
+    };
     let mut command = Command::new(std::env::current_exe()?);
     let mut child = command.env(CASE, name).env("LD_LIBRARY_PATH", folder).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let since = Instant::now();

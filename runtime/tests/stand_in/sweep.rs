@@ -32,7 +32,7 @@ fn wrong(what: &str, wanted: End, outcome: &Result<Outcome>) -> Option<String> {
     let is_right = match outcome {
         Ok(Outcome::Completed { .. }) => wanted == End::Completed,
         Ok(Outcome::Stopped { why, .. }) => wanted == End::Stopped(*why),
-        Ok(Outcome::Faulted { .. }) | Err(_) => true,
+        Ok(Outcome::Faulted { .. } | Outcome::Paused { .. }) | Err(_) => true,
     };
     (!is_right).then(|| format!("{what}: {outcome:?}"))
 }

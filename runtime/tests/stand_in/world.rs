@@ -17,6 +17,8 @@ pub(crate) const PTX: &str = "
 .address_size 64
 .visible .global .align 8 .b8 cuinstr_control_v1[1192];
 .visible .global .align 4 .u32 cuinstr_flag_v1;
+.visible .global .align 16 .b8 cuinstr_pause_v1[48];
+.visible .entry blocks(.param .u64 slots, .param .u64 nanoseconds, .param .u64 counts) { ret; }
 .visible .entry empty() { ret; }
 .visible .entry spin() { ret; }
 .visible .entry deaf() { ret; }

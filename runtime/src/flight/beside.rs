@@ -1,0 +1,65 @@
+//! A launch that does not pause in time: the blocks that declined run beside those that still do.
+//!
+//! Blocks that run may wait for blocks that declined. The request is taken back, and the kernel is launched once more for the blocks that have declined by then. Both
+//! launches share the pause block, so a block of the first one that begins now may be passed over by both. It is told by the bitmap `seen` (docs/ABI.md), and
+//! left when both have drained.
+
+use super::pause::Phase;
+use super::{Flight, State};
+use crate::driver;
+use crate::error::Result;
+use cudarc::driver::sys;
+use cuinstr_abi::control::PauseBlock;
+use std::mem::offset_of;
+use std::time::Duration;
+
+/// Longest that copies past the running kernel may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Flight {
+    /// Takes a request back, and gets the blocks that have declined ready to be launched. Whether there are any.
+    pub(crate) fn take_back(&self, number: u32) -> Result<bool> {
+        let mut state = self.state();
+        let is_this = self.number() == number && state.outcome.is_none() && state.ended.is_none();
+        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), station: Some(station), .. } = &mut *state else { return Ok(false) };
+        if !is_this || !matches!(pausing.phase, Phase::Asked(_)) || pausing.is_beside() {
+            return Ok(false);
+        }
+        station.bind()?;
+        driver::write_word(station.urgent(), self.asked(), 0)?;
+        let words = pausing.words();
+        let (declined, missing, seen) = (bitmaps.at(pausing.turn), bitmaps.at(1 - pausing.turn), bitmaps.at(2));
+        driver::download_words(station.courier(), &bitmaps.host, declined, words)?;
+        station.drain_courier(PATIENCE)?;
+        let beside = bitmaps.host.words()[..words].to_vec();
+        driver::upload_words(station.courier(), missing, &bitmaps.host, words)?;
+        bitmaps.dirty[1 - pausing.turn] = bitmaps.dirty[1 - pausing.turn].max(words);
+        station.drain_courier(PATIENCE)?;
+        bitmaps.host.words_mut().fill(0);
+        driver::upload_words(station.courier(), seen, &bitmaps.host, words)?;
+        station.drain_courier(PATIENCE)?;
+        let has_blocks = beside.iter().any(|word| *word != 0);
+        if has_blocks {
+            // In this order: a block that is passed over finds where to say so.
+            let place = |offset: usize, address: u64| (offset / 8, address);
+            let words = [place(offset_of!(PauseBlock, seen), seen), place(offset_of!(PauseBlock, missing), missing | 1)];
+            driver::write_words(station.urgent(), pausing.of.block, &words)?;
+        }
+        pausing.is_beside_submitted = false;
+        pausing.beside = has_blocks.then_some(beside);
+        Ok(has_blocks)
+    }
+
+    /// The blocks that had declined were launched in this stream, or not.
+    pub(crate) fn launched_beside(&self, stream: sys::CUstream, is_launched: bool) -> Result<()> {
+        // A block that was passed over may have told nobody but `seen`: without the second launch it is lost, and with it the launch.
+        let recorded = if is_launched { self.beside_end.record(stream) } else { Ok(()) };
+        if !is_launched || recorded.is_err() {
+            self.cancel(self.number())?;
+        }
+        if let Some(pausing) = &mut self.state().pausing {
+            pausing.is_beside_submitted = true;
+        }
+        Ok(recorded?)
+    }
+}

@@ -1,0 +1,74 @@
+//! A grid whose blocks begin in a random order, each with the decision of docs/ABI.md (Pausing).
+
+use crate::raw;
+use cuinstr_abi::control::PauseBlock;
+
+/// The blocks of a launch.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    count: u64,
+    /// Those that have not begun; made when the first do.
+    waiting: Option<Vec<u64>>,
+    /// When those that run are over.
+    running: Vec<u64>,
+    random: u64,
+}
+
+impl Blocks {
+    pub(crate) fn new(count: u64, seed: u64) -> Self {
+        Self { count, waiting: None, running: Vec::new(), random: seed | 1 }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % bound as u64) as usize
+    }
+
+    /// Ends those whose time is over and begins others. Whether none is left.
+    pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, ns: u64, counts: u64) -> bool {
+        self.running.retain(|end| *end > now);
+        let mut waiting = self.waiting.take().unwrap_or_else(|| (0..self.count).collect());
+        while !waiting.is_empty() && (self.running.len() as u64) < slots {
+            let at = self.below(waiting.len());
+            let block = waiting.swap_remove(at);
+            if pause.is_none_or(|pause| runs(pause, block, self.count)) {
+                let word = counts + 4 * block;
+                raw::store(word, raw::load::<u32>(word) + 1);
+                self.running.push(now + ns);
+            }
+        }
+        let is_over = waiting.is_empty() && self.running.is_empty();
+        self.waiting = Some(waiting);
+        is_over
+    }
+}
+
+/// A block begins: whether it runs.
+fn runs(pause: u64, block: u64, count: u64) -> bool {
+    let words: PauseBlock = raw::load(pause);
+    let (word, bit) = (4 * (block / 32), 1_u32 << (block % 32));
+    let set = |bitmap: u64| {
+        let before = raw::load::<u32>(bitmap + word);
+        raw::store(bitmap + word, before | bit);
+        before & bit != 0
+    };
+    if words.launch == 0 {
+        return true;
+    }
+    if words.missing != 0 && (block as u32).wrapping_sub(words.first) > words.span {
+        return false;
+    }
+    if words.missing != 0 && raw::load::<u32>((words.missing & !1) + word) & bit == 0 {
+        if words.missing & 1 == 1 && set(words.seen) {
+            set(words.declined);
+        }
+        return false;
+    }
+    let declines = raw::load::<u32>(words.asked) == words.launch && u64::from(words.blocks) == count;
+    if declines {
+        set(words.declined);
+    }
+    !declines
+}
