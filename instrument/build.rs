@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the half, in their order.
-const PARTS: [&str; 9] = ["system", "text", "environment", "driver", "report", "room", "watch", "launch", "stand_in"];
+const PARTS: [&str; 11] = ["system", "cudart", "text", "environment", "driver", "rows", "report", "room", "watch", "launch", "stand_in"];
 const FOLDER: &str = "src/launcher/half";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    carry_interposer();
     println!("cargo::rerun-if-changed=src");
     if env::var_os("CARGO_FEATURE_LAUNCHER").is_none() {
         return;
@@ -31,6 +32,18 @@ fn main() {
     let assembly = assembly(&source, &out.join("half.s")).unwrap_or_default();
     fs::write(out.join("half.inc"), inline(&assembly)).expect("OUT_DIR can be written");
     println!("cargo::rustc-env=CUINSTR_HALF_MACHINE={}", env::var("CARGO_CFG_TARGET_ARCH").expect("Cargo sets it"));
+}
+
+/// Has the command carry the library that `cuinstr run` loads in front of programs, where the build says where that lies.
+fn carry_interposer() {
+    println!("cargo::rustc-check-cfg=cfg(carries_interposer)");
+    println!("cargo::rerun-if-env-changed=CUINSTR_INTERPOSER");
+    if let Some(path) = env::var_os("CUINSTR_INTERPOSER").filter(|path| !path.is_empty()) {
+        let path = fs::canonicalize(&path).unwrap_or_else(|error| panic!("CUINSTR_INTERPOSER: {}: {error}", path.display()));
+        println!("cargo::rerun-if-changed={}", path.display());
+        println!("cargo::rustc-env=CUINSTR_INTERPOSER={}", path.display());
+        println!("cargo::rustc-cfg=carries_interposer");
+    }
 }
 
 /// A number for the folder's files, by their names and bytes, in the names' order.

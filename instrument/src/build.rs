@@ -174,6 +174,12 @@ impl Build {
         self
     }
 
+    /// Whether blocks can decline to run, so that a host may pause launches.
+    pub fn pausable(&mut self, pausable: bool) -> &mut Self {
+        self.settings.pausable = pausable;
+        self
+    }
+
     /// Which calls of functions that may reach themselves are polled.
     pub fn recursion(&mut self, recursion: Recursion) -> &mut Self {
         self.settings.recursion = recursion;

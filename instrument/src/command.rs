@@ -5,7 +5,7 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | everything asked for was done; there may be warnings |
-//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved; `audit`: a loop has no site |
+//! | 1 | an input was refused: a diagnostic is an error, gaps under `--strict` included; `verify`: something is not proved; `audit`: a loop has no site; `checkpoint`: the process can't be, or is busy |
 //! | 2 | the command line makes no sense; nothing was done |
 //! | 3 | something could not be read or written, or a tool that the command needs is missing |
 //!
@@ -13,14 +13,18 @@
 //!
 //! In reading order: `cli` (arguments) → `batch` (all inputs of a run) → `job` (one input)
 //! → `moved` (names of includes) → `output` → `listing`, `summary` (what is printed). `launch` runs nvcc by way of the library's launcher. `verify`, with
-//! `exceptions` and `sarif`, stands for itself, and so do `audit` and `doctor`.
+//! `exceptions` and `sarif`, stands for itself, and so do `audit`, `doctor` and `checkpoint`.
+
+pub(crate) use gpus::answer as answer_probe;
 
 mod audit;
 mod batch;
+mod checkpoint;
 mod cli;
 mod doctor;
 mod exceptions;
 mod explain;
+mod gpus;
 mod job;
 mod launch;
 mod listing;
@@ -28,9 +32,11 @@ mod moved;
 mod output;
 mod progress;
 mod report;
+mod run;
 mod sarif;
 mod summary;
 mod verify;
+mod watched;
 
 use anyhow::Context;
 use std::ffi::OsString;
@@ -64,7 +70,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<E
     if let Some(call) = launch::Call::read(&arguments) {
         return Ok(call.run());
     }
-    perform(&arguments).map(Status::into).or_else(|error| {
+    perform(&arguments).or_else(|error| {
         let usage = error.downcast::<clap::Error>()?;
         if usage.exit_code() != 0 {
             // That nobody can read it changes nothing about the exit code.
@@ -78,11 +84,15 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<E
     })
 }
 
-fn perform(arguments: &[OsString]) -> anyhow::Result<Status> {
+fn perform(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let cli = cli::Cli::read(arguments)?;
-    match cli.verb {
+    let status = match cli.verb {
+        Some(cli::Verb::Run(args)) => return run::run(&args),
+        Some(cli::Verb::Ps(args)) => print(&watched::ps(&args)),
+        Some(cli::Verb::Stop(args)) => watched::stop(&args),
         Some(cli::Verb::Explain { code }) => print(&explain::text(code)),
         Some(cli::Verb::Doctor) => print(&doctor::text()),
+        Some(cli::Verb::Gpus(args)) => gpus::run(&args),
         Some(cli::Verb::Completions { shell }) => print(&cli::completions(shell)),
         Some(cli::Verb::Man) => print(&cli::manual()?),
         Some(cli::Verb::Verify(args)) => {
@@ -93,8 +103,10 @@ fn perform(arguments: &[OsString]) -> anyhow::Result<Status> {
             report::to_stderr(&report::unread_variables());
             audit::run(&args)
         }
+        Some(cli::Verb::Checkpoint { action }) => checkpoint::run(action),
         None => batch::run(&cli.rewrite),
-    }
+    };
+    status.map(Status::into)
 }
 
 /// Prints a text as the whole answer of a command.

@@ -87,6 +87,10 @@ codes! {
         "With `--at-exit gate` threads that are done wait for the rest of their block. A thread that returns early would so keep `__syncthreads` waiting: it counts threads that have left, not those that wait at the gate.\n\nUse `--at-exit check` for this file, or let the early threads reach the barrier.";
     GateCluster "CI023" Error "a gate and a cluster do not go together",
         "With `--at-exit gate` a block's threads wait for their block, while other blocks of its cluster may wait for them. Use `--at-exit check` for this file.";
+    PausableLaunches "CI024" Error "what the device launches can't be paused",
+        "With `--pausable` a block asks where it begins whether its launch shall pause. A kernel that the device launches shares these words with the launch that the host made: its blocks would decline in the other one's name.\n\nLaunch from the host, or leave `--pausable` away for this file.";
+    NeverPauses "CI025" Warning "a kernel's blocks never decline to run",
+        "The blocks of a cluster begin and end together, so one of them can't decline. A launch of this kernel runs to its end, whoever asks it to pause.";
     StaleWaiver "CI030" Error "a waiver accepts nothing",
         "No diagnostic of this code came up where the waiver stands. The code it spoke of has changed: remove the waiver.";
     WaiverWithoutReason "CI031" Error "a waiver gives no reason",

@@ -3,6 +3,16 @@
 use crate::diagnostic::Code;
 use serde::{Deserialize, Serialize};
 
+/// Where in a compilation polls are inserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Pass {
+    /// Into the source, in front of the compiler ([`crate::rewrite`]).
+    #[default]
+    Source,
+    /// Into the compiled PTX, behind the optimizer ([`crate::rewrite_ptx`]).
+    Ptx,
+}
+
 /// Where the polls of a loop stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Polls {
@@ -168,6 +178,8 @@ pub struct Options {
     pub path: String,
     /// Path relative to the project's root, for the ids of sites; `path` if empty.
     pub site_path: String,
+    /// Folder that the paths of PTX's source locations are made relative to where they begin with it; none if empty.
+    pub source_folder: String,
     /// Where polls stand.
     pub polls: Polls,
     /// How far apart they should lie.
@@ -178,6 +190,8 @@ pub struct Options {
     pub barrier_marks: BarrierMarks,
     /// Limits compiled in.
     pub limits: Limits,
+    /// Whether blocks can decline to run, so that a host may pause a launch and have it continue.
+    pub pausable: bool,
     /// Macros that mark device functions, beside those the file defines and the known families.
     pub device_macros: Vec<DeviceMacro>,
     /// Macros that open a loop, beside those the file defines and the known families.
@@ -202,4 +216,13 @@ pub struct Options {
     pub strict: bool,
     /// Name by which the output includes the prelude ([`crate::prelude::body`]); absent: the prelude stands in the output itself.
     pub prelude: Option<String>,
+}
+
+impl Options {
+    /// The path of a source location, relative to [`Options::source_folder`] if it lies there.
+    pub(crate) fn relative(&self, path: &str) -> String {
+        let folder = self.source_folder.trim_end_matches('/');
+        let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).filter(|_| !folder.is_empty());
+        inside.unwrap_or(path).to_owned()
+    }
 }

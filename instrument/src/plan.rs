@@ -378,6 +378,12 @@ impl Planner<'_> {
         let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
         // A use of a macro that brings a loop along needs the allowance of the activation it lands in.
         for at in range.0..range.1.min(fragment.len()) {
+            if self.input.options.pausable && fragment.kind(at) == Some(Kind::Op) && fragment.text(self.input.source, at) == b"<<<" {
+                let owner = &owners[scopes[at - range.0]];
+                let message = format!("`{}` launches a kernel: what the device launches can't be paused", owner.name);
+                let diagnostic = Diagnostic::new(Code::PausableLaunches, message).at(fragment.tokens[at].range());
+                self.plan.diagnostics.push(diagnostic.in_function(owner.name.clone()));
+            }
             if fragment.kind(at) != Some(Kind::Ident) {
                 continue;
             }
@@ -448,6 +454,7 @@ impl Planner<'_> {
                 let is_short = !counts.polls && !self.calls_into_the_file(known, index) && !known.fragment.is_enclosed(open);
                 opening.short = is_short.then(|| exit::waits(self.input.source, known.fragment, self.input.macros, open));
                 opening.entry = Some(entry);
+                opening.pausable = self.input.options.pausable;
                 opening.barriers = exit::has_barrier(self.input.source, known.fragment, open);
                 match counts.exit.filter(|_| !is_short) {
                     Some(at) => self.insert(at, false, poll::exit(exit)),

@@ -144,12 +144,18 @@ impl Spelling {
     /// What stands first in a body.
     pub(crate) fn opening(self, opening: &Opening) -> String {
         let mut text = String::new();
+        if opening.pausable {
+            text.push_str(" const __cuinstr_request __cuinstr_asked_to = __cuinstr_decide();");
+        }
         match opening.entry {
             Some(site) if opening.short.is_none() => {
                 let launch = if opening.allowance { format!("{WORD} __cuinstr_units =") } else { String::new() };
                 let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
             }
             _ => {}
+        }
+        if opening.pausable {
+            text.push_str(" __cuinstr_decline(__cuinstr_asked_to);");
         }
         match (opening.exit, opening.short) {
             (Some(site), Some(waits)) => {
@@ -204,6 +210,8 @@ pub(crate) struct Opening {
     pub(crate) parts: Vec<String>,
     /// Of a kernel in which nothing polls but its end, whether it may wait.
     pub(crate) short: Option<bool>,
+    /// Whether a kernel's blocks can decline to run.
+    pub(crate) pausable: bool,
     /// Whether a kernel has barriers of its own.
     pub(crate) barriers: bool,
     /// Whether a loop of this activation counts down.

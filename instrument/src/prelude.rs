@@ -25,6 +25,36 @@ const BODY: &str = concat!(
 #[cfg(feature = "launcher")]
 const HOST: &str = include_str!("prelude/host.cuh");
 
+/// The two parts of a block's decision whether it runs, as PTX: what is read, and what comes of it. What stands between them overlaps the reading.
+const DECIDE: &str = include_str!("prelude/decide.ptx");
+const DECLINE: &str = include_str!("prelude/decline.ptx");
+
+/// The lines of it that only architectures with clusters know: blocks of a cluster that has several never decline.
+const OF_CLUSTERS: &str = "\tmov.u32 x, %cluster_nctarank;\n\tsetp.eq.and.u32 p, x, 1, p;\n";
+
+/// The decision around `between`, for an architecture that has clusters, or for one that has none.
+pub(crate) fn decision(between: &str, has_clusters: bool) -> String {
+    let decline = DECLINE.replace("@CLUSTERS@\n", if has_clusters { OF_CLUSTERS } else { "" });
+    format!(
+        "\n\t{{\n\t.reg .b32 launch, word;\n\t{{\n\t.reg .pred p, leads;\n\t.reg .b32 first, span, index, x, y, mask;\n\t.reg .b64 asked, list, at;\n{DECIDE}\t}}\
+         {between}\n\t{{\n\t.reg .pred p;\n\t.reg .b32 index, x, y, mask;\n\t.reg .b64 at;\n{decline}\t}}\n\t}}"
+    )
+}
+
+/// A part of it as strings of C, for inline assembly.
+fn in_c(part: &str) -> String {
+    let quoted = |line: &str| {
+        let line = line.trim_start().replace('%', "%%").replace("relaxed.gpu.global", "\" __cuinstr_strong(\"gpu\") \"");
+        format!("      \"{line}\\n\\t\"\n")
+    };
+    part.lines().map(|line| if line == "@CLUSTERS@" { "      __cuinstr_of_clusters\n".to_owned() } else { quoted(line) }).collect()
+}
+
+/// The lines about clusters as a string of C.
+fn of_clusters_in_c() -> String {
+    OF_CLUSTERS.replace('\t', "").replace('%', "%%").replace('\n', "\\n\\t")
+}
+
 /// Characters of a line of the record, about.
 const LINE: usize = 180;
 
@@ -125,6 +155,9 @@ pub fn body() -> String {
         ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
         ("MOST_PACE", poll::MOST_PACE.to_string()),
         ("NEST", poll::NEST.to_string()),
+        ("OF_CLUSTERS", of_clusters_in_c()),
+        ("DECIDE", in_c(DECIDE)),
+        ("DECLINE", in_c(DECLINE)),
     ];
     filled(BODY, &values)
 }
@@ -145,6 +178,7 @@ fn settings(options: &Options, shared: SharedMemory) -> String {
         ("FIRST_PACE", pace.first.to_string()),
         ("SHORT", pace.short.to_string()),
         ("GAP", pace.gap.to_string()),
+        ("PAUSABLE", u8::from(options.pausable).to_string()),
     ];
     filled(SETTINGS, &values)
 }

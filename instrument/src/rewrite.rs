@@ -131,7 +131,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
     diagnostics.extend(header::not_rewritten(source, input.lexed, options));
     summary.gaps += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count();
     diagnostics.extend(found);
-    let mut applied = waiver::apply(source, input.lexed, input.lines, options, diagnostics);
+    let mut applied = waiver::apply(&waiver::Remarked::cuda(source, input.lexed), input.lines, options, diagnostics);
     let mut site_list = Vec::with_capacity(sites.len());
     for (offset, mut site) in sites {
         site.waiver = applied.waived.iter().find(|(at, _)| *at == offset).map(|(_, reason)| reason.clone());
@@ -217,6 +217,7 @@ fn reserved_names(source: &[u8], lexed: &Lexed) -> Option<Diagnostic> {
     let is_ours = |text: &[u8]| {
         text.windows(10).any(|part| part == b"__cuinstr_")
             || text.windows(18).any(|part| part == b"cuinstr_control_v1")
+            || text.windows(16).any(|part| part == b"cuinstr_pause_v1")
             || text.windows(15).any(|part| part == b"cuinstr_flag_v1" || part == b"cuinstr_left_v1")
     };
     let token =

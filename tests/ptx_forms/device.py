@@ -11,6 +11,7 @@ from typing import Any
 NOT_READY = 600
 TYPES = {"u8": (0, 1), "i32": (1, 4), "u32": (2, 4), "f32": (3, 4), "i64": (4, 8), "u64": (5, 8), "f64": (6, 8), "bf16": (7, 2)}
 FILLS = ["zero", "const", "iota", "mod", "csr", "rand", "lower"]
+GRID, BLOCK = [1024, 1, 1], [256, 1, 1]
 
 
 class Fault(Exception):
@@ -136,7 +137,10 @@ class Buffer:
         self.pristine, self.address, self.expected = device.memory(self.bytes), device.memory(self.bytes), device.memory(self.bytes)
         words = [bits(type_, numbers[0])] if how == "const" else [int(text) for text in numbers]
         fill = device.function(support, "fill")
-        device.launch(fill, [1024, 1, 1], [256, 1, 1], 0, [self.pristine, count, number, FILLS.index(how), *(words + [0, 0, 0])[:3]])
+        order = FILLS.index("zero" if how == "table" else how)
+        device.launch(fill, GRID, BLOCK, 0, [self.pristine, count, number, order, *(words + [0, 0, 0])[:3]])
+        if how == "table":
+            device.launch(device.function(support, "table"), GRID, BLOCK, 0, [self.pristine, count, words[0]])
         self.restore()
 
     def restore(self) -> None:

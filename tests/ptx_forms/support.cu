@@ -46,6 +46,18 @@ extern "C" __global__ void fill(void *out, unsigned long long count, int type, i
     }
 }
 
+// Puts keys into a hash table with linear probing.
+extern "C" __global__ void table(unsigned *out, unsigned long long slots, unsigned long long keys)
+{
+    for (unsigned long long at = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; at < keys; at += gridDim.x * (unsigned long long)blockDim.x) {
+        const unsigned key = (unsigned)(at + 1) * 2654435761u;
+        unsigned hash = (key ^ key >> 16) * 0x85ebca6bu;
+        hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
+        unsigned slot = (hash ^ hash >> 16) & (unsigned)(slots - 1);
+        while (atomicCAS(&out[slot], 0u, key) != 0u) slot = (slot + 1) & (unsigned)(slots - 1);
+    }
+}
+
 // Counts bytes that differ.
 extern "C" __global__ void differ(const unsigned char *left, const unsigned char *right, unsigned long long bytes, unsigned long long *count)
 {

@@ -19,6 +19,7 @@ pub mod machine;
 pub mod manifest;
 pub mod nvcc;
 pub mod occupancy;
+pub mod pause;
 pub mod poll;
 pub mod prepare;
 pub mod process;

@@ -199,7 +199,7 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 fn loops(innermost: &[Loop]) -> String {
-    let one = |&Loop { round, whole }: &Loop| if round == whole { round.to_string() } else { format!("{round} ({whole})") };
+    let one = |&Loop { round, whole, .. }: &Loop| if round == whole { round.to_string() } else { format!("{round} ({whole})") };
     innermost.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -245,7 +245,7 @@ mod tests {
             stack: 0,
             shared: 0,
             instructions: 9,
-            innermost: vec![Loop { round: 3, whole: 5 }],
+            innermost: vec![Loop { round: 3, whole: 5, work: sass::Work::default() }],
         };
         let row = |other| Row { name: "bench/k".into(), long_blocks: None, builds: vec![("plain", usage(32, 0, 2)), ("default", other)] };
         assert_eq!(row(usage(33, 0, 2)).regressions(variant::DEFAULT), Vec::<String>::new());

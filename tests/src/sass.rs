@@ -8,6 +8,11 @@ const BRANCH: u64 = 0x947;
 const INDEXED_BRANCH: u64 = 0x949;
 const EXIT: u64 = 0x94d;
 const RETURN: u64 = 0x950;
+/// `LD`, `LDG`, `LDS`, `LDSM`, and `LDG` of compute capability 7.
+const LOADS: [u64; 5] = [0x980, 0x981, 0x984, 0x83b, 0x381];
+const BARRIER: u64 = 0xb1d;
+/// `HMMA`, `IMMA`, `DMMA`, `HGMMA`.
+const PRODUCTS: [u64; 4] = [0x23c, 0x237, 0x23f, 0xdf0];
 /// The field of a predicate that is always true.
 const ALWAYS: u64 = 7;
 
@@ -18,6 +23,34 @@ pub struct Loop {
     pub round: usize,
     /// Instructions of all that lies on some round, what is seldom passed included.
     pub whole: usize,
+    /// What the shortest round does.
+    pub work: Work,
+}
+
+/// How often some instructions stand in a piece of code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Work {
+    /// Loads from global or shared memory.
+    pub loads: usize,
+    /// Block barriers.
+    pub barriers: usize,
+    /// Matrix products.
+    pub products: usize,
+}
+
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        self.loads += other.loads;
+        self.barriers += other.barriers;
+        self.products += other.products;
+    }
+}
+
+impl Work {
+    fn of(opcode: u64) -> Self {
+        let one = usize::from;
+        Self { loads: one(LOADS.contains(&opcode)), barriers: one(opcode == BARRIER), products: one(PRODUCTS.contains(&opcode)) }
+    }
 }
 
 /// What a function's machine code is like.
@@ -34,6 +67,7 @@ struct Flow {
     target: Option<usize>,
     falls_through: bool,
     ends_block: bool,
+    work: Work,
 }
 
 /// Reads a function's machine code. Loops through an indexed branch (a `switch`) are not seen.
@@ -64,6 +98,7 @@ fn flow(index: usize, bytes: &[u8]) -> Flow {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("an instruction has two words"));
     let (low, high) = (word(0), word(8));
     let is_guarded = (low >> 12) & 0xf != ALWAYS;
+    let does = Work::of(low & 0xfff);
     match low & 0xfff {
         BRANCH => {
             // The distance counts words of four bytes from the next instruction: its lowest eight bits, then the others.
@@ -73,16 +108,17 @@ fn flow(index: usize, bytes: &[u8]) -> Flow {
             let target = target.filter(|target| target % SIZE == 0).map_or(usize::MAX, |target| target / SIZE);
             // There may be a second predicate, or a uniform register that makes it a branch of divergent warps only.
             let is_conditional = is_guarded || (high >> 23) & 7 != ALWAYS || (low >> 24) & 0xff != 0;
-            Flow { target: Some(target), falls_through: is_conditional, ends_block: true }
+            Flow { target: Some(target), falls_through: is_conditional, ends_block: true, work: does }
         }
-        EXIT | RETURN | INDEXED_BRANCH => Flow { target: None, falls_through: is_guarded, ends_block: true },
-        _ => Flow { target: None, falls_through: true, ends_block: false },
+        EXIT | RETURN | INDEXED_BRANCH => Flow { target: None, falls_through: is_guarded, ends_block: true, work: does },
+        _ => Flow { target: None, falls_through: true, ends_block: false, work: does },
     }
 }
 
 /// Basic blocks, numbered in order of their addresses.
 struct Graph {
     sizes: Vec<usize>,
+    work: Vec<Work>,
     next: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
 }
@@ -96,6 +132,12 @@ impl Graph {
         let starts: Vec<usize> = starts.into_iter().collect();
         let ends = starts.iter().skip(1).copied().chain([flows.len()]);
         let sizes: Vec<usize> = starts.iter().zip(ends).map(|(start, end)| end - start).collect();
+        let mut work = vec![Work::default(); starts.len()];
+        for (block, (start, size)) in starts.iter().zip(&sizes).enumerate() {
+            for flow in &flows[*start..start + size] {
+                work[block] += flow.work;
+            }
+        }
         let block_of = |index: usize| starts.binary_search(&index).ok();
         let mut next = vec![Vec::new(); starts.len()];
         let mut before = vec![Vec::new(); starts.len()];
@@ -107,7 +149,7 @@ impl Graph {
                 before[to].push(block);
             }
         }
-        Self { sizes, next, before }
+        Self { sizes, work, next, before }
     }
 
     /// Natural loops: the head, and what reaches one of the branches back to it without passing it.
@@ -154,26 +196,36 @@ impl Graph {
         let holds_other = |head: &usize, members: &BTreeSet<usize>| loops.keys().any(|other| other != head && members.contains(other));
         let innermost = loops.iter().filter(|(head, members)| !holds_other(head, members));
         let whole = |members: &BTreeSet<usize>| members.iter().map(|&block| self.sizes[block]).sum();
-        innermost.map(|(&head, members)| Loop { round: self.shortest_round(head, members), whole: whole(members) }).collect()
+        let found = |(&head, members): (&usize, &BTreeSet<usize>)| {
+            let (round, work) = self.shortest_round(head, members);
+            Loop { round, whole: whole(members), work }
+        };
+        innermost.map(found).collect()
     }
 
-    /// Fewest instructions from the head back to it, inside the loop.
-    fn shortest_round(&self, head: usize, members: &BTreeSet<usize>) -> usize {
+    /// Fewest instructions from the head back to it, inside the loop, and what they do.
+    fn shortest_round(&self, head: usize, members: &BTreeSet<usize>) -> (usize, Work) {
         let mut best: BTreeMap<usize, usize> = [(head, self.sizes[head])].into();
-        let mut work: BTreeSet<(usize, usize)> = [(self.sizes[head], head)].into();
-        while let Some((length, block)) = work.pop_first() {
+        let mut ways: BTreeSet<(usize, usize, Work)> = [(self.sizes[head], head, self.work[head])].into();
+        while let Some((length, block, work)) = ways.pop_first() {
             for &to in self.next[block].iter().filter(|to| members.contains(to)) {
                 if to == head {
-                    return length;
+                    return (length, work);
                 }
                 let longer = length + self.sizes[to];
                 if best.get(&to).is_none_or(|&known| longer < known) {
                     best.insert(to, longer);
-                    work.insert((longer, to));
+                    let mut both = work;
+                    both += self.work[to];
+                    ways.insert((longer, to, both));
                 }
             }
         }
-        members.iter().map(|&block| self.sizes[block]).sum()
+        let mut all = Work::default();
+        for &block in members {
+            all += self.work[block];
+        }
+        (members.iter().map(|&block| self.sizes[block]).sum(), all)
     }
 }
 
@@ -203,7 +255,7 @@ mod tests {
         // 0: nop; 1: nop; 2: nop; 3: if p go to 2; 4: if p go to 1; 5: exit; 6: itself; 7: padding
         let parts = [code(&[NOP; 3]), branch(-2, true), branch(-4, true), code(&[0x794d]), branch(-1, false), code(&[NOP])];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 6, innermost: vec![Loop { round: 2, whole: 2 }] });
+        assert_eq!(found, Code { instructions: 6, innermost: vec![Loop { round: 2, whole: 2, work: Work::default() }] });
     }
 
     #[test]
@@ -220,7 +272,7 @@ mod tests {
             code(&[0x794d]),
         ];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 9, innermost: vec![Loop { round: 4, whole: 6 }] });
+        assert_eq!(found, Code { instructions: 9, innermost: vec![Loop { round: 4, whole: 6, work: Work::default() }] });
     }
 
     #[test]

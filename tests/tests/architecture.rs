@@ -15,23 +15,44 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "python/src/guard.rs",
     "python/src/worker.rs",
     "runtime/c/src/exports.rs",
+    "runtime/c/src/processes.rs",
+    "runtime/checkpoint/src/driver.rs",
     "runtime/examples/ctrl_c.rs",
     "runtime/examples/mutants/trial.rs",
     "runtime/examples/race.rs",
+    "runtime/examples/snapshot.rs",
     "runtime/examples/stop_a_hang.rs",
+    "runtime/gpus/src/probe.rs",
+    "runtime/interpose/src/calls.rs",
+    "runtime/interpose/src/control.rs",
+    "runtime/interpose/src/driver.rs",
+    "runtime/interpose/src/entry.rs",
+    "runtime/interpose/src/half.rs",
+    "runtime/interpose/src/image.rs",
+    "runtime/interpose/src/lib.rs",
+    "runtime/interpose/src/lookup.rs",
+    "runtime/interpose/src/session.rs",
+    "runtime/examples/urgent.rs",
     "runtime/src/driver.rs",
     "runtime/src/driver/handle.rs",
+    "runtime/src/driver/mapped.rs",
     "runtime/src/guard.rs",
     "runtime/src/guard/attach.rs",
     "runtime/src/jit/nvrtc.rs",
     "runtime/src/launch.rs",
+    "runtime/src/snapshot.rs",
+    "runtime/src/launch/again.rs",
     "runtime/src/worker/serve.rs",
     "runtime/stand-in/src/calls.rs",
     "runtime/stand-in/src/client.rs",
     "runtime/stand-in/src/control.rs",
     "runtime/stand-in/src/cudart.rs",
     "runtime/stand-in/src/raw.rs",
+    "runtime/stand-in/src/versions.rs",
     "runtime/tests/stand_in/interfaces.rs",
+    "runtime/tests/stand_in/snapshots.rs",
+    "runtime/tests/stand_in/guards.rs",
+    "runtime/tests/stand_in/pauses.rs",
     "runtime/tests/stand_in/soak.rs",
     "runtime/tests/stand_in/world.rs",
     "tests/src/bench/rig.rs",
@@ -44,6 +65,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "tests/src/checks/runtime/limits.rs",
     "tests/src/checks/runtime/misuse.rs",
     "tests/src/launcher.rs",
+    "tests/src/pause/subject.rs",
 ];
 
 /// Rust files below the folders, by their paths from the workspace's root.
@@ -191,7 +213,20 @@ fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names(
 
 #[test]
 fn every_crate_of_the_workspace_takes_its_lints() {
-    for folder in ["instrument", "instrument/clang", "mutate", "python", "runtime", "runtime/abi", "runtime/c", "runtime/image", "tests"] {
+    for folder in [
+        "instrument",
+        "instrument/clang",
+        "mutate",
+        "python",
+        "runtime",
+        "runtime/abi",
+        "runtime/c",
+        "runtime/checkpoint",
+        "runtime/gpus",
+        "runtime/image",
+        "runtime/interpose",
+        "tests",
+    ] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
         assert!(Path::new(&workspace().join(folder).join("src")).is_dir());

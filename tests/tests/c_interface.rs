@@ -107,7 +107,7 @@ fn the_header_is_laid_out_as_the_library_was_compiled() {
         let is_helper = name.ends_with("_INIT") || ["CUINSTR_H", "CUINSTR_HPP"].contains(&name);
         assert!(is_helper || table.contains(&format!("constant {name} ")), "{name} is not in the table of runtime/c/src/layout.rs");
     }
-    assert_eq!(header().matches("typedef struct cuinstr_").count(), layout::shapes().len() + 3, "three more are handles");
+    assert_eq!(header().matches("typedef struct cuinstr_").count(), layout::shapes().len() + 4, "four more are handles");
 }
 
 /// What programs compiled before rely on. Lines may be added, at a struct's end too; none may change or go.
@@ -153,6 +153,17 @@ fn guards_of_cpp_over_the_stand_in_driver() {
     let built = folder.path().join("program");
     compile("g++", &workspace().join("tests/data/guarded.cpp"), &built, &["-std=c++11", "-Wl,--no-as-needed", "-lcuda"]);
     assert_eq!(run(Command::new(&built).env("LD_LIBRARY_PATH", folder.path())), SAID);
+}
+
+#[test]
+fn c_suspends_and_resumes_a_process_over_the_stand_in_driver() {
+    let folder = installed();
+    cuinstr_stand_in::client::install(folder.path()).expect("the stand-in beside this program");
+    let built = folder.path().join("program");
+    compile("gcc", &workspace().join("tests/data/processes.c"), &built, &["-std=c99", "-D_POSIX_C_SOURCE=200809L"]);
+    let mut program = Command::new(&built);
+    program.arg(folder.path()).arg(env!("CARGO_BIN_EXE_checkpoint-helper")).env("LD_LIBRARY_PATH", folder.path());
+    assert_eq!(run(program.env("CUINSTR_STAND_IN", format!("processes {}", folder.path().display()))), SAID);
 }
 
 #[test]

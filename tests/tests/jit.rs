@@ -4,7 +4,7 @@
 //! The loader looks for libraries in the folders that it was started with, so the tests run in a process of their own, and so does each
 //! that needs another folder.
 
-use cuinstr::options::{Limits, Options};
+use cuinstr::options::{Limits, Options, Pass};
 use cuinstr_runtime::image::{Arch, Form};
 use cuinstr_runtime::jit::{Compiled, Program, ProgramError, Severity};
 use cuinstr_tests::nvcc::Nvcc;
@@ -46,13 +46,15 @@ fn main() -> ExitCode {
             _ => ExitCode::FAILURE,
         };
     }
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 11] = [
         ("a source becomes a cubin with its sites and symbols", cubin),
         ("an architecture that NVRTC does not know becomes PTX", ptx),
         ("options, macros and headers reach the compiler", options),
         ("errors stand on the user's own lines", errors),
         ("warnings stand on the user's own lines", warnings),
         ("a name that is no kernel's is an error", unknown_name),
+        ("polls are put into the PTX that NVRTC makes", ptx_pass),
+        ("PTX becomes a module without NVRTC", from_ptx),
         ("many compile at the same time", at_the_same_time),
         ("without NVRTC the error says what to install", no_nvrtc),
         ("without its builtins the error names their folder", no_builtins),
@@ -178,4 +180,39 @@ fn no_builtins() -> Result<(), String> {
     let said = probe(folder.path())?;
     let beside = format!("into {}, beside libnvrtc", folder.path().display());
     if said.starts_with("NVRTC can't open libnvrtc-builtins.so") && said.contains(&beside) { Ok(()) } else { Err(said) }
+}
+
+/// The whole of the PTX: loops of headers, too, and the lines of the source.
+fn ptx_pass() -> Result<(), String> {
+    let mut program = Program::from_cuda(GEMM);
+    program.file("src/gemm.cu").pass(Pass::Ptx).instantiate("gemm<float, 4>").define("UNUSED", "1");
+    let compiled = program.compile(SM_80).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(compiled.code.clone()).map_err(|error| error.to_string())?;
+    check(compiled.form == Form::Ptx && compiled.arch == SM_80, "it is PTX of what was asked for")?;
+    check(cuinstr::verify::verify_ptx(&text).holds(), "each loop can be stopped")?;
+    check(text.contains(&compiled.symbols["gemm<float, 4>"]), "symbols are those of the PTX")?;
+    let sites: Vec<_> = compiled.sites.sites.iter().map(|site| (site.file.clone().unwrap_or_default(), site.line)).collect();
+    check(sites.iter().any(|(file, line)| file.ends_with("src/gemm.cu") && *line == 8), &format!("{sites:?}"))?;
+    let image = cuinstr_image::read(&compiled.code).map_err(|error| error.to_string())?;
+    check(image.site_maps == [compiled.sites.clone()], "the module holds its sites")?;
+    // What does not compile is said on the user's own lines, and what the pass refuses with its code.
+    let error =
+        Program::from_cuda("__global__ void f() {\n    int x = y;\n}\n").pass(Pass::Ptx).compile(SM_80).err().ok_or("it compiles")?;
+    check(matches!(&error, ProgramError::Compile { messages, .. } if messages[0].line == 2), &error.to_string())?;
+    let error = Program::from_cuda("__global__ void __cuinstr_mine() {}\n").pass(Pass::Ptx).compile(SM_80).err().ok_or("it compiles")?;
+    check(error.to_string().contains("error[CI004]"), &error.to_string())
+}
+
+fn from_ptx() -> Result<(), String> {
+    let plain = Program::from_cuda(GEMM).compile_plain(Arch { number: 9999, suffix: None }).map_err(|error| error.to_string())?;
+    check(plain.form == Form::Ptx && plain.code.ends_with(b"\0"), "the text as NVRTC gives it")?;
+    let compiled = Program::from_ptx(plain.code).file("gemm.ptx").pass(Pass::Source).compile(SM_80).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(compiled.code).map_err(|error| error.to_string())?;
+    check(cuinstr::verify::verify_ptx(&text).holds() && compiled.sites.file == "gemm.ptx", "each loop can be stopped")?;
+    let error = Program::from_ptx(text).compile(SM_80).err().ok_or("it was instrumented before")?;
+    check(error.to_string().starts_with("the source can't be rewritten:\nkernel.ptx:"), &error.to_string())
+}
+
+fn check(holds: bool, what: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what.to_owned()) }
 }

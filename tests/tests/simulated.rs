@@ -3,8 +3,11 @@
 use cuinstr::options::{Options, Polls};
 use cuinstr::rewrite_ptx;
 use cuinstr_simulate::{Outcome, Program};
+use cuinstr_tests::differential::polled::compare;
 use cuinstr_tests::fixtures::{Fixture, all, workspace};
 use cuinstr_tests::injection::base::{self, stop};
+use cuinstr_tests::nvcc::Nvcc;
+use cuinstr_tests::require::or_skip;
 use cuinstr_tests::simulated::{Left, run};
 
 /// Instructions that a launch may run.
@@ -95,4 +98,30 @@ fn each_planted_fault_is_noticed() {
         let after = run(&faulty, &fixture.header, 1, 4 * before.steps + 100_000).expect("it is PTX");
         assert!(after.outcome != before.outcome || after.buffers != before.buffers, "{name}: {to}");
     }
+}
+
+/// Random programs as nvcc compiles them; `CUINSTR_PTX_PROGRAMS=100000` makes as many.
+#[test]
+fn random_programs_do_the_same_with_polls_in_their_ptx() {
+    let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
+    let count = std::env::var("CUINSTR_PTX_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(20);
+    let compared = compare(&nvcc, 0..count, None).expect("they compile");
+    println!("{} runs, {} left out, {} different", compared.runs, compared.left_out, compared.different.len());
+    assert!(compared.different.is_empty(), "{:#?}", &compared.different[..compared.different.len().min(20)]);
+    assert!(compared.runs > 10 * compared.left_out && compared.runs >= count, "{compared:?}");
+    // Where a comparison can't fail, nothing was compared.
+    for fault in [fewer_by_two as fn(&str) -> String, clobbers] {
+        let found = compare(&nvcc, 0..count.min(10), Some(fault)).expect("they compile");
+        assert!(!found.different.is_empty(), "a planted fault is not noticed");
+    }
+}
+
+/// Counters of strips pass zero where a strip is odd.
+fn fewer_by_two(text: &str) -> String {
+    text.replace(", -1;\n\tsetp.ne.s32 %__cuinstr_q", ", -2;\n\tsetp.ne.s32 %__cuinstr_q")
+}
+
+/// A poll writes a register of the user's.
+fn clobbers(text: &str) -> String {
+    text.replace("ld.relaxed.sys.global.b32 flag, [where];", "ld.relaxed.sys.global.b32 flag, [where];\n\tadd.s32 %r1, %r1, 1;")
 }

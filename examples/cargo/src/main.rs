@@ -37,6 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             Outcome::Completed { .. } => println!("{numbers:?} became {:?}", stream.clone_dtoh(&data)?),
             Outcome::Stopped { report, .. } => println!("{numbers:?}: {report}"),
             Outcome::Faulted { fault } => println!("{numbers:?}: it crashed: {fault}"),
+            // Nothing here pauses a launch.
+            Outcome::Paused { left, .. } => println!("{numbers:?}: {left} blocks wait"),
         }
     }
     Ok(())

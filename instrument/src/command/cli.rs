@@ -1,22 +1,33 @@
 //! The command line.
 
+mod run;
+
+use super::gpus::GpusArgs;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
 use cuinstr::duration;
 use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
-use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, PollGap, Polls};
+use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Pass, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
+pub(crate) use run::{OnStop, PsArgs, RunArgs, StopArgs};
 use std::path::{Path, PathBuf};
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
        cuinstr nvcc <ARG>...
+       cuinstr ptxas <ARG>...
+       cuinstr run [--timeout <TIME>[,<KERNEL>=<TIME>...]] [--on-stop <ACTION>] [--report <FILE>] -- <PROGRAM> [ARG]...
+       cuinstr ps [--json]
+       cuinstr stop <PID>
        cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
        cuinstr audit [--format <FORMAT>] <FILE> [-- <NVCC FLAGS>...]
+       cuinstr checkpoint <toggle|suspend|resume|state|check|dump> --pid <PID>
+       cuinstr checkpoint restore <DIR>
        cuinstr explain [CODE]
        cuinstr doctor
+       cuinstr gpus [--json] [--probe] [--min-free <SIZE>]
        cuinstr completions <SHELL>
        cuinstr man";
 
@@ -29,17 +40,21 @@ Examples:
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
   cuinstr nvcc -c kernel.cu -o kernel.o              compile with nvcc, on rewritten source; options in CUINSTR_FLAGS
+  cuinstr ptxas -arch=sm_90 kernel.ptx -o k.cubin    assemble with ptxas, with polls; for Triton and clang, a link named ptxas
+  cuinstr run --timeout 5s -- python train.py        any CUDA program, not recompiled: kernels stop after five seconds
   cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
   cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
+  cuinstr checkpoint suspend --pid 4711              copy a process's GPU memory to the host and free the GPU; `resume` brings it back
   cuinstr explain CI012                              what a code means and what to do
   cuinstr doctor                                     which of these work on this machine, and what is missing
+  cuinstr gpus                                       each GPU, its score, and whether it is free
   cuinstr completions bash                           completions for a shell; `cuinstr man` prints the manual page
   cuinstr ./explain -o out.cu                        a file called as a command is
 
 Exit codes:
   0  everything asked for was done; there may be warnings
   1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved;
-     `audit`: a loop has no site
+     `audit`: a loop has no site; `checkpoint`: the process can't be, or is busy
   2  the command line makes no sense
   3  something could not be read or written, or a tool that the command needs is missing
 If several apply, the largest. With several inputs, those that are sound are written all the same.
@@ -76,11 +91,24 @@ pub(crate) enum Verb {
         #[arg(value_parser = code)]
         code: Option<Code>,
     },
+    /// Run a CUDA program, not recompiled, and stop its kernels at a deadline.
+    ///
+    /// Kernels that the program brings as PTX, or compiles while it runs, get polls when they are loaded: at the deadline they end. For kernels that are
+    /// machine code only the program ends at the deadline, and the kernel is named. Exit code: the program's own, or 124 if a launch was stopped.
+    Run(RunArgs),
+    /// List your processes that run under `cuinstr run`, and what runs on their GPUs.
+    Ps(PsArgs),
+    /// Stop the kernels of a process that runs under `cuinstr run`, without ending the process.
+    Stop(StopArgs),
     /// Say which entries of cuinstr work on this machine, and what the others lack.
     ///
     /// Looks for the driver, GPUs, nvcc, the host's compiler and libclang, and at the variables and the configuration that hold here. Changes nothing.
     /// Exit code 0, also where something is missing.
     Doctor,
+    /// List the GPUs with a score each, the best first, and say why one is not free.
+    ///
+    /// Looks through NVML, which needs no context. Heeds `CUDA_VISIBLE_DEVICES`, `[gpu]` of cuinstr.toml, and the leases of other starts.
+    Gpus(GpusArgs),
     /// Print completions for a shell.
     Completions {
         /// The shell.
@@ -99,6 +127,15 @@ pub(crate) enum Verb {
     /// site that covers them; loops of system headers only if device code of the file reaches them. Exit code 0 only if each loop of the
     /// user's files has a site.
     Audit(AuditArgs),
+    /// Suspend and resume the CUDA state of a process, by its pid.
+    ///
+    /// The process needs no change. It takes driver 570 or later, or NVIDIA's `cuda-checkpoint` with 550 to 569. Not for MIG, MPS, aarch64, managed
+    /// memory, and, before driver 610, memory shared between processes.
+    Checkpoint {
+        /// What to do.
+        #[command(subcommand)]
+        action: super::checkpoint::Action,
+    },
 }
 
 /// What to audit.
@@ -265,6 +302,10 @@ pub(crate) struct HowArgs {
     #[arg(long, value_name = "MEMORY", value_enum, default_value_t = BarrierMarksArg::Auto)]
     pub(crate) barrier_marks: BarrierMarksArg,
 
+    /// Let a host pause launches: blocks that have not begun decline to run, and the launch is repeated for them later.
+    #[arg(long)]
+    pub(crate) pausable: bool,
+
     /// Treat a macro in front of a function's name as `device`, `kernel` or `host-device`; may be repeated, and wins over cuinstr.toml.
     #[arg(long, value_name = "NAME=SPACE", value_parser = device_macro)]
     pub(crate) device_macro: Vec<DeviceMacro>,
@@ -284,10 +325,20 @@ pub(crate) struct HowArgs {
 
 /// What `CUINSTR_FLAGS` may hold.
 #[derive(Debug, Parser)]
-#[command(name = "CUINSTR_FLAGS", no_binary_name = true, disable_help_flag = true, override_usage = "CUINSTR_FLAGS=\"[OPTIONS]\"")]
+#[command(
+    name = "CUINSTR_FLAGS",
+    no_binary_name = true,
+    disable_help_flag = true,
+    args_override_self = true,
+    override_usage = "CUINSTR_FLAGS=\"[OPTIONS]\""
+)]
 pub(crate) struct Flags {
     #[command(flatten)]
     pub(crate) how: HowArgs,
+
+    /// Where in the compilation polls are inserted: into the `source`, or into the `ptx` that nvcc's optimizer leaves.
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = PassArg::Source)]
+    pub(crate) pass: PassArg,
 
     /// Fail if the proof finds a loop in the compiled PTX that is neither polled nor bounded.
     #[arg(long)]
@@ -305,6 +356,24 @@ pub(crate) struct Flags {
     /// Write what became of each unit's files to this folder, one JSON file a unit. Among nvcc's own options it is `--cuinstr-coverage`.
     #[arg(long, value_name = "DIR")]
     pub(crate) coverage: Option<PathBuf>,
+}
+
+/// `--pass`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PassArg {
+    /// In front of the compiler.
+    Source,
+    /// Behind its optimizer.
+    Ptx,
+}
+
+impl From<PassArg> for Pass {
+    fn from(argument: PassArg) -> Self {
+        match argument {
+            PassArg::Source => Self::Source,
+            PassArg::Ptx => Self::Ptx,
+        }
+    }
 }
 
 /// `--recursion`.
@@ -479,7 +548,7 @@ impl RewriteArgs {
 fn mistyped(word: &std::ffi::OsStr) -> Option<clap::Error> {
     let text = word.to_str().filter(|text| !text.starts_with('-') && !Path::new(text).exists())?;
     let command = Cli::command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help", "nvcc"]).collect();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help", "nvcc", "ptxas"]).collect();
     let near = nearest(text, names.iter().copied()).filter(|near| *near != text)?;
     let message = format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?");
     Some(usage_error(ErrorKind::InvalidSubcommand, message))

@@ -170,6 +170,7 @@ impl Job<'_> {
             at_exit: self.args.how.at_exit(),
             barrier_marks: self.args.how.barrier_marks(),
             limits: self.args.how.limits(),
+            pausable: self.args.how.pausable,
             device_macros: self.args.how.device_macro.clone(),
             strict: self.args.how.strict,
             rewritten_too: self.moved.inputs(),

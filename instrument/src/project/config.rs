@@ -5,6 +5,7 @@ use super::input::{Input, cannot_read};
 use super::sources::{Sources, names};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Space, Waiver};
+use cuinstr_gpus::Preferences;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,6 +28,8 @@ pub struct Config {
     pub loop_macros: Vec<String>,
     /// Functions that are left as they are.
     pub leave_alone: Vec<String>,
+    /// Which GPUs `--gpu auto` prefers.
+    pub gpu: Preferences,
     /// Text of the file, for messages.
     pub bytes: Vec<u8>,
     exclude: Vec<String>,
@@ -217,6 +220,8 @@ struct Tables {
     exclude: Vec<Spanned<String>>,
     #[serde(default)]
     waiver: Vec<Spanned<WaiverTable>>,
+    #[serde(default)]
+    gpu: Preferences,
 }
 
 #[derive(Deserialize)]
@@ -273,7 +278,18 @@ fn parse(bytes: &[u8], name: String, folder: PathBuf) -> Result<Config, Vec<Diag
     let waivers = tables.waiver.into_iter().filter_map(|table| waiver(table, &mut problems)).collect();
 
     if problems.is_empty() {
-        Ok(Config { name, folder, device_macros, loop_macros, leave_alone, bytes: bytes.to_vec(), exclude, waivers, leave_alone_at })
+        Ok(Config {
+            name,
+            folder,
+            device_macros,
+            loop_macros,
+            leave_alone,
+            gpu: tables.gpu,
+            bytes: bytes.to_vec(),
+            exclude,
+            waivers,
+            leave_alone_at,
+        })
     } else {
         problems.sort_by_key(|problem| problem.primary.as_ref().map(|label| label.span.start));
         Err(problems)

@@ -7,26 +7,34 @@ const PREFIX: &str = "CUINSTR_";
 
 /// Variables that a user sets, each with what reads it.
 pub const USERS: &[(&str, &str)] = &[
-    ("CUINSTR_FLAGS", "calls of `cuinstr nvcc`"),
+    ("CUINSTR_FLAGS", "calls of `cuinstr nvcc` and `cuinstr ptxas`"),
+    ("CUINSTR_PTXAS", "calls of `cuinstr ptxas`"),
     ("CUINSTR_TIMEOUT", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_FUEL", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_ON_STOP", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_REPORT", "programs that `cuinstr nvcc` built"),
+    ("CUINSTR_LEASES", "`cuinstr gpus`"),
 ];
 
 /// Variables by which processes of ours talk to each other, and those of our own builds and tests.
 const OWN: &[&str] = &[
+    "CUINSTR_CHECKPOINT",
     "CUINSTR_EVALUATE",
     "CUINSTR_GRAPHS",
     "CUINSTR_GRAPHS_SEED",
     "CUINSTR_HALF_MACHINE",
+    "CUINSTR_INTERPOSER",
     "CUINSTR_MUTANTS",
     "CUINSTR_POLLED",
+    "CUINSTR_PROBE_CHILD",
+    "CUINSTR_PTX_PROGRAMS",
     "CUINSTR_REQUIRE",
+    "CUINSTR_RUN",
     "CUINSTR_SEEDS",
     "CUINSTR_SESSION",
     "CUINSTR_SETTLES",
     "CUINSTR_SKIPPED",
+    "CUINSTR_SNAPSHOT",
     "CUINSTR_SOURCE",
     "CUINSTR_SWEEP",
     "CUINSTR_WORKER",

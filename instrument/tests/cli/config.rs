@@ -21,6 +21,7 @@ fn a_bad_configuration_refuses_the_input_and_shows_the_place() {
     for (text, code, place) in [
         ("loop-macro = []", "CI043", "cuinstr.toml:1:1: "),
         ("exclude = [\"[z-a]\"]", "CI043", "cuinstr.toml:1:12: "),
+        ("[gpu]\nweight = {}", "CI043", "cuinstr.toml:2:1: "),
         ("a = \"", "CI043", "cuinstr.toml:1:"),
         ("\n[device-macros]\nX = \"gpu\"", "CI043", "cuinstr.toml:3:5: "),
         ("[[waiver]]\ncode = \"CI013\"", "CI031", "cuinstr.toml:1:1: "),

@@ -2,9 +2,11 @@
 
 mod arguments;
 mod audit;
+mod checkpoint;
 mod config;
 mod diagnostics;
 mod files;
+mod gpus;
 mod project;
 mod rewriting;
 mod verify;

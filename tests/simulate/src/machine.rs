@@ -131,9 +131,15 @@ impl<'p> Machine<'p> {
 
     /// Runs until the launch ends, or until threads have run so many instructions in all.
     pub fn run(&mut self, steps: u64, watch: &mut dyn FnMut(&Moment<'_>)) -> Option<Outcome> {
+        let all: Vec<usize> = (0..self.blocks.len()).collect();
+        self.run_some(&all, steps, watch)
+    }
+
+    /// The same with these blocks alone, as if the device had room for no others: until they end, or until all threads have run so many instructions.
+    pub fn run_some(&mut self, blocks: &[usize], steps: u64, watch: &mut dyn FnMut(&Moment<'_>)) -> Option<Outcome> {
         while self.steps < steps {
             let before = self.steps;
-            for block in 0..self.blocks.len() {
+            for &block in blocks {
                 for thread in 0..self.blocks[block].threads.len() {
                     for _ in 0..TURN {
                         if !matches!(self.blocks[block].threads[thread].state, State::Ready) {
@@ -152,11 +158,17 @@ impl<'p> Machine<'p> {
                 }
             }
             if self.steps == before {
-                let ended = self.blocks.iter().all(|block| block.threads.iter().all(|thread| !thread.is_live()));
+                let ended = blocks.iter().all(|block| self.has_ended(*block));
                 return Some(if ended { Outcome::Completed } else { Outcome::Deadlock });
             }
         }
         None
+    }
+
+    /// Whether a block's threads have come to their ends.
+    #[must_use]
+    pub fn has_ended(&self, block: usize) -> bool {
+        self.blocks[block].threads.iter().all(|thread| !thread.is_live())
     }
 
     /// Whether all threads and all memory are as in another launch of the same program. What comes then is the same, unless a clock is read.

@@ -35,7 +35,8 @@ impl Sound {
 
 fn kernel(rig: &Rig, worker: &Worker, name: &str) -> Result<RemoteKernel, String> {
     let (image, entry) = rig.image(name, variant::DEFAULT)?;
-    worker.load(&image).and_then(|module| module.kernel(entry)).map_err(told)
+    let module = worker.load(&image).map_err(told)?;
+    module.keep_in_spares().and_then(|()| module.kernel(entry)).map_err(told)
 }
 
 /// From the kill to the next result on the warm spare.
@@ -67,7 +68,7 @@ pub(super) fn next_result(rig: &Rig) -> Result<Vec<Row>, String> {
         next.push(since.elapsed());
         killed.push(latency.saturating_sub(GRACE));
     }
-    let note = "the kernel's module is loaded there again, its buffers are blank";
+    let note = "the kernel's module is kept in the spares, its buffers are blank";
     Ok(vec![
         Row::micros("the worker is killed, to the next result on the warm spare", &next).target(Target::median(5000.0)).note(note),
         Row::micros("the end of the grace time until the worker is killed", &killed),

@@ -1,6 +1,6 @@
 //! Every kernel rewritten compiles without a warning that the plain one does not give, and a few in every configuration.
 
-use crate::{Checks, Tools};
+use crate::{Checks, Tools, slice};
 use cuinstr::options::{AtExit, Limits, Options, Polls};
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::unit::{STRICT, Unit};
@@ -23,7 +23,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             });
         }
     }
-    for name in VARIED {
+    for name in slice(VARIED) {
         let each = || Options { polls: Polls::Each, ..Options::default() };
         checks.add(format!("config: {name} compiles with a poll in each iteration"), move |tools| {
             compiled_is_clean(tools, name, &each(), &[])
@@ -35,7 +35,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             checks.add(format!("config: {name} compiles with {what}"), move |tools| compiles(tools, name, &options, args));
         }
     }
-    for fixture in fixtures {
+    for fixture in slice(fixtures) {
         let name = fixture.name.clone();
         checks.add(format!("extern C: {name} compiles inside extern \"C\""), move |tools| inside_extern_c(tools, &name));
     }

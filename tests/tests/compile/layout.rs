@@ -3,7 +3,7 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_abi::control::{ControlBlock, Field, SiteCount, StopRecord};
+use cuinstr_abi::control::{ControlBlock, Field, PauseBlock, SiteCount, StopRecord};
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::ptx::{self, Variable};
 use cuinstr_tests::record;
@@ -51,11 +51,12 @@ fn unit() -> Result<Unit, String> {
 }
 
 /// Size and fields of each struct that both sides share.
-fn structs() -> [(&'static str, usize, Vec<Field>); 3] {
+fn structs() -> [(&'static str, usize, Vec<Field>); 4] {
     [
         (ControlBlock::C_NAME, size_of::<ControlBlock>(), ControlBlock::fields()),
         (StopRecord::C_NAME, size_of::<StopRecord>(), StopRecord::fields()),
         (SiteCount::C_NAME, size_of::<SiteCount>(), SiteCount::fields()),
+        (PauseBlock::C_NAME, size_of::<PauseBlock>(), PauseBlock::fields()),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! NVRTC takes the same text that nvcc takes, plain and inside `extern "C"`, and what it makes of it is proved.
 
 use crate::verify::judge;
-use crate::{Checks, Tools, kernels};
+use crate::{Checks, Tools, kernels, slice};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr_tests::fixtures::Fixture;
 use cuinstr_tests::unit::{Compiled, Nvrtc, Unit};
@@ -24,7 +24,7 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
             judge(name, &compiled.text()).map(drop)
         });
     }
-    for fixture in fixtures {
+    for fixture in slice(fixtures) {
         let name = fixture.name.clone();
         checks.add(format!("nvrtc: {name} compiles inside extern \"C\""), move |tools| inside_extern_c(tools, &name));
     }

@@ -19,7 +19,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("cg_grid_sync", "sync.h", "a header's spin loop, which is not rewritten"),
     ("hang/grid_sync", "sync.h", "a header's spin loop, which is not rewritten"),
     ("hang/grid_sync_early_return", "sync.h", "a header's spin loop, which is not rewritten"),
-    ("hang/newton_nan", "__internal_trig_reduction_slowpathd", "four rounds at most, but from and to bounds that no range shows"),
     ("hang/mbarrier_asm", "wait_for_copy", "waits in hardware"),
     ("hang/stuck_half_block", "wait_in_asm", "a loop in assembly"),
     ("hang/stuck_one_lane", "last_one_waits", "waits in hardware"),

@@ -1,0 +1,113 @@
+//! What `run`, `ps` and `stop` take.
+
+use crate::command::gpus::ChoiceArgs;
+use clap::{Args, ValueEnum};
+use cuinstr::duration;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What to run, and under which limits.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Stop launches that run longer than this: a time such as 5s, and others for some kernels: 5s,train=60s.
+    #[arg(long, value_name = "TIME", value_parser = timeouts)]
+    pub(crate) timeout: Option<Timeouts>,
+
+    /// What a launch does when it is stopped: trap (the default), so that the program gets an error and loses its GPU state, or leave early.
+    #[arg(long, value_name = "ACTION", value_enum)]
+    pub(crate) on_stop: Option<OnStop>,
+
+    /// Append a line of JSON there for each stop of all processes, oldest first, and for each kernel; %p in the name is the process.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// End with status 1 if a kernel without polls was launched, and name it.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Name each kernel at the end, with its launches and whether it polls.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Say nothing at the end but errors.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) gpus: ChoiceArgs,
+
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// How to list processes.
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// Print one JSON object a line for each process.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which process's kernels to stop.
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The process, as `cuinstr ps` lists it.
+    #[arg(value_name = "PID")]
+    pub(crate) process: u32,
+}
+
+/// `--on-stop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnStop {
+    /// The kernel traps: the program sees an error, and its GPU state is lost.
+    Trap,
+    /// Threads leave, the GPU's state lives, the results are half written.
+    Leave,
+}
+
+/// Limits of launches: one for all, and some for kernels by their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Timeouts {
+    text: String,
+    names: Vec<String>,
+}
+
+impl Timeouts {
+    /// As `CUINSTR_TIMEOUT` has it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The kernels with limits of their own, in their order.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// Reads `5s,train_step=60s`: commas within a name's angle brackets are the name's.
+fn timeouts(text: &str) -> Result<Timeouts, String> {
+    let mut names = Vec::new();
+    let mut depth = 0_i32;
+    let mut has_general = false;
+    let is_comma = |c: char| {
+        depth += i32::from(c == '<') - i32::from(c == '>');
+        c == ',' && depth == 0
+    };
+    for part in text.split(is_comma) {
+        let time = match part.rsplit_once('=') {
+            Some(("", _)) => return Err("a kernel's name is missing in front of `=`".to_owned()),
+            Some((name, time)) => {
+                names.push(name.to_owned());
+                time
+            }
+            None if has_general => return Err("two times without a kernel's name: write 5s,NAME=60s".to_owned()),
+            None => {
+                has_general = true;
+                part
+            }
+        };
+        duration::parse(time)?;
+    }
+    Ok(Timeouts { text: text.to_owned(), names })
+}
