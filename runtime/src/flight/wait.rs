@@ -72,7 +72,9 @@ impl Flight {
         if state.ended.is_some() || state.trouble.is_some() || state.is_pausing().is_some() {
             return soon;
         }
-        if state.waker.is_some() || (limits.clock == Clock::Host && limits.timeout.is_some() && state.began.is_none()) {
+        // The timeout that a paused launch has left counts from the moment at which its last part began.
+        let needs_start = limits.timeout.is_some() && (limits.clock == Clock::Host || state.pausing.is_some());
+        if state.waker.is_some() || (needs_start && state.began.is_none()) {
             return soon;
         }
         if let Some((told, _)) = state.told {
