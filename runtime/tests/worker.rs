@@ -574,7 +574,7 @@ fn future() {
     let outcome = loop {
         match running.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(outcome) => break outcome,
-            Poll::Pending => thread::park(),
+            Poll::Pending => thread::park_timeout(LONG),
         }
     };
     assert!(matches!(outcome, Ok(Outcome::Faulted { .. })), "{outcome:?}");
@@ -644,22 +644,25 @@ fn orphaned() {
     drop(ours);
     assert_eq!(child.wait().expect("it is a child").signal(), Some(9));
 
-    // Its parent ends, but somebody holds the other end of the pipe.
+    // Its parent ends when it is told to, but somebody holds the other end of the pipe.
     let (mut ours, theirs) = pair();
+    let stays = tempfile::NamedTempFile::new().expect("a file");
     let mut shell = Command::new("sh");
     shell
-        .args(["-c", "exec 3<&0; \"$0\" <&3 & sleep 0.5"])
+        .args(["-c", "exec 3<&0; \"$0\" <&3 & while [ -e \"$1\" ]; do sleep 0.02; done"])
         .arg(program())
+        .arg(stays.path())
         .env("CUINSTR_WORKER", "1")
         .stdin(Stdio::from(OwnedFd::from(theirs)));
     let mut child = shell.spawn().expect("sh starts");
     drop(shell);
     ours.write_all(&greeting(1, 1)).expect("it listens");
-    assert!(child.wait().expect("it is a child").success());
     ours.set_read_timeout(Some(LONG)).expect("a limit");
     let mut said = [0; 16];
     ours.read_exact(&mut said).expect("a greeting");
     assert_eq!(said.to_vec(), greeting(1, 1));
+    drop(stays);
+    assert!(child.wait().expect("it is a child").success());
     assert_eq!(ours.read(&mut said).expect("it ends within the limit"), 0);
 }
 

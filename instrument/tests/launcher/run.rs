@@ -116,13 +116,23 @@ fn a_gpu_is_chosen_and_leased_for_the_program_and_its_children() {
     assert_eq!(text(&start("--gpu 0", &shows).stdout), "GPU-aaaa-1\n");
     assert_eq!(text(&start("--gpu auto --gpu-count 2", &shows).stdout), "GPU-bbbb-2,GPU-aaaa-1\n");
     // What the program leaves behind holds the lease, until it ends.
-    let left = start("--gpu auto", &["sh", "-c", "sleep 2 >/dev/null 2>&1 & echo $CUDA_VISIBLE_DEVICES"]);
+    fs::write(file("stays"), "").expect("a file");
+    let leaves = "while [ -e stays ]; do sleep 0.05; done >/dev/null 2>&1 & echo $CUDA_VISIBLE_DEVICES";
+    let left = start("--gpu auto", &["sh", "-c", leaves]);
     assert_eq!(text(&left.stdout), "GPU-bbbb-2\n");
     assert_eq!(text(&start("--gpu auto", &shows).stdout), "GPU-aaaa-1\n");
     let refused = start("--gpu GPU-bbbb", &shows);
     assert!(text(&refused.stderr).contains("1: stand-in, GPU-bbbb-2: leased"), "{}", text(&refused.stderr));
     assert_eq!(refused.status.code(), Some(3));
-    let waited = start("--gpu GPU-bbbb --wait 20s", &shows);
+    let ends = std::thread::spawn({
+        let stays = file("stays");
+        move || {
+            std::thread::sleep(Duration::from_millis(300));
+            fs::remove_file(stays).expect("it is there");
+        }
+    });
+    let waited = start("--gpu GPU-bbbb --wait 40s", &shows);
+    ends.join().expect("no panic");
     assert_eq!(text(&waited.stdout), "GPU-bbbb-2\n", "{}", text(&waited.stderr));
     assert!(text(&start("--gpu 7", &shows).stderr).contains("no GPU is called `7`"));
 }
@@ -205,7 +215,7 @@ fn ps_lists_what_runs_and_stop_and_signals_end_it() {
             let first = listed.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
             match first.filter(|first| first["running"][0]["kernel"] == "spin") {
                 Some(first) => break first["process"].to_string(),
-                None => assert!(since.elapsed() < Duration::from_secs(30), "{listed}"),
+                None => assert!(since.elapsed() < Duration::from_secs(50), "{listed}"),
             }
             std::thread::sleep(Duration::from_millis(20));
         };
@@ -290,22 +300,19 @@ fn each_wrapper_has_the_signature_that_cuda_declares_for_its_version() {
     assert_eq!(text(&declared.stdout), signatures);
 }
 
-/// The time that the library adds to a program's start; printed, and bounded loosely, since the machine may be busy.
+/// The time that the library adds to a program's start; printed, and bounded loosely: on a busy machine, the least of many is what tells.
 #[test]
 fn a_program_that_runs_no_kernel_starts_as_fast_as_ever() {
-    let median = |preload: &str| {
-        let mut times: Vec<Duration> = (0..21)
-            .map(|_| {
-                let since = Instant::now();
-                let status = Command::new("/bin/true").env("LD_PRELOAD", preload).status().expect("it starts");
-                assert!(status.success());
-                since.elapsed()
-            })
-            .collect();
-        times.sort();
-        times[10]
+    let least = |preload: &str| {
+        let times = (0..41).map(|_| {
+            let since = Instant::now();
+            let status = Command::new("/bin/true").env("LD_PRELOAD", preload).status().expect("it starts");
+            assert!(status.success());
+            since.elapsed()
+        });
+        times.min().expect("some")
     };
-    let (plain, ours) = (median(""), median(&library().to_string_lossy()));
+    let (plain, ours) = (least(""), least(&library().to_string_lossy()));
     println!("start of /bin/true: {plain:?} plain, {ours:?} with the library in front");
     assert!(ours.saturating_sub(plain) < Duration::from_millis(50), "{plain:?} plain, {ours:?} with the library");
 }

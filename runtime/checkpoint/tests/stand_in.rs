@@ -316,7 +316,7 @@ fn a_call_that_blocks_costs_the_helper_and_not_the_caller() {
     let since = Instant::now();
     let failure = group.suspend(SHORT).expect_err("it blocks");
     assert!(matches!(failure.error, Error::Blocked { call: "cuCheckpointProcessCheckpoint", .. }), "{failure}");
-    assert!(since.elapsed() < Duration::from_secs(20));
+    assert!(since.elapsed() < Duration::from_secs(60));
     // The next helper has undone the lock.
     assert_eq!(states(&failure), [Some(State::Running)]);
 }
@@ -368,7 +368,7 @@ fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = found() {
             return found;
         }
-        assert!(since.elapsed() < Duration::from_secs(20), "it never came");
+        assert!(since.elapsed() < Duration::from_secs(60), "it never came");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

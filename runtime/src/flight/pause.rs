@@ -54,7 +54,7 @@ pub(super) struct Pausing {
     pub(super) spent: Duration,
     ran: Duration,
     /// The timeout of all parts together.
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! How a launch that is over ended: by the event behind it, the record that its threads left, or the error that the driver gives.
 
 use super::pause::Settled;
-use super::{Copied, Flight, Shared, State};
+use super::{Copied, Flight, Orders, Shared, State};
 use crate::driver;
 use crate::error::{DriverFault, Error, Poison};
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::station::Station;
-use cuinstr_abi::control::{StopRecord, Why};
+use cuinstr_abi::control::{StopRecord, UNLIMITED, Why};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
@@ -75,13 +75,13 @@ impl Flight {
         let is_stopped = |record: &&StopRecord| left(record) > 0 || (record.published == number && record.threads() == 0);
         if let Some(record) = record.filter(is_stopped) {
             let (why, since) = self.cause(state, record);
-            let report = subject.report(record, &self.orders(), why == Cause::Deadline);
+            let report = subject.report(record, &self.given_orders(state), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
         // It was told to stop while blocks had declined: nobody will run them.
         if state.pausing.as_ref().is_some_and(|pausing| pausing.left > 0) {
             let (since, why) = state.told.unwrap_or((at, Cause::Cancelled));
-            let report = subject.report(&StopRecord::EMPTY, &self.orders(), why == Cause::Deadline);
+            let report = subject.report(&StopRecord::EMPTY, &self.given_orders(state), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
         // Every kernel that was rewritten says when it begins, and each launch here has a timeout, if only of centuries.
@@ -98,6 +98,16 @@ impl Flight {
         let late: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, late));
         let fuel_used = record.filter(|_| limits.count_fuel).map(|record| record.fuel_used);
         Ok(Outcome::Completed { elapsed, late: late == number, fuel_used })
+    }
+
+    /// The orders with the timeout that the caller gave: later parts of a launch that was paused have what is left of it.
+    fn given_orders(&self, state: &State) -> Orders {
+        let mut orders = self.orders();
+        let whole = state.pausing.as_ref().and_then(|pausing| pausing.timeout);
+        if let Some(timeout) = whole.filter(|_| orders.timeout_ns != UNLIMITED) {
+            orders.timeout_ns = timeout.as_nanos() as u64;
+        }
+        orders
     }
 
     /// Has the record read past whatever runs, and cleared for the next launch.
@@ -179,7 +189,7 @@ impl Flight {
             record = StopRecord { start_ns: record.start_ns, ..StopRecord::EMPTY };
         }
         let (since, why) = state.told.unwrap_or((Instant::now(), Cause::Deadline));
-        let report = subject.report(&record, &self.orders(), why == Cause::Deadline);
+        let report = subject.report(&record, &self.given_orders(state), why == Cause::Deadline);
         Ok(Outcome::Stopped { why, tier: state.tier, latency: since.elapsed(), report })
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Blocks {
     count: u64,
     /// Those that have not begun; made when the first do.
     waiting: Option<Vec<u64>>,
-    /// When those that run are over.
+    /// When those that run began.
     running: Vec<u64>,
     random: u64,
 }
@@ -26,9 +26,9 @@ impl Blocks {
         (self.random % bound as u64) as usize
     }
 
-    /// Ends those whose time is over and begins others. Whether none is left.
+    /// Ends those whose time is over, `ns` after they began, and begins others. Whether none is left.
     pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, ns: u64, counts: u64) -> bool {
-        self.running.retain(|end| *end > now);
+        self.running.retain(|began| now.saturating_sub(*began) < ns);
         let mut waiting = self.waiting.take().unwrap_or_else(|| (0..self.count).collect());
         while !waiting.is_empty() && (self.running.len() as u64) < slots {
             let at = self.below(waiting.len());
@@ -36,7 +36,9 @@ impl Blocks {
             if pause.is_none_or(|pause| runs(pause, block, self.count)) {
                 let word = counts + 4 * block;
                 raw::store(word, raw::load::<u32>(word) + 1);
-                self.running.push(now + ns);
+                if ns > 0 {
+                    self.running.push(now);
+                }
             }
         }
         let is_over = waiting.is_empty() && self.running.is_empty();

@@ -16,6 +16,8 @@
 //! | `hold 1`, `hold 0` | kernels do not begin; they begin again | 0 |
 //! | `busy 1`, `busy 0` | copies between device memory and pinned memory do not begin; they begin again | 0 |
 //! | `end` | `deaf` kernels that run come to their end | 0 |
+//! | `blocks NS` | each block of `blocks` takes NS nanoseconds, those that run included | 0 |
+//! | `begun` | | how many kernels of the program have begun |
 //! | `site ID` | threads stop at this site | 0 |
 //! | `lose CODE` | the current context is lost with this error | 0 |
 //! | `reset` | destroys all contexts | 0 |
@@ -171,6 +173,7 @@ fn question(words: &[&str]) -> Option<i64> {
         ["calls", "*"] => script().as_ref()?.all,
         ["calls", name] => script().as_ref()?.counts.get(name).copied().unwrap_or(0),
         ["running"] => machine::lock().running() as u64,
+        ["begun"] => machine::lock().begun,
         ["live", "contexts"] => machine::lock().contexts.len() as u64,
         // A context's own default streams are not counted.
         ["live", "streams"] => machine::lock().streams.values().filter(|stream| !stream.is_default).count() as u64,
@@ -204,6 +207,7 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["hold", is_held] => machine::lock().is_held = *is_held == "1",
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["end"] => machine::lock().ends += 1,
+        ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
         ["site", site] => machine::lock().site = site.parse().ok()?,
         ["reset"] => {
             let mut machine = machine::lock();

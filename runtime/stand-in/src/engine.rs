@@ -117,7 +117,10 @@ impl Machine {
                     event.at_ns = now;
                 }
             }
-            Some(Op::Launch(kernel)) => stream.running = Some(kernel),
+            Some(Op::Launch(kernel)) => {
+                self.begun += u64::from(!kernel.name.starts_with("cuinstr_"));
+                stream.running = Some(kernel);
+            }
         }
         true
     }
@@ -154,7 +157,7 @@ impl Machine {
         }
         let is_over = if does("blocks") {
             let [slots, ns, counts] = kernel.words[..] else { return Look::Ends };
-            kernel.blocks.advance(kernel.pause, now, slots, ns, counts)
+            kernel.blocks.advance(kernel.pause, now, slots, self.block_ns.unwrap_or(ns), counts)
         } else if does("spin") {
             false
         } else if does("deaf") {

@@ -143,6 +143,10 @@ pub(crate) struct Machine {
     pub(crate) is_busy: bool,
     pub(crate) ends: u64,
     pub(crate) site: u64,
+    /// How long each block of `blocks` takes; what its launch says if there is none.
+    pub(crate) block_ns: Option<u64>,
+    /// Kernels that have begun, the runtime's own not counted.
+    pub(crate) begun: u64,
     next_handle: usize,
     next_id: u64,
 }
@@ -169,6 +173,8 @@ fn machine() -> &'static Mutex<Machine> {
             is_busy: false,
             ends: 0,
             site: 2,
+            block_ns: None,
+            begun: 0,
             next_handle: 0x10_0000,
             next_id: 1,
         };

@@ -46,22 +46,25 @@ fn slower() {
     }
 }
 
+/// A clock that nobody follows is 300 ms behind after each second. A busy machine may be as late, but hardly each time.
 fn faster() {
     let world = World::new();
-    command("clock 100000 0");
-    for _ in 0..3 {
-        thread::sleep(Duration::from_millis(500));
-        let ran = ran(&world, SHORT * 2);
-        assert!((SHORT * 2..SHORT * 20).contains(&ran), "stopped after {ran:?}");
-    }
+    command("clock 300000 0");
+    let round = || {
+        thread::sleep(Duration::from_secs(1));
+        ran(&world, SHORT * 2)
+    };
+    let late: Vec<_> = (0..8).map(|_| round()).take_while(|ran| *ran >= Duration::from_millis(300)).collect();
+    assert!(late.len() < 8, "stopped after {late:?}");
 }
 
 fn stepped() {
     let world = World::new();
-    for step in [3_000_000_000_i64, -2_000_000_000] {
+    // An hour, so that one that is not followed is told from a busy machine.
+    for step in [3_600_000_000_000_i64, -3_600_000_000_000] {
         command(&format!("clock 0 {step}"));
         let ran = ran(&world, SHORT * 2);
-        assert!((SHORT * 2..SHORT * 20).contains(&ran), "stopped after {ran:?}, with a step of {step} ns");
+        assert!((SHORT * 2..LONG).contains(&ran), "stopped after {ran:?}, with a step of {step} ns");
     }
 }
 
@@ -69,13 +72,13 @@ fn late() {
     let world = World::new();
     let stream = world.stream();
     let mut running = start(&world.kernel("spin"), &stream, |launch| {
-        launch.timeout(SHORT).grace(SHORT * 4).clock(Clock::Host);
+        launch.timeout(SHORT).grace(SHORT * 20).clock(Clock::Host);
     })
     .expect("a launch");
     command("block cuEventQuery 1");
     let thread = thread::spawn(|| {
         until("a call is blocked", || command("blocked") == 1);
-        thread::sleep(SHORT * 10);
+        thread::sleep(SHORT * 40);
         command("release");
     });
     let outcome = running.wait().expect("an outcome");
@@ -114,20 +117,21 @@ impl Wake for Panics {
 fn panicking() {
     let world = World::new();
     let stream = world.stream();
+    command("hold 1");
     let mut running = start(&world.kernel("spin"), &stream, |launch| {
-        launch.timeout(SHORT * 10);
+        launch.timeout(SHORT);
     })
     .expect("a launch");
     let waker = Waker::from(Arc::new(Panics));
     assert!(Pin::new(&mut running).poll(&mut Context::from_waker(&waker)).is_pending());
-    until("it is stopped", || command("running") == 0);
+    command("hold 0");
+    until("it is stopped", || command("begun") == 1 && command("running") == 0);
     thread::sleep(SHORT);
     let unwatched = start(&world.kernel("spin"), &stream, |launch| {
         launch.timeout(SHORT).clock(Clock::Host);
     })
     .expect("a launch");
-    until("it begins", || command("running") == 1);
-    until("the timer stops the next one", || command("running") == 0);
+    until("the timer stops the next one", || command("begun") == 2 && command("running") == 0);
     drop(unwatched);
     assert!(matches!(running.wait().expect("an outcome"), Outcome::Stopped { .. }));
 }

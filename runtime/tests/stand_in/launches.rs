@@ -87,7 +87,7 @@ fn unmarked() {
     command("fail cuEventRecord 1 2");
     let error = start(&kernel, &first, endless).expect_err("no memory for the event");
     assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}");
-    until("it is stopped", || command("running") == 0);
+    until("it is stopped", || command("begun") == 1 && command("running") == 0);
     let stopped = start(&kernel, &second, |launch| {
         launch.timeout(SHORT);
     });
@@ -114,7 +114,7 @@ fn full_stream() {
     })
     .expect("a launch");
     // Nobody waits: the timer alone stops it.
-    until("it is stopped by the host's clock", || command("running") == 0);
+    until("it is stopped by the host's clock", || command("begun") == 2 && command("running") == 0);
     command("release");
     assert!(blocked.join().expect("no panic").is_completed());
     drop(running);
@@ -152,7 +152,7 @@ fn slow_record() {
     command("busy 1");
     let first = begin().wait();
     let mut second = begin();
-    until("the second is stopped", || command("running") == 0);
+    until("the second is stopped", || command("begun") == 2 && command("running") == 0);
     let _ = second.wait_for(SHORT);
     command("busy 0");
     let third = begin().wait().expect("an outcome");

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Names the case that a child runs.
 const CASE: &str = "CUINSTR_CASE";
 /// Longest that a case may take; a sweep of all calls takes longer, and so does a program under `ThreadSanitizer`.
-const LIMIT: Duration = Duration::from_secs(100);
+const LIMIT: Duration = Duration::from_secs(300);
 /// Stands before the name of the call that a case sweeps.
 const SWEEP: &str = "no failure of one call does harm: ";
 /// The case that tells the calls to sweep.

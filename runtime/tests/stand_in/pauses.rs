@@ -60,7 +60,25 @@ impl Grid {
     }
 }
 
+/// How long a block takes. Grids have so many blocks that none ends by itself while a test looks.
 const EACH: Duration = Duration::from_millis(2);
+const GRID: (u32, u32, u32) = (40_000, 1, 1);
+
+/// The blocks of all launches end at once from now on.
+fn hurry() {
+    command("blocks 0");
+}
+
+/// No block ends from now on.
+fn linger() {
+    command(&format!("blocks {}", u64::MAX));
+}
+
+/// Waits for the end of a launch of a [`Grid`] that need not take its time.
+fn complete(running: &mut Running) {
+    hurry();
+    assert!(running.wait().expect("an outcome").is_completed());
+}
 
 fn paused(outcome: Outcome) -> (u64, u64) {
     match outcome {
@@ -72,19 +90,19 @@ fn paused(outcome: Outcome) -> (u64, u64) {
 fn pause_and_resume() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (10, 3, 2), 4, EACH);
+    let grid = Grid::new(&world, &stream, (1000, 30, 2), 4, EACH);
     let mut running = grid.start();
     until("some blocks have run", || grid.counted().iter().sum::<u32>() > 8);
     let (done, left) = paused(running.pause(LONG).expect("an outcome"));
-    assert_eq!((done + left, done), (60, u64::from(grid.counted().iter().sum::<u32>())));
+    assert_eq!((done + left, done), (60_000, u64::from(grid.counted().iter().sum::<u32>())));
     assert!(running.is_paused() && left > 0);
     // Pausing what is paused, and waiting for it, tell the same again.
     assert_eq!(paused(running.pause(LONG).expect("an outcome")), (done, left));
     assert_eq!(paused(running.wait().expect("an outcome")), (done, left));
     running.resume(&stream).expect("it goes on");
     assert!(matches!(running.resume(&stream), Err(Error::Order(_))), "what runs can't be resumed");
-    assert!(running.wait().expect("an outcome").is_completed());
-    assert!(grid.has_run(1), "{:?}", grid.counted());
+    complete(&mut running);
+    assert!(grid.has_run(1));
 }
 
 fn exactly_once() {
@@ -123,7 +141,7 @@ fn is_reached(stream: &Arc<CudaStream>) -> bool {
 fn held() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let behind = stream.record_event(None).expect("an event");
     let _ = paused(running.pause(LONG).expect("an outcome"));
@@ -131,13 +149,11 @@ fn held() {
     assert!(!behind.is_complete() && !is_reached(&stream));
     for _ in 0..3 {
         running.resume(&stream).expect("it goes on");
-        let _ = running.pause(LONG).expect("an outcome");
-        assert_eq!(running.is_paused(), !behind.is_complete());
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        assert!(!behind.is_complete());
     }
-    if running.is_paused() {
-        running.resume(&stream).expect("it goes on");
-        assert!(running.wait().expect("an outcome").is_completed());
-    }
+    running.resume(&stream).expect("it goes on");
+    complete(&mut running);
     until("what is behind it goes on", || behind.is_complete() && is_reached(&stream));
     assert!(grid.has_run(1));
 }
@@ -145,7 +161,7 @@ fn held() {
 fn other_stream() {
     let world = World::new();
     let [first, second] = [world.stream(), world.stream()];
-    let grid = Grid::new(&world, &first, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &first, GRID, 4, EACH);
     let mut running = grid.start();
     let _ = paused(running.pause(LONG).expect("an outcome"));
     running.resume(&second).expect("it goes on");
@@ -154,55 +170,69 @@ fn other_stream() {
     thread::sleep(SHORT);
     assert!(!behind.is_complete() && !is_reached(&first), "both wait for the next part");
     running.resume(&second).expect("a stream that waits is passed by");
-    let _ = running.pause(LONG).expect("an outcome");
-    assert!(running.is_paused(), "blocks are left");
+    let _ = paused(running.pause(LONG).expect("an outcome"));
     running.resume(&first).expect("it goes on");
-    assert!(running.wait().expect("an outcome").is_completed());
+    complete(&mut running);
     until("both go on", || behind.is_complete() && is_reached(&first));
     assert!(grid.has_run(1));
 }
 
+/// A pause that counted would stop the second part at once. A timeout that began again with each part would stop none of them. Both bounds hold however
+/// late this thread is: they rest on the least and the most that the kernel can have run.
 fn timeout() {
     let world = World::new();
     let stream = world.stream();
-    let mut grid = Grid::new(&world, &stream, (100, 1, 1), 1, EACH);
-    grid.prepared.timeout(Duration::from_millis(120));
+    let (timeout, part) = (Duration::from_millis(400), Duration::from_millis(80));
+    let mut grid = Grid::new(&world, &stream, (20_000, 1, 1), 1, EACH);
+    grid.prepared.timeout(timeout);
+    let begun = Instant::now();
+    let mut since = begun;
     let mut running = grid.start();
-    for _ in 0..2 {
-        thread::sleep(Duration::from_millis(20));
-        let _ = paused(running.pause(LONG).expect("an outcome"));
-        thread::sleep(Duration::from_millis(150));
+    // The most that the kernel has run.
+    let mut most = Duration::ZERO;
+    let outcome = loop {
+        thread::sleep(part);
+        let outcome = running.pause(LONG).expect("an outcome");
+        most += since.elapsed();
+        if !matches!(outcome, Outcome::Paused { .. }) {
+            break outcome;
+        }
+        assert!(begun.elapsed() < LONG, "each part begins the timeout again");
+        thread::sleep(timeout);
+        since = Instant::now();
         running.resume(&stream).expect("it goes on");
-    }
-    let since = Instant::now();
-    let outcome = running.wait().expect("an outcome");
-    assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
-    assert!((Duration::from_millis(20)..Duration::from_millis(110)).contains(&since.elapsed()), "{:?}", since.elapsed());
+    };
+    let Outcome::Stopped { why: Cause::Deadline, report, .. } = outcome else { panic!("{outcome:?}") };
+    // Two clocks are compared.
+    assert!(most + SHORT >= timeout, "it was stopped after {most:?}");
+    assert!(report.to_string().contains("its deadline (400 ms) passed"), "{report}");
 }
 
 fn ends() {
     let world = World::new();
     let stream = world.stream();
-    let begin = |limits: Limits| {
-        let mut grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let start = |limits: Limits| {
+        let mut grid = Grid::new(&world, &stream, GRID, 4, EACH);
         grid.prepared.limits(limits);
-        let mut running = grid.start();
-        let _ = paused(running.pause(LONG).expect("an outcome"));
+        let running = grid.start();
         (grid, running)
     };
-    let (_grid, mut running) = begin(Limits::timeout(LONG));
+    let (_grid, mut running) = start(Limits::timeout(LONG));
+    let _ = paused(running.pause(LONG).expect("an outcome"));
     running.canceller().cancel().expect("it is told");
     let outcome = running.wait().expect("an outcome");
     assert!(matches!(outcome, Outcome::Stopped { why: Cause::Cancelled, .. }), "{outcome:?}");
-    let (_grid, mut running) = begin(Limits { deadline: Some(Instant::now() + 3 * SHORT), ..Limits::UNTIL_CANCELLED });
+    // On a busy machine the instant may come before the pause.
+    let (_grid, mut running) = start(Limits { deadline: Some(Instant::now() + 10 * SHORT), ..Limits::UNTIL_CANCELLED });
     let outcome = loop {
-        match running.wait().expect("an outcome") {
+        match running.pause(LONG).expect("an outcome") {
             Outcome::Paused { .. } => thread::sleep(SHORT),
             outcome => break outcome,
         }
     };
     assert!(matches!(outcome, Outcome::Stopped { why: Cause::Deadline, .. }), "{outcome:?}");
-    let (_grid, running) = begin(Limits::timeout(LONG));
+    let (_grid, mut running) = start(Limits::timeout(LONG));
+    let _ = paused(running.pause(LONG).expect("an outcome"));
     drop(running);
     until("what is behind them goes on", || is_reached(&stream));
 }
@@ -235,7 +265,7 @@ fn refused() {
     // SAFETY: nothing is launched.
     let error = unsafe { grid.prepared.start(grid.config) }.expect_err("it is refused");
     assert!(error.to_string().contains("2^28"), "{error}");
-    let mut running = crate::world::start(&world.kernel("spin"), &stream, |launch| _ = launch.timeout(SHORT)).expect("a launch");
+    let mut running = crate::world::start(&world.kernel("spin"), &stream, |launch| _ = launch.timeout(LONG)).expect("a launch");
     let error = running.pause(LONG).expect_err("it is not pausable");
     assert!(matches!(error, Error::NotPausable { .. }), "{error}");
     assert!(matches!(running.resume(&stream), Err(Error::Order(_))));
@@ -244,11 +274,13 @@ fn refused() {
 fn not_paused() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (8, 1, 1), 2, 5 * SHORT);
+    let grid = Grid::new(&world, &stream, (8, 1, 1), 2, EACH);
+    linger();
     let mut running = grid.start();
-    until("blocks run", || grid.counted().iter().sum::<u32>() > 0);
+    until("blocks run", || grid.counted().iter().sum::<u32>() == 2);
     let error = running.pause(SHORT).expect_err("blocks run for longer");
     assert!(matches!(error, Error::NotPaused { .. }), "{error}");
+    hurry();
     let (_, left) = paused(running.wait().expect("an outcome"));
     assert_eq!(left, 6);
     running.resume(&stream).expect("it goes on");
@@ -258,13 +290,15 @@ fn not_paused() {
 fn go_on() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (60, 1, 1), 3, 3 * SHORT);
+    let grid = Grid::new(&world, &stream, (60, 1, 1), 3, EACH);
+    linger();
     let mut running = grid.start();
-    until("blocks run", || grid.counted().iter().sum::<u32>() > 0);
+    until("blocks run", || grid.counted().iter().sum::<u32>() == 3);
     let behind = stream.record_event(None).expect("an event");
     assert!(matches!(running.pause(Duration::from_millis(5)), Err(Error::NotPaused { .. })));
     running.go_on().expect("the others are launched");
     running.go_on().expect("and not twice");
+    hurry();
     while let Outcome::Paused { .. } = running.wait().expect("an outcome") {
         assert!(!behind.is_complete());
         running.resume(&stream).expect("it goes on");
@@ -276,7 +310,7 @@ fn go_on() {
 fn refused_resume() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let before = paused(running.pause(LONG).expect("an outcome"));
     for call in ["cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamCreateWithPriority"] {
@@ -290,13 +324,14 @@ fn refused_resume() {
         assert_eq!(paused(running.wait().expect("an outcome")), before, "{call}");
     }
     running.resume(&stream).expect("it goes on");
-    assert!(running.wait().expect("an outcome").is_completed() && grid.has_run(1));
+    complete(&mut running);
+    assert!(grid.has_run(1));
 }
 
 fn behind() {
     let world = World::new();
     let [first, second] = [world.stream(), world.stream()];
-    let grid = Grid::new(&world, &first, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &first, GRID, 4, EACH);
     let mut running = grid.start();
     let _ = paused(running.pause(LONG).expect("an outcome"));
     // One in the stream that waits, and two in another: in front of it, and behind it.
@@ -306,7 +341,8 @@ fn behind() {
     let mut queued = [start(&first), start(&second)];
     thread::sleep(SHORT);
     running.resume(&first).expect("it goes on");
-    assert!(running.wait().expect("an outcome").is_completed() && grid.has_run(1));
+    complete(&mut running);
+    assert!(grid.has_run(1));
     for launch in &mut queued {
         assert!(launch.wait().expect("an outcome").is_completed());
     }
@@ -315,11 +351,11 @@ fn behind() {
 fn next_launch() {
     let world = World::new();
     let stream = world.stream();
-    let mut grid = Grid::new(&world, &stream, (20, 1, 1), 4, EACH);
+    let mut grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let _ = paused(running.pause(LONG).expect("an outcome"));
     running.resume(&stream).expect("it goes on");
-    assert!(running.wait().expect("an outcome").is_completed());
+    complete(&mut running);
     let address = grid.counts.as_ptr().expose_provenance() as u64;
     let mut plain = world.kernel("blocks").prepare(&stream);
     plain.arg(4_u64).arg(1000_u64).arg(address).timeout(LONG);
@@ -333,7 +369,7 @@ fn next_launch() {
 fn exit() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let _ = paused(running.pause(LONG).expect("an outcome"));
     assert!(!is_reached(&stream));
@@ -344,11 +380,12 @@ fn exit() {
 fn awaited() {
     let world = World::new();
     let stream = world.stream();
-    let grid = Grid::new(&world, &stream, (40, 1, 1), 4, EACH);
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     running.pauser().pause().expect("it is asked");
     let woken = crate::interfaces::block_on(&mut running).expect("an outcome");
     let _ = paused(woken);
     running.resume(&stream).expect("it goes on");
+    hurry();
     assert!(crate::interfaces::block_on(&mut running).expect("an outcome").is_completed() && grid.has_run(1));
 }

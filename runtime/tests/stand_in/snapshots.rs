@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(crate) const CASES: &[Case] = &[
     ("a snapshot is restored in another process", restored),
@@ -167,7 +166,7 @@ fn failing() {
     ledger.allocate("memory", 70 << 20).expect("memory");
     for call in ["cuMemHostAlloc", "cuMemcpyDtoHAsync_v2", "cuStreamQuery"] {
         command(&format!("fail {call} 1 999"));
-        assert!(matches!(ledger.save(&path, Duration::from_secs(1)), Err(Fault::Runtime(Error::Driver(_)))), "{call}");
+        assert!(matches!(ledger.save(&path, LONG), Err(Fault::Runtime(Error::Driver(_)))), "{call}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{call}");
         command("forget");
     }
