@@ -157,12 +157,12 @@ mod tests {
         std::fs::write(&program, script).expect("a file");
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("a program");
         let until = Instant::now() + Duration::from_secs(600);
-        let crew = Crew { program, folder: folder.path().into(), until, silence: Duration::from_secs(2) };
+        let crew = Crew { program, folder: folder.path().into(), until, silence: Duration::from_secs(5) };
         let names = ["first", "dies", "second", "hangs", "last"].map(str::to_owned);
         let results = crew.run(&names, |name, why| format!("{name}: {why}"), |_| {});
         assert_eq!(results[..2], ["first", "dies: the process ended; its last words: killed"]);
         assert_eq!(results[2], "second");
-        assert!(results[3].starts_with("hangs: no word for 2s"), "{}", results[3]);
+        assert!(results[3].starts_with("hangs: no word for 5s"), "{}", results[3]);
         assert_eq!(results[4], "last");
         let late = Crew { until: Instant::now(), ..crew };
         assert_eq!(late.run(&names[..1], |_, why| why, |_| {}), ["the time for the whole run was used up"]);

@@ -258,7 +258,7 @@ mod tests {
             check: Check::Entry,
             process: "one".into(),
             alone: false,
-            limit: Duration::from_millis(300),
+            limit: Duration::from_secs(3),
             env: None,
         };
         let cases: Vec<Case> = names.iter().map(case).collect();
@@ -269,7 +269,7 @@ mod tests {
         results.map(|result| (result.name, result.status, result.notes.join("\n"))).collect()
     }
 
-    const ENOUGH: Duration = Duration::from_secs(60);
+    const ENOUGH: Duration = Duration::from_secs(600);
 
     #[test]
     fn cases_of_one_process_come_back_in_their_order_and_its_end_is_not_awaited() {
@@ -278,7 +278,7 @@ mod tests {
         let names: Vec<&str> = results.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert!(results.iter().all(|(_, status, _)| *status == Status::Pass));
-        assert!(since.elapsed() < Duration::from_secs(20));
+        assert!(since.elapsed() < Duration::from_secs(50));
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         let statuses: Vec<Status> = results.iter().map(|(_, status, _)| *status).collect();
         assert_eq!(statuses, [Status::Pass, Status::Fail, Status::Fail, Status::Pass, Status::Pass]);
         assert_eq!(results[1].2, "the process died\nthe reason why");
-        assert_eq!(results[2].2, "no answer within 300ms; the process was killed");
+        assert_eq!(results[2].2, "no answer within 3s; the process was killed");
     }
 
     #[test]
