@@ -4,6 +4,7 @@
 //! the system as soon as its verdict is known, so whatever ends the evaluator, a line is there as a whole or (the last one, at worst) cut off: what is
 //! cut off is dropped, and judged again.
 
+use crate::evaluation::BRIEF;
 use crate::limits::Limits;
 use crate::spec::Case;
 use crate::verdict::Judgement;
@@ -14,9 +15,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Version of the journal's format.
 pub const VERSION: u32 = 2;
+/// How long a lock may outlive who held it.
+const MOMENT: Duration = Duration::from_secs(2);
 
 /// What verdicts depend on, by name: reference, data, limits, compiler, device.
 pub type Conditions = BTreeMap<String, String>;
@@ -97,8 +102,14 @@ impl Journal {
         if !file.metadata().map_err(Error::file(path))?.is_file() {
             return Err(refused("it is no regular file, and a journal is read again: name another one"));
         }
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| refused("another evaluator is writing it: wait for that one, or name another file"))?;
+        // A process that is being started has its parent's files for a moment, and so an evaluator's lock beyond that one's end.
+        let until = Instant::now() + MOMENT;
+        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if Instant::now() >= until {
+                return Err(refused("another evaluator is writing it: wait for that one, or name another file"));
+            }
+            thread::sleep(BRIEF);
+        }
         let mut text = Vec::new();
         let mut reader = &file;
         reader.seek(SeekFrom::Start(0)).and_then(|_| reader.read_to_end(&mut text)).map_err(Error::file(path))?;
@@ -177,10 +188,13 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Leaves no file behind where nothing could be judged.
+    /// Leaves no file behind where nothing could be judged, and lets others have it.
     fn drop(&mut self) {
         if self.is_empty {
             let _ = std::fs::remove_file(&self.path);
+        }
+        if let Some(file) = &self.file {
+            let _ = flock(file, FlockOperation::Unlock);
         }
     }
 }

@@ -352,7 +352,7 @@ class Evaluating(unittest.TestCase):
         self.assertRegex(head["conditions"]["compiler"], r"^NVRTC \d+\.\d+$")
         self.assertEqual(head["conditions"]["architecture"], "sm_80")
         done = self.run_it(str(self.folder / "candidates"), *more)
-        self.assertIn("0 judged in 0.0 s; 3 known from the journal", done.stdout)
+        self.assertRegex(done.stdout, r"\b0 judged in [0-9.]+ s; 3 known from the journal")
 
     def test_each_verdict_is_a_line_and_all_are_a_matrix(self) -> None:
         self.needs_nvrtc()
@@ -376,12 +376,17 @@ class Evaluating(unittest.TestCase):
         more = ("--mutants", "--compile-only", "80", "--journal", str(journal), "--jobs", "1")
         # Where the tests run in the background, SIGINT is ignored, and children would ignore it too.
         heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731: it runs in the child
-        process = subprocess.Popen(self.command(*more), stdout=subprocess.PIPE, text=True, preexec_fn=heard)
-        while len(self.lines(journal)) < 3 and process.poll() is None:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=300)
-        before = self.lines(journal)
+        # On a busy machine it may be done before this process gets on.
+        for _ in range(10):
+            journal.unlink(missing_ok=True)
+            process = subprocess.Popen(self.command(*more), stdout=subprocess.PIPE, text=True, preexec_fn=heard)
+            while len(self.lines(journal)) < 3 and process.poll() is None:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=300)
+            before = self.lines(journal)
+            if process.returncode != 0:
+                break
         self.assertEqual(process.returncode, 130, said)
         self.assertIn(" are left; the same command goes on", said)
         done = self.run_it(*more)
@@ -527,10 +532,10 @@ class Package(unittest.TestCase):
             "took = time.perf_counter() - since; new = {name.partition('.')[0] for name in set(sys.modules) - before};"
             "print(took, *sorted(new & {'cupy', 'cuda', 'torch', 'pycuda', 'numpy'}))"
         )
-        # The best of several: a busy machine is slow, not the package.
+        # The best of several, against ten times what it takes: a busy machine is slow, not the package.
         answers = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split() for _ in range(5)]
         self.assertEqual([frameworks for _, *frameworks in answers], [[]] * 5)
-        self.assertLess(min(float(took) for took, *_ in answers), 0.05 if not os.environ.get("CI") else 0.5)
+        self.assertLess(min(float(took) for took, *_ in answers), 0.5)
 
     def test_examples_are_short(self) -> None:
         examples = list((pathlib.Path(__file__).parents[1] / "examples").glob("*.py"))

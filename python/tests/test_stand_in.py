@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import faulthandler
+import functools
 import gc
 import itertools
 import os
@@ -17,7 +19,9 @@ import time
 import types
 import unittest
 from array import array
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import cuinstr
 from cuinstr import _arrays, _handles, checkpoint, snapshot
@@ -39,7 +43,11 @@ PTX = b"""
 
 DRIVER = ctypes.CDLL("libcuda.so.1")
 # A test that hangs says where.
-faulthandler.dump_traceback_later(240, exit=True)
+faulthandler.dump_traceback_later(1800, exit=True)
+# Seconds that nothing takes on a machine that is merely busy.
+LONG = 300.0
+# A stop takes as long as a busy machine lets it.
+guarded = functools.partial(cuinstr.guard, grace=LONG)
 
 
 def call(name: str, *arguments: Any) -> None:
@@ -51,6 +59,13 @@ def command(text: str) -> int:
     """A command for the stand-in; see runtime/stand-in/src/control.rs."""
     DRIVER.cuinstr_stand_in.restype = ctypes.c_int64
     return int(DRIVER.cuinstr_stand_in(text.encode()))
+
+
+def wait_until(is_so: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + LONG
+    while not is_so():
+        assert time.monotonic() < until, what
+        time.sleep(0.001)
 
 
 def made(package: str, name: str, **members: object) -> Any:
@@ -101,15 +116,15 @@ class OnStandIn(unittest.TestCase):
 
 class Guarding(OnStandIn):
     def test_a_guard_stops_or_lets_end_and_takes_texts_for_times(self) -> None:
-        with cuinstr.guard(self.module, timeout="20s") as guard:
+        with guarded(self.module, timeout=LONG) as guard:
             self.launch("empty")
         assert guard.outcome is not None
         self.assertTrue(guard.outcome.completed)
         with self.assertRaises(cuinstr.Stopped):
-            with cuinstr.guard(self.module, timeout="20ms"):
+            with guarded(self.module, timeout="20ms"):
                 self.launch("spin")
         with self.assertRaisesRegex(ValueError, "2 hours"):
-            cuinstr.guard(self.module, timeout="2 hours")
+            guarded(self.module, timeout="2 hours")
 
     def test_ptx_with_polls_is_stopped_as_rewritten_source_is(self) -> None:
         plain = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n"
@@ -122,13 +137,13 @@ class Guarding(OnStandIn):
         function = ctypes.c_void_p()
         call("cuModuleGetFunction", ctypes.byref(function), handle, b"spin")
         with self.assertRaises(cuinstr.Stopped) as stopped:
-            with cuinstr.guard(handle.value, timeout="20ms"):
+            with guarded(handle.value, timeout="20ms"):
                 call("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
         self.assertIn("deadline", str(stopped.exception))
 
     def test_what_is_not_waited_for_is_polled_and_waited_for_later(self) -> None:
         stream = self.stream()
-        with cuinstr.guard(self.module, stream, timeout=None, raises=False, wait=False) as guard:
+        with guarded(self.module, stream, timeout=None, raises=False, wait=False) as guard:
             with self.assertRaisesRegex(cuinstr.Failure, "once it is left"):
                 guard.poll()
             self.launch("spin", stream)
@@ -138,16 +153,27 @@ class Guarding(OnStandIn):
         outcome = guard.wait()
         assert outcome is not None
         self.assertEqual((outcome.why, guard.poll(), guard.outcome), ("cancelled", outcome, outcome))
-        with cuinstr.guard(self.module, timeout=0.02, wait=False) as guard:
+        with guarded(self.module, timeout=0.02, wait=False) as guard:
             self.launch("spin")
         with self.assertRaises(cuinstr.Stopped):
-            while guard.poll() is None:
-                time.sleep(0.001)
+            wait_until(guard.poll, "it is not stopped")
 
     def test_a_launch_is_paused_and_its_parts_run_elsewhere(self) -> None:
+        # Short blocks may all have run before this thread gets on.
+        for milliseconds in (2, 20, 200):
+            parts = self.paused_and_resumed(milliseconds)
+            if parts > 1:
+                break
+        self.assertGreater(parts, 1)
+        with self.assertRaisesRegex(ValueError, "known grid"):
+            with guarded(self.module, self.stream(), timeout=LONG, pausable=True):
+                pass
+
+    def paused_and_resumed(self, milliseconds: int) -> int:
+        """Pauses a launch of 60 blocks again and again, and gives how often it was paused."""
         stream, other = self.stream(), self.stream()
         counts = (ctypes.c_uint32 * 60)()
-        words = [ctypes.c_uint64(word) for word in (4, 2_000_000, ctypes.addressof(counts))]
+        words = [ctypes.c_uint64(word) for word in (4, milliseconds * 1_000_000, ctypes.addressof(counts))]
         places = (ctypes.c_void_p * 3)(*(ctypes.addressof(word) for word in words))
 
         def launch(on: int) -> None:
@@ -155,24 +181,22 @@ class Guarding(OnStandIn):
             call("cuModuleGetFunction", ctypes.byref(function), self.handle, b"blocks")
             call("cuLaunchKernel", function, 10, 3, 2, 32, 1, 1, 0, ctypes.c_void_p(on), places, None)
 
-        with cuinstr.guard(self.module, stream, timeout="20s", grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
+        with guarded(self.module, stream, timeout=LONG, grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
             launch(stream)
         parts = 0
-        while (outcome := guard.pause("10s")).paused:
+        while (outcome := guard.pause(LONG)).paused:
             parts += 1
             self.assertEqual((outcome.done or 0) + (outcome.left or 0), 60)
             self.assertEqual(sum(counts), outcome.done)
             with guard.resume(other):
                 launch(other)
-            time.sleep(0.004)
-        self.assertTrue(outcome.completed and parts > 1, f"{outcome}, {parts} parts")
+            time.sleep(2 * milliseconds / 1000)
+        self.assertTrue(outcome.completed, f"{outcome}, {parts} parts")
         self.assertEqual(list(counts), [1] * 60)
-        with self.assertRaisesRegex(ValueError, "known grid"):
-            with cuinstr.guard(self.module, stream, timeout="20s", pausable=True):
-                pass
+        return parts
 
     def test_an_event_loop_goes_on_while_a_guard_is_awaited(self) -> None:
-        async def main() -> list[str]:
+        async def main() -> None:
             ticks: list[str] = []
 
             async def tick() -> None:
@@ -181,27 +205,30 @@ class Guarding(OnStandIn):
                     await asyncio.sleep(0.005)
 
             ticking = asyncio.create_task(tick())
-            with cuinstr.guard(self.module, timeout=0.1, raises=False, wait=False) as guard:
+            with guarded(self.module, timeout=0.1, raises=False, wait=False) as guard:
                 self.launch("spin")
             self.assertEqual((await guard).why, "deadline")
             with self.assertRaises(cuinstr.Stopped):
-                async with cuinstr.guard(self.module, timeout=0.05):
+                async with guarded(self.module, timeout=0.05):
                     self.launch("spin")
 
             async def endless() -> None:
-                async with cuinstr.guard(self.module, timeout=None):
+                async with guarded(self.module, timeout=None):
                     self.launch("spin")
 
-            # A task that is cancelled ends its kernel.
+            # A task that is cancelled ends its kernel. Before, the loop goes on as long as somebody waits for the kernel.
             task = asyncio.create_task(endless())
-            await asyncio.sleep(0.05)
+            wanted, until = len(ticks) + 5, time.monotonic() + LONG
+            while len(ticks) < wanted or command("running") == 0:
+                self.assertFalse(task.done())
+                self.assertLess(time.monotonic(), until)
+                await asyncio.sleep(0.005)
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
             ticking.cancel()
-            return ticks
 
-        self.assertGreater(len(asyncio.run(main())), 5)
+        asyncio.run(main())
         self.assertEqual(command("running"), 0)
 
     def test_other_threads_run_while_the_driver_blocks(self) -> None:
@@ -209,14 +236,13 @@ class Guarding(OnStandIn):
         released = threading.Event()
 
         def release() -> None:
-            while command("blocked") == 0:
-                time.sleep(0.001)
+            wait_until(lambda: command("blocked"), "nothing is blocked")
             command("release")
             released.set()
 
         thread = threading.Thread(target=release)
         thread.start()
-        with cuinstr.guard(self.module, timeout=5.0):
+        with guarded(self.module, timeout=LONG):
             self.launch("empty")
         thread.join()
         self.assertTrue(released.is_set())
@@ -224,10 +250,10 @@ class Guarding(OnStandIn):
     def test_nothing_launched_names_the_stream(self) -> None:
         other = self.stream()
         with self.assertRaisesRegex(cuinstr.NotLaunched, rf"looked at the stream that the guard was given \(handle {other:#x}\)"):
-            with cuinstr.guard(self.module, other, timeout=1.0):
+            with guarded(self.module, other, timeout=1.0):
                 pass
         with self.assertRaisesRegex(cuinstr.NotLaunched, "looked at the legacy default stream: give it the stream that you launch on"):
-            with cuinstr.guard(self.module, timeout=1.0):
+            with guarded(self.module, timeout=1.0):
                 pass
 
     def test_what_was_attached_is_guarded_on_its_packages_stream(self) -> None:
@@ -243,7 +269,7 @@ class Guarding(OnStandIn):
             sys.modules[name] = package  # type: ignore[assignment]
             try:
                 for module in modules:
-                    with cuinstr.guard(module, timeout=5.0) as guard:
+                    with guarded(module, timeout=LONG) as guard:
                         self.launch("empty", stream)
                     assert guard.outcome is not None
                     self.assertTrue(guard.outcome.completed)
@@ -261,7 +287,7 @@ class Guarding(OnStandIn):
         sys.modules["torch"] = types.SimpleNamespace(cuda=current)  # type: ignore[assignment]
         try:
             with self.assertRaisesRegex(ValueError, "give the guard the stream"):
-                with cuinstr.guard(self.module, timeout=1.0):
+                with guarded(self.module, timeout=1.0):
                     self.fail("it is armed")
         finally:
             del sys.modules["cupy"], sys.modules["torch"]
@@ -305,8 +331,15 @@ class Extensions(unittest.TestCase):
 
 
 class Pooling(OnStandIn):
-    def task(self, kernel: str = "empty", arguments: tuple[Any, ...] = (), timeout: Any = "5s") -> cuinstr.Task:
-        return cuinstr.Task(PTX, kernel, (1,), (32,), arguments, timeout=timeout)
+    def task(self, kernel: str = "empty", arguments: tuple[Any, ...] = (), timeout: Any = LONG) -> cuinstr.Task:
+        return cuinstr.Task(PTX, kernel, (1,), (32,), arguments, timeout=timeout, grace=LONG)
+
+    @contextlib.contextmanager
+    def calls(self) -> Iterator[Callable[[str], bool]]:
+        """Says of a call whether a worker that is started here has made it."""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, CUINSTR_STAND_IN=f"log {folder}/calls"):
+            log = pathlib.Path(folder) / "calls"
+            yield lambda name: log.exists() and name in log.read_text().split()
 
     def test_futures_and_any_number_of_tasks(self) -> None:
         taken = 0
@@ -331,29 +364,27 @@ class Pooling(OnStandIn):
 
     def test_closing_ends_what_runs_and_what_waits(self) -> None:
         before = children()
-        pool = cuinstr.Pool(1, spares=1)
-        self.assertGreater(len(children() - before), 0)
-        runs = pool.submit(self.task("spin", timeout=None))
-        waits = pool.submit(self.task())
-        time.sleep(0.3)
-        pool.close()
-        self.assertEqual(runs.result(10).outcome.why, "cancelled")
+        with self.calls() as has_called:
+            pool = cuinstr.Pool(1, spares=1)
+            self.assertGreater(len(children() - before), 0)
+            runs = pool.submit(self.task("spin", timeout=None))
+            waits = pool.submit(self.task())
+            wait_until(lambda: has_called("cuLaunchKernel"), "nothing is launched")
+            pool.close()
+        self.assertEqual(runs.result(LONG).outcome.why, "cancelled")
         self.assertTrue(waits.cancelled())
         del pool, runs, waits
-        until = time.monotonic() + 10
-        while children() - before and time.monotonic() < until:
-            time.sleep(0.01)
-        self.assertEqual(children() - before, set())
+        wait_until(lambda: not children() - before, "a process is left")
 
     def test_a_cancel_while_memory_is_on_its_way_holds(self) -> None:
-        with cuinstr.Pool(1, spares=0) as pool:
+        with self.calls() as has_called, cuinstr.Pool(1, spares=0) as pool:
             # It takes a while to get there.
             memory = cuinstr.In(bytes(64 << 20))
             future = pool.submit(self.task("spin_on", (memory,), timeout=None))
-            time.sleep(0.1)
+            wait_until(lambda: has_called("cuMemAlloc_v2"), "no memory is on its way")
             self.assertFalse(future.done())
             pool._all[0].cancel()
-            self.assertEqual(future.result(20).outcome.why, "cancelled")
+            self.assertEqual(future.result(LONG).outcome.why, "cancelled")
 
     def test_a_forked_child_leaves_its_parents_workers_alone(self) -> None:
         with cuinstr.Pool(1, spares=0) as pool:
@@ -380,7 +411,7 @@ class Pooling(OnStandIn):
                 (pathlib.Path(folder) / name).write_text(f"raise SystemExit('{name} of the current folder')\n")
             program = "import sys; sys.path[:] = [path for path in sys.path if path]\nimport cuinstr\nwith cuinstr.Pool(1, spares=0) as pool: print(pool.losses)\n"
             environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(cuinstr.__file__).parents[1])}
-            done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+            done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, timeout=LONG)
             self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
 
 
@@ -473,7 +504,7 @@ class Snapshots(OnStandIn):
             with self.assertRaises(OSError):
                 ledger.save(pathlib.Path(folder) / "no" / "folder")
             self.assertEqual(ledger.save(path), path.stat().st_size)
-            done = subprocess.run([sys.executable, "-c", self.RESTORE, path], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([sys.executable, "-c", self.RESTORE, path], capture_output=True, text=True, timeout=LONG)
             self.assertEqual((done.stdout, done.stderr), (f"['some'] {memory!r}\n", ""))
             # Here its address is taken.
             with self.assertRaisesRegex(cuinstr.Failure, "this process has something else"):

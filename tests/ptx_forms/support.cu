@@ -1,4 +1,4 @@
-// What scripts/ptx-forms runs beside the benchmarks: buffers are filled and compared on the device, as tests/src/buffer.rs does it on the host.
+// What scripts/ptx-forms runs beside the benchmarks: buffers are filled and compared on the device, as tests/harness/src/buffer.rs does it on the host.
 
 enum Fill { ZERO, CONST, IOTA, MOD, CSR, RAND, LOWER };
 enum Type { U8, I32, U32, F32, I64, U64, F64, BF16 };

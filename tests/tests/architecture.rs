@@ -1,6 +1,6 @@
 //! The invariants that are about the source itself, most of them about what is absent.
 
-use cuinstr_tests::fixtures::workspace;
+use cuinstr_harness::fixtures::workspace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -55,17 +55,19 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/tests/stand_in/pauses.rs",
     "runtime/tests/stand_in/soak.rs",
     "runtime/tests/stand_in/world.rs",
-    "tests/src/bench/rig.rs",
-    "tests/src/bench/soak.rs",
+    "tests/measure/src/bench/rig.rs",
+    "tests/measure/src/bench/soak.rs",
     "tests/src/bin/nvrtc-compile.rs",
-    "tests/src/bin/runtime-bench.rs",
-    "tests/src/checks/runtime/bench.rs",
-    "tests/src/checks/runtime/blocking.rs",
-    "tests/src/checks/runtime/guard.rs",
-    "tests/src/checks/runtime/limits.rs",
-    "tests/src/checks/runtime/misuse.rs",
-    "tests/src/launcher.rs",
-    "tests/src/pause/subject.rs",
+    "tests/measure/src/bin/runtime-bench.rs",
+    "tests/gpu/src/checks/runtime/bench.rs",
+    "tests/gpu/src/checks/runtime/blocking.rs",
+    "tests/gpu/src/checks/runtime/guard.rs",
+    "tests/gpu/src/checks/runtime/limits.rs",
+    "tests/gpu/src/checks/runtime/misuse.rs",
+    "tests/gpu/src/launcher.rs",
+    "tests/gpu/src/launcher/control.rs",
+    "tests/gpu/src/launcher/memory.rs",
+    "tests/measure/src/pause/subject.rs",
 ];
 
 /// Rust files below the folders, by their paths from the workspace's root.
@@ -226,6 +228,10 @@ fn every_crate_of_the_workspace_takes_its_lints() {
         "runtime/image",
         "runtime/interpose",
         "tests",
+        "tests/differential",
+        "tests/gpu",
+        "tests/harness",
+        "tests/measure",
     ] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");

@@ -2,10 +2,10 @@
 //! GPU is `scripts/gpu-hosts`.
 
 use cuinstr_c::layout;
-use cuinstr_tests::fixtures::workspace;
-use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::process;
-use cuinstr_tests::require::or_skip;
+use cuinstr_harness::fixtures::workspace;
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::process;
+use cuinstr_harness::require::or_skip;
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

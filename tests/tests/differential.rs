@@ -1,12 +1,12 @@
 //! Random loop programs do the same when rewritten: a slice of what `scripts/differential` checks in bulk, and whether the check would notice.
 
-use cuinstr_tests::differential::batch::Workshop;
-use cuinstr_tests::differential::check::{self, Failure, Plan};
-use cuinstr_tests::differential::lane::{self, Lane, replaced};
-use cuinstr_tests::differential::program::Program;
-use cuinstr_tests::differential::{generate, gpu, reduce};
-use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::require;
+use cuinstr_differential::batch::Workshop;
+use cuinstr_differential::check::{self, Failure, Plan};
+use cuinstr_differential::lane::{self, Lane, replaced};
+use cuinstr_differential::program::Program;
+use cuinstr_differential::{generate, gpu, reduce};
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::require;
 use std::fmt::Write as _;
 
 /// Programs of every commit; `scripts/differential` takes any number.
@@ -124,7 +124,7 @@ fn a_failing_program_is_made_smaller() {
     let program = (0..60).map(generate::program).find(|program| check::compare(&workshop, &[program], &lanes, 1).failures.len() == 1);
     let program = program.expect("one of sixty programs multiplies");
     let (smaller, failure) = reduce::reduce(&workshop, &program, &lanes, 1).expect("it fails");
-    let length = |program: &Program| program.text(cuinstr_tests::differential::program::Mode::Plain).lines().count();
+    let length = |program: &Program| program.text(cuinstr_differential::program::Mode::Plain).lines().count();
     assert!(length(&smaller) < 8 && length(&smaller) < length(&program), "{}\n{}", failure.why, length(&smaller));
 }
 /// Programs that a person wrote, each for a fault that was found or feared. The arguments are as random as ever; `(b & 0)` is a zero that only

@@ -7,10 +7,10 @@
 use cuinstr::options::{Limits, Options, Pass};
 use cuinstr_runtime::image::{Arch, Form};
 use cuinstr_runtime::jit::{Compiled, Program, ProgramError, Severity};
-use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::process;
-use cuinstr_tests::require::required;
-use cuinstr_tests::unit::Nvrtc;
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::process;
+use cuinstr_harness::require::required;
+use cuinstr_harness::unit::Nvrtc;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::path::Path;
 use std::process::{Command, ExitCode};

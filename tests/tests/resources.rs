@@ -1,11 +1,13 @@
 //! What the compiler says of kernels that are measured elsewhere: of the benchmarks, that none loses occupancy or gains a spill but those
 //! listed; of the experiments with hardware state, that there is nothing to complain of.
 
-use cuinstr_tests::fixtures::{self, workspace};
-use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::resource::{self, Row};
-use cuinstr_tests::unit::Unit;
-use cuinstr_tests::{hardware, require, variant};
+use cuinstr_harness::fixtures::{self, workspace};
+use cuinstr_harness::nvcc::{EXACT_ARCH, Nvcc};
+use cuinstr_harness::resource::{self, Row};
+use cuinstr_harness::unit::Unit;
+use cuinstr_measure::hardware;
+use cuinstr_harness::require;
+use cuinstr_harness::variant;
 use rayon::prelude::*;
 
 /// The release that `scripts/fetch-cuda` fetches.
@@ -43,7 +45,7 @@ fn every_experiment_with_hardware_state_compiles() {
     let failed: Vec<String> = experiments
         .par_iter()
         .filter_map(|fixture| {
-            let compiled = Unit::plain(fixture).and_then(|unit| unit.nvcc(&nvcc, &["-cubin", &format!("-arch={}", hardware::ARCH)]));
+            let compiled = Unit::plain(fixture).and_then(|unit| unit.nvcc(&nvcc, &["-cubin", &format!("-arch={}", EXACT_ARCH)]));
             compiled
                 .map_or_else(Some, |compiled| (!compiled.accepted).then_some(compiled.said))
                 .map(|why| format!("{}: {why}", fixture.name))

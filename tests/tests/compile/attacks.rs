@@ -4,8 +4,8 @@
 use crate::verify::judge;
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_tests::fixtures::{Fixture, workspace};
-use cuinstr_tests::unit::Unit;
+use cuinstr_harness::fixtures::{Fixture, workspace};
+use cuinstr_harness::unit::Unit;
 
 /// What must come of a program.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::Unit;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::Unit;
 use std::fmt::Write as _;
 
 /// A kernel with seventeen loops.

@@ -4,8 +4,8 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr::site::Kind;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::Unit;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::Unit;
 use std::fmt::Write as _;
 
 /// What is declared, with `FN` for the function, how the kernel calls it, and whether a poll must be left of it.

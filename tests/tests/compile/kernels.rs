@@ -2,8 +2,8 @@
 
 use crate::{Checks, Tools, slice};
 use cuinstr::options::{AtExit, Limits, Options, Polls};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::{STRICT, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::{STRICT, Unit};
 
 /// Kernels of many shapes, for what is too slow to try on all.
 const VARIED: &[&str] =

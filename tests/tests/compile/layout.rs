@@ -4,10 +4,10 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr_abi::control::{ControlBlock, Field, PauseBlock, SiteCount, StopRecord};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::ptx::{self, Variable};
-use cuinstr_tests::record;
-use cuinstr_tests::unit::{STRICT, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::ptx::{self, Variable};
+use cuinstr_harness::record;
+use cuinstr_harness::unit::{STRICT, Unit};
 use std::fmt::Write as _;
 use std::mem::size_of;
 

@@ -3,7 +3,7 @@
 use crate::{Checks, Tools};
 use cuinstr::verify::report::{Loop, Verdict};
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::Fixture;
+use cuinstr_harness::fixtures::Fixture;
 
 const SOURCE: &str = r#"
 #include <cooperative_groups.h>

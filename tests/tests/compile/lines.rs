@@ -2,9 +2,9 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::ptx;
-use cuinstr_tests::unit::Unit;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::ptx;
+use cuinstr_harness::unit::Unit;
 
 /// A mistake on line 7.
 const WRONG: &str = "// a kernel\n\n__global__ void k(int* p, int n)\n{\n    for (int i = 0; i < n; ++i)\n        if (p[i])\n            p[i] = nowhere;\n}\n";

@@ -3,10 +3,10 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr_abi::control::{CONTROL_SYMBOL, FLAG_SYMBOL};
-use cuinstr_tests::cubin;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::record;
-use cuinstr_tests::unit::{Compiled, STRICT, Unit, call};
+use cuinstr_harness::cubin;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::record;
+use cuinstr_harness::unit::{Compiled, STRICT, Unit, call};
 use std::path::Path;
 
 const KERNEL: &str = "__device__ int collatz(long long n);\n__global__ void steps(int* out, int n)\n{\n    for (int i = threadIdx.x; i < n; i += blockDim.x)\n        out[i] = collatz(i + 1);\n    __syncthreads();\n}\n";

@@ -20,10 +20,10 @@ mod unrolled;
 mod verify;
 
 use cuinstr::options::Options;
-use cuinstr_tests::fixtures::{self, Fixture};
-use cuinstr_tests::nvcc::Nvcc;
-use cuinstr_tests::require::required;
-use cuinstr_tests::unit::{Compiled, Nvrtc, STRICT, Unit};
+use cuinstr_harness::fixtures::{self, Fixture};
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::require::required;
+use cuinstr_harness::unit::{Compiled, Nvrtc, STRICT, Unit};
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::collections::HashMap;
 use std::path::Path;

@@ -3,8 +3,8 @@
 use crate::verify::judge;
 use crate::{Checks, Tools, kernels, slice};
 use cuinstr::options::{Limits, Options, Polls};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::{Compiled, Nvrtc, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::{Compiled, Nvrtc, Unit};
 
 /// Kernels that NVRTC takes as they are. All that C linkage allows are compiled inside `extern "C"`; these it does not, but for the first.
 const PLAIN: &[&str] = &["saxpy", "constexpr_loop", "template_unroll", "cxx11", "hang/template_kernel"];

@@ -2,8 +2,8 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::{Limits, Options, Polls};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::{STRICT, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::{STRICT, Unit};
 
 /// `SPACE` stands for the functions' attributes.
 const SHAPES: &str = r"

@@ -5,8 +5,8 @@
 use crate::verify::judge;
 use crate::{Checks, Tools};
 use cuinstr::options::{BarrierMarks, Limits, Options};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::{STRICT, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::{STRICT, Unit};
 
 const LAUNCH_SIZES: &str = "extern __shared__ int tile[];";
 const FIXED: &str = "__shared__ int tile[256];";

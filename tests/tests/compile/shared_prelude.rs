@@ -4,8 +4,8 @@ use crate::verify::judge;
 use crate::{Checks, Tools};
 use cuinstr::options::{Limits, Options};
 use cuinstr::prelude;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::{STRICT, Unit};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::{STRICT, Unit};
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     checks.add("prelude: a file that includes it compiles with nvcc and NVRTC to what the file with the prelude in it does", included);

@@ -1,8 +1,8 @@
 //! The control of the gallery: nvcc deletes no hang. The PTX of each, as its author wrote it, can come round again where its line is marked.
 
 use crate::{Checks, Tools};
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::ptx;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::ptx;
 
 /// Hangs that no cycle makes: threads wait at a barrier that never fills up.
 const BARRIERS_ONLY: &[&str] = &["hang/divergent_syncthreads", "hang/named_barrier"];

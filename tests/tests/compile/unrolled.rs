@@ -5,8 +5,8 @@ use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr::site::Kind;
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::Fixture;
-use cuinstr_tests::unit::Unit;
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::unit::Unit;
 use std::fmt::Write as _;
 
 /// The loop in a kernel that keeps it a loop, and whether a poll must be left of it.

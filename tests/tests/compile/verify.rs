@@ -5,8 +5,8 @@ use crate::{Checks, Tools};
 use cuinstr::options::{Options, Polls};
 use cuinstr::verify::report::Loop;
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::{self, Fixture};
-use cuinstr_tests::removal::take_out;
+use cuinstr_harness::fixtures::{self, Fixture};
+use cuinstr_harness::removal::take_out;
 
 /// Kernels of many shapes, for what is too slow to try on all.
 const VARIED: &[&str] = &["gemm_tiled", "collatz", "recursion", "goto_probe", "duff", "monte_carlo", "lambda_generic", "hang/deep_nest"];

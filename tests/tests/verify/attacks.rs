@@ -2,7 +2,7 @@
 //! The first line of each says what the proof says of it: `//@ holds`, or `//@ fails` and a code that is among its findings.
 
 use cuinstr::verify::{Report, verify_ptx};
-use cuinstr_tests::fixtures::workspace;
+use cuinstr_harness::fixtures::workspace;
 use std::collections::BTreeSet;
 
 /// The codes of all that is found.

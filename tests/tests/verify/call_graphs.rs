@@ -5,7 +5,7 @@
 //! come to have a cycle of ways that are left then: to the next block, past a call that returns, or into a function that is called.
 
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::differential::random::Random;
+use cuinstr_harness::random::Random;
 use std::fmt::Write;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,7 @@
 
 use cuinstr::verify::report::{Bound, Verdict};
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::fixtures::workspace;
+use cuinstr_harness::fixtures::workspace;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;

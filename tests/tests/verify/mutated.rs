@@ -3,7 +3,7 @@
 //! `CUINSTR_MUTANTS` asks for more of them than a test run has time for, and `CUINSTR_SEEDS` names a folder of PTX files to make them of.
 
 use cuinstr::verify::verify_ptx;
-use cuinstr_tests::differential::random::Random;
+use cuinstr_harness::random::Random;
 use std::time::{Duration, Instant};
 
 /// Longest that one text may take, without optimisation and on a busy machine. What is not linear takes far longer.

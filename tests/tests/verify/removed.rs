@@ -1,6 +1,6 @@
 //! Polls taken out of PTX that is there already. What nvcc makes of the kernels goes through the same in `compile`.
 
-use cuinstr_tests::removal::take_out;
+use cuinstr_harness::removal::take_out;
 
 /// `CUINSTR_POLLED` names a folder of PTX files, whose kernels have a poll in each iteration, to take all polls out of in turn.
 #[test]
