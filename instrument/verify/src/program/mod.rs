@@ -1,0 +1,5 @@
+//! A function taken apart: control flow, instructions, registers, and words of local memory.
+
+pub(crate) mod cfg;
+pub(crate) mod instruction;
+pub(crate) mod local_memory;

@@ -1,0 +1,112 @@
+//! Loops that are looked at once for each case of what was done in front of them.
+//!
+//! Where a strip's length is the smaller of an allowance and a distance, compilers may leave both tests in its inner loop and run four rounds between
+//! two of them: that either comes true exactly is known only where the length is that one. So the loop is followed once with each of them as the
+//! result.
+//!
+//! Let control come to a loop only behind an instruction outside it that takes the larger or the smaller of two, or one of two by a predicate. A thread
+//! in the loop has passed that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
+//! followed for each case by itself, from whatever they may hold in front of it; what is proved of the loop in either case holds.
+
+use crate::rank::linear::NEVER;
+use crate::interpret::fixpoint::{Choice, MOST_BACK};
+use crate::program::instruction::Operand;
+use crate::rank::loop_proof::{Known, Left, Proof, Way, Work, prove};
+use crate::interpret::slice::Step;
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+
+/// Most instructions that are tried for one loop, and most blocks of a function in which they are.
+const MOST: usize = 3;
+const MOST_BLOCKS: usize = 1 << 14;
+
+/// What is proved of a loop case by case, if that is how often its rounds come back.
+pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Option<(Proof, Left)> {
+    if !work.slice.has_cases || work.body.graph.blocks.len() > MOST_BLOCKS {
+        return None;
+    }
+    for (block, step) in choices(work, known, blocks, head) {
+        let Some(start) = (known.base_of)(block) else { continue };
+        let mut most = NEVER;
+        let is_proved = [0, 1].into_iter().all(|nth| {
+            let choice = Choice { step, nth };
+            let Some(base) = follow(work, known, (block, &start), choice, blocks, head) else { return work.budget > 0 };
+            match prove(work, blocks, head, &base) {
+                (Proof::Counted(count), _) if work.budget > 0 => {
+                    most.rounds = most.rounds.max(count.rounds);
+                    true
+                }
+                _ => false,
+            }
+        });
+        if is_proved {
+            return Some((Proof::Counted(most), Left { blocks: blocks.to_vec(), ..Left::default() }));
+        }
+    }
+    None
+}
+
+/// Whether a step takes one of two values, one of which its block makes as a difference or an opposite.
+pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
+    let instruction = &step.instruction;
+    let is_plain = instruction.guard.is_none() && instruction.op.suffix == instruction.op.kind && !step.is_wild;
+    let of = (instruction.op.head, &instruction.rest[..]);
+    let (("min" | "max", [one @ Operand::Register(_), two @ Operand::Register(_)]) | ("selp", [one, two, Operand::Register(_)])) = of
+    else {
+        return false;
+    };
+    let is_distance = |step: &Step<'_>| {
+        let is_register = |operand: &Operand<'_>| matches!(operand, Operand::Register(_));
+        match step.instruction.op.head {
+            "neg" => true,
+            "add" | "sub" => step.instruction.rest.iter().all(is_register),
+            _ => false,
+        }
+    };
+    let is_written = step.writes.len() == 1 && step.writes[0] != u32::MAX;
+    let is_made = |of: &Operand<'_>, step: &Step<'_>| matches!(of, Operand::Register(slot) if step.writes.contains(slot));
+    is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made(one, step) || is_made(two, step)))
+}
+
+/// Instructions that each way to the loop passes, with their blocks: the nearest first.
+fn choices(work: &Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Vec<(u32, u32)> {
+    let is_outside = |block: &&u32| blocks.binary_search(block).is_err() && work.place[**block as usize] < work.place[head as usize];
+    let mut found = Vec::new();
+    for &block in known.order.iter().filter(is_outside) {
+        let steps = work.slice.steps(block);
+        let here = &work.slice.steps[steps.clone()];
+        found.extend(steps.filter(|index| chooses(here, &work.slice.steps[*index])).map(|index| (block, index as u32)));
+    }
+    found.reverse();
+    let is_passed = |(block, _): &(u32, u32)| !work.body.reached_without(*block)[head as usize];
+    found.into_iter().filter(is_passed).take(MOST).collect()
+}
+
+/// What registers hold where the loop comes round, in one case; none if it does not.
+fn follow(
+    work: &mut Work<'_, '_>,
+    known: &Known<'_>,
+    (from, start): (u32, &State),
+    choice: Choice,
+    blocks: &[u32],
+    head: u32,
+) -> Option<(State, bool)> {
+    let way = Way { head: Some(from), choice: Some(choice), assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    let (slice, place) = (work.slice, work.place);
+    let sources = work.body.graph.sources(head);
+    let is_member = |block: &u32| blocks.binary_search(block).is_ok();
+    let all_back = sources.iter().filter(|block| is_member(block)).all(|block| place[*block as usize] >= place[head as usize]);
+    work.pass(known.order, &[(from, start.clone())], &way, |found, pass| {
+        if sources.len() > MOST_BACK || !all_back {
+            return Some((found.states[pass.position[head as usize] as usize].clone()?, false));
+        }
+        let mut again: Option<State> = None;
+        let back = |at: u32, to: u32, state: State| {
+            if to == head && is_member(&at) {
+                again = Some(again.take().map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(head))));
+            }
+        };
+        pass.show(&found, |_, _| {}, back);
+        again.map(|again| (again, true))
+    })
+}

@@ -1,0 +1,11 @@
+//! Ranking functions, and the proof of a loop and of nested loops.
+
+pub(crate) mod linear;
+pub(crate) mod logarithmic;
+pub(crate) mod loop_proof;
+pub(crate) mod min_max_cases;
+pub(crate) mod nest_phases;
+pub(crate) mod phases;
+pub(crate) mod precision;
+pub(crate) mod shared;
+pub(crate) mod wrapping;
