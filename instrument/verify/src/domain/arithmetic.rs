@@ -1,10 +1,11 @@
 //! What single instructions make of values.
 
-use crate::program::instruction::{Instruction, Operand, type_of};
-use crate::domain::affine;
-use crate::domain::interval::Range;
+use crate::domain::affine_transfer;
 use crate::domain::delta::{FAR, Since, Term};
-use crate::domain::value::{Kind, NOBODY, Pair, Source, Value};
+use crate::domain::interval::Range;
+use crate::domain::name::NOBODY;
+use crate::domain::value::{Kind, Pair, Source, Value};
+use crate::program::instruction::{Instruction, Operand, type_of};
 
 pub(crate) fn sum(a: Value, b: Value, width: u8) -> Value {
     let mut value = Value::of(a.range.add(b.range, width));
@@ -78,7 +79,7 @@ pub(crate) fn difference(a: Value, b: Value, width: u8) -> Value {
     if a.name == b.name && a.name != NOBODY {
         return Value::of(Range::constant(0, width));
     }
-    if let Some(lost) = affine::cut(&a, &b) {
+    if let Some(lost) = affine_transfer::cut(&a, &b) {
         return Value::of(masked(a.range.unsigned(width), lost, width));
     }
     let mut value = Value::of(a.range.sub(b.range, width));
@@ -192,7 +193,7 @@ pub(crate) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
         let never = mask > 0 && from.lo & below == 0 && i128::from(from.step) & below == 0;
         let asked = if never { mask | below } else { mask };
         if a.lo == a.hi || b.lo == b.hi {
-            if let Some(lost) = affine::low_bits(mask, from, width) {
+            if let Some(lost) = affine_transfer::low_bits(mask, from, width) {
                 return Some(Value::of(masked(from, lost, width)));
             }
             if asked & (asked + 1) == 0

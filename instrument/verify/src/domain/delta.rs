@@ -2,7 +2,7 @@
 
 use crate::domain::affine::Linear;
 use crate::domain::interval::Range;
-use crate::domain::value::Name;
+use crate::domain::name::Name;
 
 /// How a value relates to a register at the beginning of the loop's round: it is that plus `lo` to `hi`, as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

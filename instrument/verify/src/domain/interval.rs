@@ -1,47 +1,13 @@
 //! Sets of integers modulo a power of two, as an interval with a stride.
 
+use crate::program::instruction::Order;
+
 /// `{ lo, lo + step, …, hi }` modulo 2^width. `hi - lo` is less than 2^width; `step` is 0 if and only if there is one value only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) lo: i128,
     pub(crate) hi: i128,
     pub(crate) step: u64,
-}
-
-/// How two integers compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Order {
-    /// What holds if this does not.
-    pub(crate) fn not(self) -> Self {
-        match self {
-            Self::Eq => Self::Ne,
-            Self::Ne => Self::Eq,
-            Self::Lt => Self::Ge,
-            Self::Le => Self::Gt,
-            Self::Gt => Self::Le,
-            Self::Ge => Self::Lt,
-        }
-    }
-
-    /// The same with the sides exchanged.
-    pub(crate) fn mirrored(self) -> Self {
-        match self {
-            Self::Lt => Self::Gt,
-            Self::Le => Self::Ge,
-            Self::Gt => Self::Lt,
-            Self::Ge => Self::Le,
-            same => same,
-        }
-    }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {

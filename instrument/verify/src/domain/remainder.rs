@@ -5,7 +5,7 @@
 //! less than one d-th the quotient's whole part is that of `x / d`. Below zero it is rounded down, so with something left of the excess and one
 //! added it is rounded towards zero.
 
-use crate::interpret::body::Body;
+use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Op, Operand, Register};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Remainder {
 }
 
 /// The statements of a function that leave remainders.
-pub(crate) fn find(body: &Body<'_>) -> BTreeMap<u32, Remainder> {
+pub(crate) fn find(body: &Definitions<'_>) -> BTreeMap<u32, Remainder> {
     let mut found = BTreeMap::new();
     for at in 0..body.function.statements.len() as u32 {
         if matches!(body.code.opcode(at), "mul.hi.s32" | "mul.hi.u32") {
@@ -57,7 +57,7 @@ pub(crate) fn find(body: &Body<'_>) -> BTreeMap<u32, Remainder> {
 
 /// The remainder that a product is made for, if it is. All that it is made of stands in one block, and is written nowhere else; so each time what
 /// is read was made in the same passage, of the same x.
-fn behind(body: &Body<'_>, product: u32) -> Option<(u32, Remainder)> {
+fn behind(body: &Definitions<'_>, product: u32) -> Option<(u32, Remainder)> {
     let alone = |instruction: &Instruction<'_>, statement: u32| match instruction.first[..] {
         [into] if instruction.guard.is_none() && body.writers(into) == [statement] && body.registers.width(into) == 32 => Some(into),
         _ => None,

@@ -2,10 +2,20 @@
 
 use crate::domain::affine::Linear;
 use crate::domain::delta::Since;
-use crate::interpret::slice::Slice;
-use crate::domain::value::{AGED, Kind, Moved, NOBODY, Name, Pair, Value};
+use crate::domain::name::{AGED, NOBODY, Name};
+use crate::domain::value::{Kind, Moved, Pair, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// The registers and sums that are followed.
+pub(crate) trait Slots {
+    /// Bits of a slot.
+    fn width(&self, slot: u32) -> u8;
+    /// The name of what a slot holds from a join on.
+    fn name_at(&self, block: u32, slot: usize) -> Name;
+    /// Whether more may be spent than at a first look.
+    fn is_close(&self) -> bool;
+}
 
 /// Values of slots at one point, sorted by slot. Of those that are missing nothing is known. Most values are the same at many points, and are
 /// kept once.
@@ -46,7 +56,7 @@ impl State {
     }
 
     /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
-    pub(crate) fn named(&self, name: Name, slice: &Slice<'_>) -> Option<Value> {
+    pub(crate) fn named(&self, name: Name, slots: &impl Slots) -> Option<Value> {
         if name == NOBODY {
             return None;
         }
@@ -54,7 +64,7 @@ impl State {
         holder.or_else(|| {
             self.iter().find_map(|(slot, held)| {
                 let form = held.form.filter(|form| form.lo == form.hi)?;
-                let (root, range) = form.root(held.range, |_| None, slice.slots[slot as usize].1)?;
+                let (root, range) = form.root(held.range, |_| None, slots.width(slot))?;
                 (root == name).then_some(Value::of(range))
             })
         })
@@ -136,7 +146,7 @@ impl State {
     }
 
     /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
-    pub(crate) fn join(&self, new: &Self, slice: &Slice<'_>, at: Option<u32>) -> Self {
+    pub(crate) fn join(&self, new: &Self, slots: &impl Slots, at: Option<u32>) -> Self {
         let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()));
         // Slots that hold the same on one way, and on the other, hold the same where they meet.
         let mut names: BTreeMap<(Name, Name), Name> = BTreeMap::new();
@@ -149,11 +159,11 @@ impl State {
                 continue;
             }
             let name = at.map_or(NOBODY, |block| {
-                let own = slice.name_at(block, *slot as usize);
-                let has_names = slice.is_close && known.name != NOBODY && new.name != NOBODY && known.name != new.name;
+                let own = slots.name_at(block, *slot as usize);
+                let has_names = slots.is_close() && known.name != NOBODY && new.name != NOBODY && known.name != new.name;
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
-            let both = known.join(new, slice.slots[*slot as usize].1.clamp(1, 64), name);
+            let both = known.join(new, slots.width(*slot).clamp(1, 64), name);
             let same = [known, new].into_iter().find(|same| both == ***same);
             joined.push((*slot, same.map_or_else(|| Rc::new(both), Rc::clone)));
         }

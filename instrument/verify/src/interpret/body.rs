@@ -1,37 +1,39 @@
-//! A function taken apart as far as its loops need it: its graph, its registers, and who writes them.
+//! A function while its loops are proved: what earlier loops leave behind, and what a register holds in front of a statement.
 
-use crate::program::cfg::Graph;
-use crate::program::instruction::{Instruction, Operand, Register, Registers, decode};
 use crate::domain::interval::Range;
+use crate::domain::name::{LAUNCH, NOBODY, Name};
 use crate::domain::remainder::{self, Remainder};
-use crate::domain::value::{Assumption, Kind, LAUNCH, Moved, NOBODY, Name, Source, Value, result};
-use cuinstr_ptx::{Code, Function};
+use crate::domain::transfer::result;
+use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
+use crate::program::cfg::Graph;
+use crate::program::definitions::Definitions;
+use crate::program::instruction::{Instruction, Operand, Register};
+use cuinstr_ptx::Code;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// Most blocks that are looked at for what a register held before a loop.
 const MOST_WALKED: usize = 2048;
+
 /// A statement of which nothing is noted, and one of which it is that nothing is known.
 const NOT_NOTED: u32 = u32::MAX;
+
 const UNKNOWN: u32 = u32::MAX - 1;
+
 /// Most blocks in front of a loop that are followed together with it.
 const MOST_IN_FRONT: usize = 256;
+
 /// Most loops of a function that are noted to end by themselves.
 const MOST_COUNTED: usize = 64;
+
 /// Longest chain of instructions that is followed for it.
 const MOST_DEPTH: u32 = 16;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
 pub(crate) struct Body<'a> {
-    pub(crate) code: &'a Code<'a>,
-    pub(crate) function: &'a Function<'a>,
-    pub(crate) graph: &'a Graph,
-    pub(crate) registers: Registers<'a>,
-    /// Statements that write each register, in one run a register.
-    writers: Vec<u32>,
-    first_writer: Vec<u32>,
-    block_of: Vec<u32>,
+    definitions: Definitions<'a>,
     /// What loops that come earlier leave behind in the first result of each statement: where it lies in `left`, or one of two numbers.
     left_at: Vec<u32>,
     left: Vec<Value>,
@@ -68,38 +70,8 @@ struct Counted {
 
 impl<'a> Body<'a> {
     pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
-        let function = code.function;
-        let registers = Registers::with_stack(code);
-        let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
-        for statement in 0..function.statements.len() as u32 {
-            registers.each_written(statement, |register| pairs.push((register, statement)));
-        }
-        let mut first_writer = vec![0_u32; registers.count() + 1];
-        for (register, _) in &pairs {
-            first_writer[*register as usize + 1] += 1;
-        }
-        for index in 0..registers.count() {
-            first_writer[index + 1] += first_writer[index];
-        }
-        let mut next = first_writer.clone();
-        let mut writers = vec![0; pairs.len()];
-        for (register, statement) in pairs {
-            let at = &mut next[register as usize];
-            writers[*at as usize] = statement;
-            *at += 1;
-        }
-        let mut block_of = vec![0; function.statements.len()];
-        for (number, block) in graph.blocks.iter().enumerate() {
-            block_of[block.first as usize..block.end as usize].fill(number as u32);
-        }
         Self {
-            code,
-            function,
-            graph,
-            registers,
-            writers,
-            first_writer,
-            block_of,
+            definitions: Definitions::new(code, graph),
             left_at: Vec::new(),
             left: Vec::new(),
             dead: vec![false; graph.blocks.len()],
@@ -115,45 +87,14 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A statement taken apart as it is written.
-    pub(crate) fn plain(&self, statement: u32) -> Instruction<'a> {
-        decode(&self.registers, statement)
-    }
-
     /// A statement taken apart, as the division that it is the last part of.
     pub(crate) fn decode(&self, statement: u32) -> Instruction<'a> {
-        let remainders = self.remainders.get_or_init(|| remainder::find(self));
+        let remainders = self.remainders.get_or_init(|| remainder::find(&self.definitions));
         let plain = self.plain(statement);
         match remainders.get(&statement) {
             Some(remainder) => remainder.instead_of(plain),
             None => plain,
         }
-    }
-
-    /// Statements that may write a register, in order.
-    pub(crate) fn writers(&self, register: Register) -> &[u32] {
-        let at = register as usize;
-        &self.writers[self.first_writer[at] as usize..self.first_writer[at + 1] as usize]
-    }
-
-    /// Those among them that stand in a range of the text.
-    pub(crate) fn writers_between(&self, register: Register, range: std::ops::Range<u32>) -> &[u32] {
-        let all = self.writers(register);
-        &all[all.partition_point(|at| *at < range.start)..all.partition_point(|at| *at < range.end)]
-    }
-
-    pub(crate) fn block_of(&self, statement: u32) -> u32 {
-        self.block_of[statement as usize]
-    }
-
-    /// The register that guards a statement.
-    pub(crate) fn guard(&self, statement: u32) -> Option<Register> {
-        self.code.guard(statement)?.0
-    }
-
-    /// Whether a statement's guard must be true for it to take effect, rather than false.
-    pub(crate) fn polarity(&self, statement: u32) -> bool {
-        self.code.guard(statement).is_none_or(|(_, when)| when)
     }
 
     /// Notes what an instruction of a loop leaves in its first result.
@@ -194,18 +135,6 @@ impl<'a> Body<'a> {
         let block = self.block_of(statement) as usize;
         let place = self.place.get(block).copied().filter(|place| *place != u32::MAX)?;
         (!self.in_loop[block]).then_some((place, statement))
-    }
-
-    /// The blocks that control comes to without passing one.
-    pub(crate) fn reached_without(&self, block: u32) -> Vec<bool> {
-        let mut reached = vec![false; self.graph.blocks.len()];
-        let mut work = if block == 0 { Vec::new() } else { vec![0] };
-        while let Some(at) = work.pop() {
-            if !std::mem::replace(&mut reached[at as usize], true) {
-                work.extend(self.graph.edges(at).iter().map(|edge| edge.to).filter(|to| *to != block));
-            }
-        }
-        reached
     }
 
     /// Notes that so many rounds at most of a loop come back, whatever happens.
@@ -400,6 +329,14 @@ impl<'a> Body<'a> {
             None if block == 0 => Value::unknown(self.registers.width(register).clamp(1, 64)),
             None => self.at_ends(register, self.graph.sources(block).to_vec(), depth),
         }
+    }
+}
+
+impl<'a> Deref for Body<'a> {
+    type Target = Definitions<'a>;
+
+    fn deref(&self) -> &Definitions<'a> {
+        &self.definitions
     }
 }
 

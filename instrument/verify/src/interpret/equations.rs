@@ -4,21 +4,21 @@
 //! Then wherever that block was passed, `into` is still what the instruction would make of its operands now. So where a branch tells something
 //! of an operand, the instruction is asked again.
 
-use crate::interpret::body::Body;
-use crate::interpret::fixpoint::Pass;
-use crate::interpret::here::Here;
-use crate::program::instruction::Operand;
-use crate::interpret::slice::{NO_STATEMENT, Slice, Step};
 use crate::domain::state::State;
-use crate::domain::value::{Value, result};
+use crate::domain::transfer::result;
+use crate::domain::value::Value;
+use crate::interpret::body::Body;
+use crate::interpret::here::Here;
+use crate::interpret::pass::Pass;
+use crate::interpret::slice::{Equations, Slice};
+use crate::interpret::step::{NO_STATEMENT, Step};
+use crate::program::instruction::Operand;
 use std::collections::BTreeMap;
 
 /// Most equations of one slice, and most blocks of a function that they are looked for in.
 const MOST: usize = 128;
-const MOST_BLOCKS: usize = 4096;
 
-/// Steps that hold as equations, in the order in which control passes them, by the blocks at whose ends they do.
-pub(crate) type Equations = BTreeMap<u32, Vec<u32>>;
+const MOST_BLOCKS: usize = 4096;
 
 /// The equations among a slice's steps.
 pub(crate) fn find(body: &Body<'_>, blocks: &[u32], slice: &Slice<'_>) -> Equations {

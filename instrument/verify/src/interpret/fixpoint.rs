@@ -1,21 +1,22 @@
 //! Follows the values of a slice through a set of blocks, to a fixed point.
 
-use crate::interpret::parameters::{Returns, handed};
-use crate::interpret::body::Body;
-use crate::rank::linear::Count;
-use crate::program::cfg::Edge;
-use crate::interpret::here::Here;
-use crate::program::instruction::Operand;
-use crate::domain::interval::Order;
-use crate::interpret::slice::{Slice, Step};
+use crate::domain::name::{FIRST_NAME, LAUNCH, NOBODY, Name};
 use crate::domain::state::{State, forget};
-use crate::domain::value::{Assumption, FIRST_NAME, Kind, NOBODY, Name, Source, Value, result};
+use crate::domain::transfer::result;
+use crate::domain::value::{Kind, Source, Value};
+use crate::interpret::edge_cost::Toll;
+use crate::interpret::here::Here;
+use crate::interpret::parameters::handed;
+use crate::interpret::pass::{Found, MOST_BACK, Pass};
+use crate::interpret::step::Step;
+use crate::program::cfg::Edge;
+use crate::program::instruction::{Operand, Order};
 use cuinstr_ptx::Flow;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// How often a block is looked at before the sets there are widened.
 const PATIENCE: u32 = 2;
+
 /// How often an end of a set comes to rest at a mark before it is given up.
 const LIMIT: u8 = 8;
 
@@ -31,72 +32,6 @@ const VALUES: usize = 32;
 
 /// Most steps of a block that is looked at for each way to it.
 const MOST_STEPS: usize = 12;
-
-/// Most ways back to a block that are kept apart.
-pub(crate) const MOST_BACK: usize = 64;
-
-/// Blocks to follow, with room for what is found.
-pub(crate) struct Pass<'p, 'a> {
-    pub(crate) body: &'p Body<'a>,
-    pub(crate) slice: &'p Slice<'a>,
-    /// The blocks in the order to take them, a reverse postorder as far as there is one.
-    pub(crate) order: &'p [u32],
-    /// Position of each block of the function in `order`; `u32::MAX` for those outside the set.
-    pub(crate) position: &'p [u32],
-    /// Edges that are known not to be taken, by their number in the function.
-    pub(crate) closed: &'p dyn Fn(usize) -> bool,
-    pub(crate) assumption: Assumption,
-    /// Whether a call returns to its caller under the assumption.
-    pub(crate) returns: &'p Returns<'p>,
-    /// The block that a round begins at: what flows into it ends the round.
-    pub(crate) head: Option<u32>,
-    /// What a step that takes one of two results in.
-    pub(crate) choice: Option<Choice>,
-    /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
-    /// every register.
-    pub(crate) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
-    /// Slots that nothing in the set writes.
-    pub(crate) fixed: &'p [bool],
-    /// Set where something was asked that the action decides.
-    pub(crate) asks_action: &'p Cell<bool>,
-    /// Most work before nothing is taken to be known anywhere.
-    pub(crate) allowed: usize,
-}
-
-/// Which of two operands a step results in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Choice {
-    pub(crate) step: u32,
-    pub(crate) nth: usize,
-}
-
-/// What rounds of a loop inside cost.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Toll {
-    /// So much for each round, where it ends.
-    Round(u64),
-    /// As many as the counter allows, where the loop is entered, and so much for each.
-    Entry(Count, u32),
-}
-
-/// What came of it.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// Values at the beginning of each block that can be reached, by position.
-    pub(crate) states: Vec<Option<State>>,
-    /// Numbers of the edges that may be taken, those to the head included.
-    pub(crate) open: Vec<usize>,
-    /// Values with which the head is reached again.
-    pub(crate) again: Option<State>,
-    /// Values on each way to a block, where they are kept apart: by block and edge.
-    incoming: BTreeMap<(u32, usize), State>,
-    /// Steps, blocks, edges and values that were looked at.
-    pub(crate) work: usize,
-    /// Whether a statement was reached that returns to the caller.
-    pub(crate) returns: bool,
-    /// Whether the assumption about the flag decided something: a load stood for it, or a callee did not return because of it.
-    pub(crate) asks: bool,
-}
 
 /// How often a block was come back to, and how often each end of each slot's set moved then.
 #[derive(Debug, Clone, Default)]
@@ -417,7 +352,7 @@ impl Pass<'_, '_> {
     /// Gives a slot a step's n-th result.
     fn take(&self, index: u32, (nth, slot): (usize, u32), value: Value, state: &mut State, found: &mut Found) {
         let step = &self.slice.steps[index as usize];
-        found.asks |= self.assumption.asked && value.name == crate::domain::value::LAUNCH && is_strong(step.instruction.opcode);
+        found.asks |= self.assumption.asked && value.name == LAUNCH && is_strong(step.instruction.opcode);
         let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
         if step.is_again
             && let Some(held) = state.get(slot).filter(|held| held.name != NOBODY)

@@ -1,11 +1,12 @@
 //! Values of operands in front of a step, as the transfer functions ask for them.
 
-use crate::interpret::fixpoint::Pass;
-use crate::program::instruction::Operand;
 use crate::domain::affine::Linear;
 use crate::domain::interval::Range;
+use crate::domain::name::{NOBODY, Name};
 use crate::domain::state::State;
-use crate::domain::value::{Assumption, Kind, Moved, NOBODY, Name, Source, Value};
+use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
+use crate::interpret::pass::Pass;
+use crate::program::instruction::Operand;
 
 /// Values in front of a step.
 pub(crate) struct Here<'p, 'a, 's> {

@@ -1,10 +1,10 @@
 //! What registers hold in a set of blocks, whatever the flag says, and what the set leaves behind for those further down.
 
-use crate::interpret::body::Body;
-use crate::rank::loop_proof::{Way, Work};
-use crate::interpret::slice::NO_STATEMENT;
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
+use crate::interpret::body::Body;
+use crate::interpret::step::NO_STATEMENT;
+use crate::interpret::work::{Way, Work};
 use std::collections::BTreeMap;
 
 /// What registers hold in a set of blocks.

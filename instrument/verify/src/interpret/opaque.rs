@@ -5,9 +5,8 @@
 //! between: looks in assembly use the few that they have again and again. And so is what a branch bounds, `if (units < most)`, where a compiler that
 //! does not optimise copies it first.
 
-use crate::program::instruction::{Instruction, Operand, Register};
-use crate::domain::interval::Order;
-use crate::domain::value::CONTROL;
+use crate::program::control_block::CONTROL;
+use crate::program::instruction::{Instruction, Operand, Order, Register};
 
 /// Most looks at all instructions. What is not found to be blank by then is followed.
 const MOST_LOOKS: usize = 8;

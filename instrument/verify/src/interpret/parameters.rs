@@ -2,10 +2,10 @@
 //!
 //! A look hands its reason to the function that stops: one that is zero would mean that there is none, and that function comes back.
 
-use crate::interpret::body::Body;
-use crate::program::instruction::{Instruction, Op, Operand};
-use crate::interpret::slice::Slice;
 use crate::domain::value::Assumption;
+use crate::interpret::slice::Slice;
+use crate::program::definitions::Definitions;
+use crate::program::instruction::{Instruction, Op, Operand};
 use cuinstr_ptx::{Code, Declared, Flow, NameId};
 
 /// Parameters of which it is known that they are not zero, a bit for each.
@@ -16,7 +16,7 @@ pub(crate) type Returns<'r> = dyn Fn(u32, Assumption, NotZero) -> bool + 'r;
 
 /// What a call hands on in words of 32 bits, by the number of the parameter, where the block that it ends stores it as a whole: a register keeps
 /// its value from there to the call.
-pub(crate) fn handed<'a>(body: &Body<'a>, block: u32) -> Vec<(u32, Operand<'a>)> {
+pub(crate) fn handed<'a>(body: &Definitions<'a>, block: u32) -> Vec<(u32, Operand<'a>)> {
     let statements = &body.function.statements;
     let within = body.graph.blocks[block as usize];
     let call = within.end - 1;
@@ -59,7 +59,7 @@ fn arguments<'c>(code: &'c Code<'_>, call: u32) -> impl Iterator<Item = Option<N
 }
 
 /// Takes these parameters to be something else than zero where a function loads them.
-pub(crate) fn take(slice: &mut Slice<'_>, body: &Body<'_>, not_zero: NotZero) {
+pub(crate) fn take(slice: &mut Slice<'_>, body: &Definitions<'_>, not_zero: NotZero) {
     let wanted = (0..NotZero::BITS).zip(parameters(body.code)).filter(|(nth, _)| not_zero >> nth & 1 == 1);
     for name in wanted.filter_map(|(_, name)| name) {
         // One that is named anywhere else may be written there.

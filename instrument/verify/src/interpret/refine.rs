@@ -1,13 +1,14 @@
 //! What a branch that was taken says of values.
 
-use crate::interpret::fixpoint::Pass;
-use crate::program::instruction::Operand;
 use crate::domain::affine::Linear;
-use crate::domain::interval::{Order, Range};
 use crate::domain::delta::Since;
-use crate::interpret::slice::Step;
+use crate::domain::interval::Range;
+use crate::domain::name::{NOBODY, Name};
 use crate::domain::state::State;
-use crate::domain::value::{Kind, NOBODY, Name, Value};
+use crate::domain::value::{Kind, Value};
+use crate::interpret::pass::Pass;
+use crate::interpret::step::Step;
+use crate::program::instruction::{Operand, Order};
 
 /// Deepest chain of predicates, and of values that say something of others.
 const DEEPEST: u32 = 4;

@@ -6,7 +6,7 @@
 //! is there already. What it holds before any operand is written may be chosen as `f(one, two)`, since nobody looks at it. In between nobody does
 //! either. An operand may be such a register itself: it is written in front of those made of it.
 
-use crate::interpret::body::Body;
+use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Operand, Register};
 
 /// Most instructions behind which one value is made.
@@ -28,7 +28,7 @@ struct Renewed {
 /// Marks such instructions among `decoded`, and gives what is to be put behind statements: these with the instructions, in their order. `decoded`
 /// holds all that writes the registers which are followed; of others it may hold some writers and not all.
 pub(crate) fn settle<'a>(
-    body: &Body<'a>,
+    body: &Definitions<'a>,
     is_followed: impl Fn(Register) -> bool,
     decoded: &[(u32, Instruction<'a>)],
 ) -> (Vec<u32>, Vec<(u32, Instruction<'a>)>) {

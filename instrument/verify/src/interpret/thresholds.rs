@@ -1,7 +1,7 @@
 //! Where a set that grows may come to rest: the constants that a register is compared with, set to and cut off at, and their neighbours.
 
+use crate::interpret::step::Step;
 use crate::program::instruction::Operand;
-use crate::interpret::slice::Slice;
 
 /// Most marks of registers that take over each other's values.
 const MOST: usize = 64;
@@ -22,13 +22,13 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    pub(crate) fn new(slice: &Slice<'_>) -> Self {
-        let mut classes = Classes { above: (0..slice.slots.len() as u32).collect() };
+    pub(crate) fn new(steps: &[Step<'_>], slots: usize, first_sum: u32) -> Self {
+        let mut classes = Classes { above: (0..slots as u32).collect() };
         let slot = |operand: Option<&Operand<'_>>| match operand {
             Some(Operand::Register(slot)) => Some(*slot),
             _ => None,
         };
-        for step in &slice.steps {
+        for step in steps {
             let (instruction, Some(result)) = (&step.instruction, step.writes.first().filter(|slot| **slot != u32::MAX)) else { continue };
             let head = instruction.op.head;
             let operands = match head {
@@ -45,24 +45,24 @@ impl Marks {
                 classes.unite(*result, of);
             }
         }
-        for step in &slice.steps {
+        for step in steps {
             if let Some(derived) = step.derived
                 && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX)
             {
-                classes.unite(*result, slice.first_sum + derived.sum);
+                classes.unite(*result, first_sum + derived.sum);
             }
         }
-        let roots: Vec<u32> = (0..slice.slots.len() as u32).map(|slot| classes.root(slot)).collect();
+        let roots: Vec<u32> = (0..slots as u32).map(|slot| classes.root(slot)).collect();
         let mut by_class: Vec<Vec<i128>> = vec![Vec::new(); roots.len()];
         // What is compared with the size of a block comes to rest at the largest.
         let mut of_blocks: Vec<usize> = Vec::new();
-        for step in &slice.steps {
+        for step in steps {
             let is_size = matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
             if is_size && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) {
                 of_blocks.push(roots[*result as usize] as usize);
             }
         }
-        for step in &slice.steps {
+        for step in steps {
             let instruction = &step.instruction;
             let head = instruction.op.head;
             let compares = instruction.op.compares.is_some();
@@ -88,7 +88,7 @@ impl Marks {
         }
         // What grows by a factor goes beyond its bound by that.
         let mut products: Vec<(usize, Vec<i128>)> = Vec::new();
-        for step in &slice.steps {
+        for step in steps {
             let instruction = &step.instruction;
             let (Some(of), Some(Operand::Number(number))) = (slot(instruction.rest.first()), instruction.rest.get(1)) else { continue };
             let factor = match instruction.op.head {

@@ -6,8 +6,10 @@
 //! A callee is entered with the flag set, or else no poll is due. Call sites that no thread comes to from there are left out where a weight is too
 //! large with them: a poll at a function's entry ends the tree. A call that does not return is made once.
 
-use crate::rank::loop_proof::Round;
-use crate::rank::shared::{Passes, Weight, passes_of};
+use crate::domain::value::MOST_TICKS;
+use crate::module::report::Verdict;
+use crate::rank::loops::Round;
+use crate::rank::weight::{Passes, Weight, passes_of};
 use std::collections::BTreeSet;
 
 /// A call site of a function.
@@ -135,4 +137,9 @@ impl<'r> Weighed<'r> {
         let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights).rounds);
         TooMuch { loops, calls: heaviest.filter(|_| is_new).map(|site| (calls, site.statement)) }
     }
+}
+
+/// The verdict on what may take too long without a poll.
+pub(crate) fn too_many(weight: Weight) -> Verdict {
+    Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }

@@ -3,19 +3,10 @@
 //! Each unit is proved by itself, and takes what it calls elsewhere to return without a poll. What is left to ask of the program: that no cycle of calls
 //! leads through several units, and that weights do not multiply across them to more than one unit may have.
 
+use crate::module::call_trees::too_many;
 use crate::module::report::{Loop, Report, Verdict};
-use crate::rank::shared::Weight;
-use crate::module::module_proof::too_many;
+use crate::rank::weight::Weight;
 use std::collections::BTreeMap;
-
-/// What a program is told of a function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Linkage {
-    pub(crate) function: String,
-    pub(crate) weight: Weight,
-    /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
-    pub(crate) calls: BTreeMap<String, u64>,
-}
 
 /// The units of a program.
 #[derive(Debug, Default)]

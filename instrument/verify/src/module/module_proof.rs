@@ -1,32 +1,38 @@
 //! From proofs about single loops to the report about a module.
 
-use crate::interpret::parameters::{self, NotZero};
-use crate::interpret::body::Body;
-use crate::module::call_graph::{Callee, Callees};
-use crate::interpret::fixpoint::Pass;
-use crate::program::cfg::{Components, Graph};
-use crate::module::linkage::Linkage;
-use crate::rank::precision::rounds;
-use crate::module::marked::Marks;
-use crate::module::source_location::Places;
-use crate::module::report::{Bound, Code, Fault, Loop, Report, UnknownCall, Verdict};
-use crate::rank::loop_proof::{Proof, Round, Why, allotted, connected};
-use crate::rank::shared::Weight;
-use crate::interpret::slice::{Depth, Slice};
 use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::body::Body;
+use crate::interpret::parameters::{self, NotZero};
+use crate::interpret::pass::{Found, Pass};
+use crate::interpret::slice::Slice;
+use crate::interpret::slicing::Depth;
+use crate::interpret::work::allotted;
+use crate::module::call_graph::{Callee, Callees};
+use crate::module::call_trees::{Live, TooMuch, Weighed, too_many};
+use crate::module::marked::Marks;
+use crate::module::report::{Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
+use crate::module::source_location::Places;
 use crate::module::stores;
-use crate::domain::value::{Assumption, CONTROL, FLAG, MOST_TICKS};
-use crate::module::call_trees::{Live, TooMuch, Weighed};
+use crate::program::cfg::{Components, Graph};
+use crate::program::control_block::{CONTROL, FLAG};
+use crate::rank::loops::{Proof, Round, Why};
+use crate::rank::nest::connected;
+use crate::rank::precision::rounds;
+use crate::rank::weight::Weight;
 use cuinstr_ptx::{Function, Module};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
 const DEEPEST: u32 = 32;
+
 /// Most ways to say of a function's parameters which are not zero.
 const MOST_GIVEN: usize = 4;
+
 /// Most kernels that are listed for a function.
 const MOST_KERNELS: usize = 8;
+
 /// Most lines of sources that are listed for a loop.
 const MOST_LINES: usize = 64;
 
@@ -216,7 +222,7 @@ impl<'a> Whole<'a> {
     /// What a function may do once the flag is set.
     fn live(&self, index: usize) -> Live {
         let returns = self.returns(index, false, 0);
-        let reached = |found: crate::interpret::fixpoint::Found, order: &[u32]| {
+        let reached = |found: Found, order: &[u32]| {
             let states = order.iter().zip(found.states);
             states.filter(|(_, state)| state.is_some()).map(|(block, _)| *block).collect()
         };
@@ -313,7 +319,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Follows a whole function from its entry with the flag saying stop.
-    fn follow<T>(&self, index: usize, trap: bool, not_zero: NotZero, then: impl FnOnce(crate::interpret::fixpoint::Found, &[u32]) -> T) -> T {
+    fn follow<T>(&self, index: usize, trap: bool, not_zero: NotZero, then: impl FnOnce(Found, &[u32]) -> T) -> T {
         let graph = &self.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
@@ -522,11 +528,6 @@ fn mentions_control(text: &str, function: &Function<'_>) -> bool {
     let (Some(first), Some(last)) = (function.statements.first(), function.statements.last()) else { return false };
     let text = &text.as_bytes()[first.start as usize..last.end as usize];
     [CONTROL, FLAG].iter().any(|name| memchr::memmem::find(text, name.as_bytes()).is_some())
-}
-
-/// The verdict on what may take too long without a poll.
-pub(crate) fn too_many(weight: Weight) -> Verdict {
-    Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }
 
 /// The functions, each behind those that it calls as far as that is possible.

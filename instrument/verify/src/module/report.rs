@@ -1,7 +1,8 @@
 //! What the proof says.
 
-use crate::module::linkage::Linkage;
+use crate::rank::weight::Weight;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 /// What was found in one module of PTX.
@@ -242,4 +243,13 @@ pub struct Fault {
     pub message: String,
     /// Its code.
     pub code: Code,
+}
+
+/// What a program is told of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Linkage {
+    pub(crate) function: String,
+    pub(crate) weight: Weight,
+    /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
+    pub(crate) calls: BTreeMap<String, u64>,
 }

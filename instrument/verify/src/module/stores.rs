@@ -5,20 +5,25 @@
 //! address is an interval of offsets from either, by the definitions that reach the store. What an instruction makes of such an address, other than
 //! a sum, may be any address.
 
+use crate::domain::name::LAUNCH;
 use crate::interpret::body::Body;
+use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
 use crate::program::instruction::{Instruction, Operand, Register};
-use crate::domain::value::{CONTROL, FLAG, FLAG_AT, LAUNCH, OWN_RECORD_AT, START_AT};
 use cuinstr_ptx::{Access, Flow, access_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most blocks that are walked for the definitions of one register.
 const MOST_WALKED: usize = 4096;
+
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
+
 /// Beyond any offset.
 const FAR: i128 = 1 << 66;
+
 /// Bytes of the flag, and of a pointer.
 const WORD: i128 = 4;
+
 const POINTER: i128 = 8;
 
 /// Statements of a function that store where only the host may, and what they do.

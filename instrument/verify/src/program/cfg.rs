@@ -1,7 +1,6 @@
 //! Control flow of one function: basic blocks and edges, each edge with a number of its own.
 
 use cuinstr_ptx::Function;
-
 pub(crate) use cuinstr_ptx::{Components, Edge};
 
 /// Control flow of a function. Block 0 is its entry.

@@ -1,54 +1,40 @@
 //! Registers of a function, and single statements taken apart.
 
-use crate::domain::interval::Order;
-use crate::program::local_memory::{self, Word};
-use cuinstr_ptx::{Access, Code, Flow, NameId, access_of};
-use std::collections::BTreeMap;
-
 pub(crate) use cuinstr_ptx::Register;
+use cuinstr_ptx::{Access, Code, Flow, NameId, access_of};
 
-/// The registers of a function, and words of its stack that are followed like registers.
-#[derive(Debug)]
-pub(crate) struct Registers<'a> {
-    pub(crate) code: &'a Code<'a>,
-    /// Bits of those words.
-    words: Vec<u8>,
-    /// Statements that read or write them.
-    stack: BTreeMap<u32, Word>,
+/// How two integers compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
 }
 
-impl<'a> Registers<'a> {
-    /// With the words of the stack that can be followed.
-    pub(crate) fn with_stack(code: &'a Code<'a>) -> Self {
-        let mut registers = Self { code, words: Vec::new(), stack: BTreeMap::new() };
-        registers.stack = local_memory::find(&mut registers);
-        registers
-    }
-
-    /// One more, that no name stands for.
-    pub(crate) fn add(&mut self, width: u8) -> Register {
-        self.words.push(width);
-        self.count() as Register - 1
-    }
-
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.code.register_count() as usize + self.words.len()
-    }
-
-    /// Bits of a register; 1 for a predicate, 0 if unknown.
-    pub(crate) fn width(&self, register: Register) -> u8 {
-        match register.checked_sub(self.code.register_count()) {
-            Some(word) => self.words.get(word as usize).copied().unwrap_or(0),
-            None => self.code.width(register),
+impl Order {
+    /// What holds if this does not.
+    pub(crate) fn not(self) -> Self {
+        match self {
+            Self::Eq => Self::Ne,
+            Self::Ne => Self::Eq,
+            Self::Lt => Self::Ge,
+            Self::Le => Self::Gt,
+            Self::Gt => Self::Le,
+            Self::Ge => Self::Lt,
         }
     }
 
-    /// Registers that a statement may write.
-    pub(crate) fn each_written(&self, statement: u32, mut found: impl FnMut(Register)) {
-        match self.stack.get(&statement) {
-            Some(access) if access.is_store => found(access.word),
-            _ => self.code.each_written(statement, found),
+    /// The same with the sides exchanged.
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            same => same,
         }
     }
 }
@@ -176,8 +162,7 @@ pub(crate) fn head_of(opcode: &str) -> &str {
 }
 
 /// Takes a statement apart.
-pub(crate) fn decode<'a>(registers: &Registers<'a>, statement: u32) -> Instruction<'a> {
-    let code = registers.code;
+pub(crate) fn decode<'a>(code: &'a Code<'a>, statement: u32) -> Instruction<'a> {
     let opcode = code.opcode(statement);
     let op = Op::new(opcode);
     let guard = code.guard(statement);
@@ -203,10 +188,7 @@ pub(crate) fn decode<'a>(registers: &Registers<'a>, statement: u32) -> Instructi
         instruction.first_address = instruction.first.is_empty().then_some(own);
     }
     instruction.rest.extend(operands.iter().map(|rest| operand(code, *rest)));
-    match registers.stack.get(&statement) {
-        Some(word) => local_memory::copy(*word, registers.width(word.word), instruction),
-        None => instruction,
-    }
+    instruction
 }
 
 /// Whether the results in a list are registers, each another one: `_` stands for a result as well.

@@ -6,8 +6,8 @@
 //! may itself be kept in a word of its own, as `this` and what is handed on by reference are, if nothing else is ever put there. A variable whose
 //! address is computed with otherwise, stored elsewhere or handed to anybody is not followed at all, since from there on every store may mean it.
 
-use crate::program::instruction::{Instruction, Op, Operand, Register, Registers, decode, head_of, type_of};
-use cuinstr_ptx::{Declared, NameId};
+use crate::program::instruction::{Instruction, Op, Operand, Register, decode, head_of, type_of};
+use cuinstr_ptx::{Code, Declared, NameId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a statement does to a word of the stack.
@@ -65,7 +65,7 @@ struct Addresses {
     words: BTreeMap<(usize, i64), Address>,
     /// Statements that name each register of 64 bits or variable, sorted.
     named: Vec<(Named, u32)>,
-    /// Statements that name one of these registers, or a variable.
+    /// Statements that name one of these code, or a variable.
     mentions: BTreeSet<u32>,
 }
 
@@ -79,9 +79,8 @@ enum Named {
 /// Most times that statements are looked at for what holds addresses.
 const MOST_LOOKS: usize = 8;
 
-/// Accesses of words that can be followed, by their statement; gives each word a register.
-pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
-    let code = registers.code;
+/// The widths of words that can be followed, each of which stands for a further register, and their accesses by statement.
+pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
     let function = code.function;
     let local = |declared: Declared| match declared {
         Declared::Variable(variable) => Some(&function.variables[variable as usize]).filter(|variable| variable.space == ".local"),
@@ -90,13 +89,13 @@ pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
     let locals: Vec<_> = (0..).zip(code.names()).filter_map(|(name, of)| Some((name, local(of.declared)?))).collect();
     let variables: BTreeMap<NameId, usize> = locals.iter().zip(0..).map(|((name, _), variable)| (*name, variable)).collect();
     if variables.is_empty() {
-        return BTreeMap::new();
+        return Default::default();
     }
     let mut given_away = vec![false; variables.len()];
     let mut addresses =
         Addresses { variables, registers: BTreeMap::new(), words: BTreeMap::new(), named: Vec::new(), mentions: BTreeSet::new() };
     for statement in 0..function.statements.len() as u32 {
-        let named = addresses.named_by(registers, statement).map(|named| (named, statement));
+        let named = addresses.named_by(code, statement).map(|named| (named, statement));
         let named: Vec<(Named, u32)> = named.collect();
         addresses.named.extend(named);
     }
@@ -104,14 +103,14 @@ pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
     for name in addresses.variables.keys().copied().collect::<Vec<_>>() {
         addresses.mention(Named::Variable(name));
     }
-    if !addresses.settle(registers) {
-        return BTreeMap::new();
+    if !addresses.settle(code) {
+        return Default::default();
     }
     let mut uses: Vec<Use> = Vec::new();
     let mut next = addresses.next(0);
     while let Some(statement) = next {
         next = addresses.next(statement + 1);
-        let done = addresses.look(registers, statement);
+        let done = addresses.look(code, statement);
         if let Some((register, address)) = done.puts
             && addresses.registers.get(&register) != Some(&address)
         {
@@ -131,7 +130,7 @@ pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
         used.from >= 0 && size.zip(used.from.checked_add(used.bytes)).is_some_and(|(size, end)| end <= size)
     };
     if !uses.iter().all(is_within) {
-        return BTreeMap::new();
+        return Default::default();
     }
     // What a word that keeps an address holds is known if nobody else writes there, and whoever reads it is known to hold that.
     let is_whole = |used: &Use| {
@@ -143,11 +142,11 @@ pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
     };
     let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
     if keeps_some && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
-        return BTreeMap::new();
+        return Default::default();
     }
     uses.retain(|used| !given_away[used.variable]);
     uses.sort_unstable_by_key(|used| (used.variable, used.from));
-    let mut found = BTreeMap::new();
+    let (mut words, mut found) = (Vec::new(), BTreeMap::new());
     let mut at = 0;
     while at < uses.len() {
         // All that overlap.
@@ -162,25 +161,26 @@ pub(crate) fn find(registers: &mut Registers<'_>) -> BTreeMap<u32, Word> {
         let width =
             all[0].width.filter(|_| all.iter().all(|used| (used.from, used.width) == (all[0].from, all[0].width) && is_plain(used)));
         if let Some(width) = width {
-            let word = registers.add(width);
+            words.push(width);
+            let word = code.register_count() + words.len() as Register - 1;
             // What is read by a kept address is unknown: that one may not be there yet.
             let followed = all.iter().filter(|used| !used.is_by_kept);
             found.extend(followed.map(|used| (used.at, Word { word, is_store: used.is_store })));
         }
         at = next;
     }
-    found
+    (words, found)
 }
 
 impl Addresses {
     /// Finds all registers and words that hold addresses; false if that takes too long.
-    fn settle(&mut self, registers: &Registers<'_>) -> bool {
+    fn settle(&mut self, code: &Code<'_>) -> bool {
         for _ in 0..MOST_LOOKS {
             let before = (self.registers.len(), self.words.len());
             let mut from = 0;
             while let Some(statement) = self.next(from) {
                 from = statement + 1;
-                let done = self.look(registers, statement);
+                let done = self.look(code, statement);
                 if let Some((register, address)) = done.puts
                     && !self.registers.contains_key(&register)
                 {
@@ -199,11 +199,11 @@ impl Addresses {
     }
 
     /// What a statement names that may hold an address, each time it does.
-    fn named_by<'r>(&'r self, registers: &'r Registers<'_>, statement: u32) -> impl Iterator<Item = Named> + 'r {
+    fn named_by<'r>(&'r self, code: &'r Code<'_>, statement: u32) -> impl Iterator<Item = Named> + 'r {
         use cuinstr_ptx::Operand::{At, AtName, Name, Negated, Part, Register};
-        registers.code.all_operands(statement).iter().filter_map(|operand| match *operand {
+        code.all_operands(statement).iter().filter_map(|operand| match *operand {
             Register(register) | At(register, _) | Negated(register) | Part(register) => {
-                (registers.width(register) == 64).then_some(Named::Register(register))
+                (code.width(register) == 64).then_some(Named::Register(register))
             }
             Name(name, _) | AtName(name, _) => self.variables.contains_key(&name).then_some(Named::Variable(name)),
             _ => None,
@@ -223,18 +223,18 @@ impl Addresses {
     }
 
     /// What a statement does with what holds addresses so far.
-    fn look(&self, registers: &Registers<'_>, statement: u32) -> Done {
+    fn look(&self, code: &Code<'_>, statement: u32) -> Done {
         let address = |named: Named| match named {
             Named::Register(register) => self.registers.get(&register).copied(),
             Named::Variable(name) => self.variable(name),
         };
-        let named: Vec<Address> = self.named_by(registers, statement).filter_map(address).collect();
+        let named: Vec<Address> = self.named_by(code, statement).filter_map(address).collect();
         if named.is_empty() {
             return Done::default();
         }
-        let instruction = decode(registers, statement);
-        let puts = self.put(&instruction, registers);
-        let access = self.used(&instruction, registers, statement);
+        let instruction = decode(code, statement);
+        let puts = self.put(&instruction, code);
+        let access = self.used(&instruction, code, statement);
         let is_held = |register: &Register| self.registers.contains_key(register);
         // Each mention must be one that is accounted for.
         let mentions = match (&puts, &access) {
@@ -262,7 +262,7 @@ impl Addresses {
     }
 
     /// The address that an instruction puts into a register, and nothing else.
-    fn put(&self, instruction: &Instruction<'_>, registers: &Registers<'_>) -> Option<(Register, Address)> {
+    fn put(&self, instruction: &Instruction<'_>, code: &Code<'_>) -> Option<(Register, Address)> {
         let [into] = instruction.first[..] else { return None };
         let address = match (instruction.opcode, &instruction.rest[..]) {
             ("mov.u64" | "mov.b64", [of]) => self.of(of)?,
@@ -277,11 +277,11 @@ impl Addresses {
             }
             _ => return None,
         };
-        (instruction.guard.is_none() && registers.width(into) == 64).then_some((into, address))
+        (instruction.guard.is_none() && code.width(into) == 64).then_some((into, address))
     }
 
     /// A load or store by the address in one of these registers.
-    fn used(&self, instruction: &Instruction<'_>, registers: &Registers<'_>, at: u32) -> Option<Use> {
+    fn used(&self, instruction: &Instruction<'_>, code: &Code<'_>, at: u32) -> Option<Use> {
         let is_store = head_of(instruction.opcode) == "st";
         let (address, value) = match head_of(instruction.opcode) {
             "st" => (instruction.first_address?, instruction.rest.first().copied()),
@@ -298,7 +298,7 @@ impl Addresses {
         }
         let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v').and_then(|count| count.parse::<i64>().ok()));
         let (bits, _) = type_of(instruction.op.kind)?;
-        let same = matches!(value, Some(Operand::Register(register)) if registers.width(register) == bits)
+        let same = matches!(value, Some(Operand::Register(register)) if code.width(register) == bits)
             || matches!(value, Some(Operand::Number(_)) if is_store);
         let whole = lanes.is_none()
             && same

@@ -1,32 +1,18 @@
 //! Counted rounds: a register that rises or falls in each.
 
-use crate::interpret::fixpoint::{Found, Pass};
+use crate::domain::delta::Since;
 use crate::domain::interval::Range;
-use crate::domain::delta::{Price, Since};
+use crate::domain::name::NOBODY;
 use crate::domain::state::State;
-use crate::domain::value::{NOBODY, Value};
+use crate::domain::value::Value;
+use crate::interpret::edge_cost::Count;
+use crate::interpret::pass::{Found, Pass};
 
 /// Most rounds that one register may count without a poll.
 pub const MOST_ROUNDS: u64 = 1 << 16;
+
 /// Most rounds of loops within loops without a poll, their counts multiplied.
 pub const MOST_TOGETHER: u64 = 1 << 26;
-
-/// At most so many rounds come back: the loop has one iteration more each time that it is entered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) rounds: u64,
-    /// How far it moves in each round at least.
-    pub(crate) step: u64,
-    /// The register that counts, as a slot; `u32::MAX` if none is needed.
-    pub(crate) slot: u32,
-    /// Whether it rises, rather than falls; and where it ends then, read as a signed integer or not.
-    pub(crate) rises: bool,
-    pub(crate) signed: bool,
-    pub(crate) end: i128,
-}
-
-/// The loop never comes round.
-pub(crate) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX, rises: false, signed: false, end: 0 };
 
 /// The least bound that some register gives: `base` is what registers hold at the head in any round, and `found` says how they come back.
 ///
@@ -91,21 +77,4 @@ pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, o
         Some((span, if since.hi < 0 { span / since.hi.unsigned_abs() } else { own }))
     };
     again.iter().filter_map(bound).min()
-}
-
-impl Count {
-    /// What it costs to enter the loop with this value in its register, if each round costs so much.
-    pub(crate) fn price(&self, counter: &Value, factor: u32, width: u8) -> Price {
-        let (range, whole) = (counter.range.as_integers(self.signed, width), Range::full(width).as_integers(self.signed, width));
-        let most = if self.rises { self.end - range.lo } else { range.hi - self.end };
-        Price {
-            form: counter.linear(width),
-            rises: self.rises,
-            end: self.end,
-            least: whole.lo,
-            greatest: whole.hi,
-            most: most.max(0),
-            factor,
-        }
-    }
 }

@@ -5,11 +5,12 @@
 //! no round that begins with zero comes back, there are no more. That it becomes shorter is asked of each length by itself, so it does not
 //! matter by what: a shift, a quotient, a mask.
 
-use crate::rank::linear::{Count, NEVER};
 use crate::domain::interval::Range;
-use crate::rank::loop_proof::{MOST_TRIED, Work, ends_at_zero, remaining_from};
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
+use crate::interpret::edge_cost::{Count, NEVER};
+use crate::interpret::work::Work;
+use crate::rank::remaining::{MOST_TRIED, ends_at_zero, remaining_from};
 
 /// At most how many rounds of a loop come back, by a register that becomes shorter. `base` is what registers hold at the head in any round, and
 /// `again` how they come back.

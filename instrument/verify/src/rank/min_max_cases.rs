@@ -8,16 +8,19 @@
 //! in the loop has passed that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
 //! followed for each case by itself, from whatever they may hold in front of it; what is proved of the loop in either case holds.
 
-use crate::rank::linear::NEVER;
-use crate::interpret::fixpoint::{Choice, MOST_BACK};
-use crate::program::instruction::Operand;
-use crate::rank::loop_proof::{Known, Left, Proof, Way, Work, prove};
-use crate::interpret::slice::Step;
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::NEVER;
+use crate::interpret::pass::{Choice, MOST_BACK};
+use crate::interpret::step::chooses;
+use crate::interpret::work::{Way, Work};
+use crate::rank::loop_proof::prove;
+use crate::rank::loops::{Known, Proof};
+use crate::rank::remaining::Left;
 
 /// Most instructions that are tried for one loop, and most blocks of a function in which they are.
 const MOST: usize = 3;
+
 const MOST_BLOCKS: usize = 1 << 14;
 
 /// What is proved of a loop case by case, if that is how often its rounds come back.
@@ -44,28 +47,6 @@ pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32
         }
     }
     None
-}
-
-/// Whether a step takes one of two values, one of which its block makes as a difference or an opposite.
-pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
-    let instruction = &step.instruction;
-    let is_plain = instruction.guard.is_none() && instruction.op.suffix == instruction.op.kind && !step.is_wild;
-    let of = (instruction.op.head, &instruction.rest[..]);
-    let (("min" | "max", [one @ Operand::Register(_), two @ Operand::Register(_)]) | ("selp", [one, two, Operand::Register(_)])) = of
-    else {
-        return false;
-    };
-    let is_distance = |step: &Step<'_>| {
-        let is_register = |operand: &Operand<'_>| matches!(operand, Operand::Register(_));
-        match step.instruction.op.head {
-            "neg" => true,
-            "add" | "sub" => step.instruction.rest.iter().all(is_register),
-            _ => false,
-        }
-    };
-    let is_written = step.writes.len() == 1 && step.writes[0] != u32::MAX;
-    let is_made = |of: &Operand<'_>, step: &Step<'_>| matches!(of, Operand::Register(slot) if step.writes.contains(slot));
-    is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made(one, step) || is_made(two, step)))
 }
 
 /// Instructions that each way to the loop passes, with their blocks: the nearest first.

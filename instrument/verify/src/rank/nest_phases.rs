@@ -4,12 +4,11 @@
 //! it is beyond. The free ways of these branches are gone while it is within the bound, so as often as it can be moved there; the paid ones as
 //! often as is paid for. Whether the register wraps round is no question: it would have to be moved all the way, and most of that is paid for.
 
-use crate::interpret::fixpoint::{Found, Pass};
-use crate::rank::phases::{Fork, Paid};
-use crate::program::instruction::Operand;
-use crate::rank::loop_proof::{Way, Work};
 use crate::domain::state::State;
-use crate::domain::value::Value;
+use crate::domain::value::{Assumption, Value};
+use crate::interpret::pass::{Found, Pass};
+use crate::interpret::work::{Way, Work};
+use crate::program::instruction::Operand;
 
 /// Width of a register that is told apart by.
 const WIDTH: u8 = 32;
@@ -120,4 +119,23 @@ fn behind(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid, gates: &[Gate],
         }
         Some(behind)
     })
+}
+
+/// A loop whose rounds are of two kinds, and what they are looked at under.
+pub(crate) struct Fork<'f> {
+    /// What is left of it, sorted.
+    pub(crate) blocks: &'f [u32],
+    pub(crate) head: u32,
+    /// What registers hold at the head: see [`remaining`].
+    pub(crate) base: &'f (State, bool),
+    pub(crate) assumption: Assumption,
+}
+
+/// Ways that some register pays for whenever they are gone.
+pub(crate) struct Paid {
+    /// Their edges' numbers, and from which block to which they lead.
+    pub(crate) edges: Vec<usize>,
+    pub(crate) ways: Vec<(u32, u32)>,
+    /// How often they are gone in all, at most.
+    pub(crate) times: u64,
 }

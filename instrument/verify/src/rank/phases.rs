@@ -1,37 +1,20 @@
 //! Rounds of two kinds, told apart by a branch.
 
-use crate::rank::linear::{Count, MOST_TOGETHER, NEVER};
-use crate::interpret::fixpoint::Toll;
-use crate::program::instruction::Operand;
-use crate::rank::loop_proof::{Left, Work, remaining};
-use crate::rank::shared::pays;
 use crate::domain::delta::Since;
 use crate::domain::state::State;
-use crate::rank::nest_phases::tally;
-use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::{Count, NEVER, Toll};
+use crate::interpret::work::Work;
+use crate::program::instruction::Operand;
+use crate::rank::linear::MOST_TOGETHER;
+use crate::rank::nest_phases::{Fork, Paid, tally};
+use crate::rank::paying::pays;
+use crate::rank::ranking::remaining;
+use crate::rank::remaining::Left;
 
 /// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
 const MOST_FORKED: usize = 1000;
+
 const MOST_FORKS: usize = 8;
-
-/// A loop whose rounds are of two kinds, and what they are looked at under.
-pub(crate) struct Fork<'f> {
-    /// What is left of it, sorted.
-    pub(crate) blocks: &'f [u32],
-    pub(crate) head: u32,
-    /// What registers hold at the head: see [`remaining`].
-    pub(crate) base: &'f (State, bool),
-    pub(crate) assumption: Assumption,
-}
-
-/// Ways that some register pays for whenever they are gone.
-pub(crate) struct Paid {
-    /// Their edges' numbers, and from which block to which they lead.
-    pub(crate) edges: Vec<usize>,
-    pub(crate) ways: Vec<(u32, u32)>,
-    /// How often they are gone in all, at most.
-    pub(crate) times: u64,
-}
 
 /// Blocks that branch within a loop, and the numbers of both edges.
 type Branches = [(u32, [usize; 2])];

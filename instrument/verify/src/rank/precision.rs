@@ -1,20 +1,23 @@
 //! How closely the strongly connected sets of a function are looked at, and how often.
 
-use crate::interpret::parameters::Returns;
-use crate::interpret::loop_invariant::{entries, follow};
 use crate::interpret::body::Body;
-use crate::rank::linear::Count;
+use crate::interpret::loop_invariant::{entries, follow};
+use crate::interpret::parameters::Returns;
+use crate::interpret::slice::Slice;
+use crate::interpret::slicing::Depth;
+use crate::interpret::work::{Work, allotted};
 use crate::program::cfg::Components;
-use crate::program::instruction::{Operand, Register};
-use crate::rank::loop_proof::{Left, Proof, Round, Work, allotted, rounds_by};
-use crate::rank::shared::weights_of;
-use crate::interpret::slice::{Depth, Slice};
+use crate::program::instruction::Operand;
+use crate::rank::loops::{Proof, Round};
+use crate::rank::nest::{Earlier, open, rounds_by};
+use crate::rank::weight::weights_of;
 use cuinstr_ptx::Flow;
 use std::collections::BTreeSet;
 
 /// Most rounds of loops within loops that the first look may come to; beyond that, a closer one may find fewer. What a callee may take multiplies with
 /// them, so this is far from [`crate::rank::linear::MOST_TOGETHER`].
 const MOST_AT_FIRST: u64 = 1 << 22;
+
 /// Most blocks of a set in which sums of registers are followed.
 const MOST_WITH_SUMS: usize = 2000;
 
@@ -146,50 +149,6 @@ fn closer(set: &[u32]) -> Depth<'static> {
 /// Whether each loop is proved, and those within each other do not multiply to too many rounds.
 fn is_proved(found: &[Round]) -> bool {
     open(found) == 0 && weights_of(found).into_iter().all(|weight| !weight.is_too_much())
-}
-
-/// How many loops are not proved.
-pub(crate) fn open(found: &[Round]) -> usize {
-    found.iter().filter(|round| is_open(round)).count()
-}
-
-fn is_open(round: &Round) -> bool {
-    matches!(round.proof, Proof::None(_))
-}
-
-/// What an earlier look at a set has found, and the register of each of its slots.
-pub(crate) struct Earlier {
-    found: Vec<Round>,
-    registers: Vec<Register>,
-}
-
-impl Earlier {
-    /// Blocks of loops that are not proved, sorted.
-    fn open_blocks(&self) -> Vec<u32> {
-        let rounds = self.found.iter().filter(|round| is_open(round));
-        let mut blocks: Vec<u32> = rounds.flat_map(|round| &round.blocks).copied().collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    }
-
-    /// What was proved of a loop, in terms of the slots of now.
-    pub(crate) fn proof(&self, number: usize, head: u32, blocks: &[u32], slice: &Slice<'_>) -> Option<(Proof, Left)> {
-        let known = self.found.get(number).filter(|known| known.head == head && known.blocks == blocks)?;
-        let slot = |slot: u32| self.registers.get(slot as usize).and_then(|register| slice.slot_of(*register)).unwrap_or(u32::MAX);
-        let counted = |count: Count| Count { slot: slot(count.slot), ..count };
-        let proof = match known.proof {
-            Proof::Counted(count) => Proof::Counted(counted(count)),
-            Proof::PolledWithin(count) => Proof::PolledWithin(counted(count)),
-            Proof::Polled | Proof::Clock { .. } => known.proof,
-            Proof::TrapOnly | Proof::None(_) => return None,
-        };
-        let not_zero = known.not_zero.map(slot);
-        if not_zero == Some(u32::MAX) {
-            return None;
-        }
-        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Left::default() }))
-    }
 }
 
 /// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.

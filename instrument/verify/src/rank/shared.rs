@@ -3,222 +3,29 @@
 //! Each loop's own count is found by itself; loops within each other would multiply. Where a register pays for the rounds of several of them, as
 //! one allowance does for all loops of an activation, they are no more together than it can pay for.
 
-use crate::rank::linear::{Count, MOST_ROUNDS, MOST_TOGETHER as MOST_ROUNDS_IN_ALL, count_together};
-use crate::interpret::fixpoint::Toll;
-use crate::rank::loop_proof::{
-    Known, Proof, Round, Way, Work, allotted, begin, ends_at_zero, is_not_zero, may_stop_at_zero, remaining, remaining_from,
-};
-use crate::interpret::slice::{Slice, each_needed};
 use crate::domain::state::State;
-use crate::domain::value::{Assumption, MOST_TICKS};
+use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::{Count, Toll};
+use crate::interpret::slice::Slice;
+use crate::interpret::step::each_needed;
+use crate::interpret::work::{Work, allotted};
+use crate::rank::linear::MOST_ROUNDS;
+use crate::rank::loops::Shared;
+use crate::rank::loops::{Known, Proof, Round};
+use crate::rank::paying::{ASKED, pays};
+use crate::rank::ranking::remaining;
+use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
+use crate::rank::weight::{iterations, product};
 use std::collections::BTreeSet;
 
 /// What loops that are counted together are tried to be paid for from, at most.
 const MOST_ALLOWED: u64 = 1 << 14;
-/// What rounds that go on are looked at under.
-const ASKED: Assumption = Assumption { asked: true, late: 0, trap: false };
+
 /// Rounds that are not worth to be counted together.
 const MANY: u64 = 1 << 16;
+
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
-
-/// Rounds that are counted together.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// At most so many of the loop itself.
-    pub(crate) own: u64,
-    /// Heads of the loops inside, and at most how many rounds of each.
-    pub(crate) inside: Vec<(u32, u64)>,
-    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
-    /// of both numbers.
-    pub(crate) joint: Vec<u32>,
-}
-
-impl Shared {
-    /// What holds by either.
-    fn and(mut self, other: Self) -> Self {
-        for (head, rounds) in other.inside {
-            match self.inside.iter_mut().find(|(known, _)| *known == head) {
-                Some((_, known)) => *known = rounds.min(*known),
-                None => self.inside.push((head, rounds)),
-            }
-        }
-        self.joint.extend(other.joint);
-        Self { own: self.own.min(other.own), ..self }
-    }
-
-    /// At most how many rounds of the loop with that head.
-    fn rounds_of(&self, head: u32) -> Option<u64> {
-        self.inside.iter().find(|(of, _)| *of == head).map(|(_, rounds)| *rounds)
-    }
-}
-
-/// How long control may stay in something without a poll: the iterations of the loop that has most, or the calls, and the ticks of a clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Weight {
-    pub(crate) rounds: u64,
-    pub(crate) ticks: u64,
-}
-
-impl Weight {
-    pub(crate) const NOTHING: Self = Self { rounds: 0, ticks: 0 };
-    pub(crate) const ONE: Self = Self { rounds: 1, ticks: 0 };
-
-    pub(crate) fn times(self, factor: u64) -> Self {
-        Self { rounds: self.rounds.saturating_mul(factor), ticks: self.ticks.saturating_mul(factor) }
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self { rounds: self.rounds.saturating_add(other.rounds), ticks: self.ticks.saturating_add(other.ticks) }
-    }
-
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self { rounds: self.rounds.max(other.rounds), ticks: self.ticks.max(other.ticks) }
-    }
-
-    /// Whether that is more than the proof lets pass.
-    pub(crate) fn is_too_much(self) -> bool {
-        self.rounds > MOST_ROUNDS_IN_ALL || self.ticks > MOST_TICKS
-    }
-}
-
-/// How often each loop of some is entered, and iterated, while one loop around them, or the function, is entered once.
-#[derive(Debug)]
-pub(crate) struct Passes {
-    /// The number of the first loop.
-    first: usize,
-    entered: Vec<u64>,
-    passed: Vec<u64>,
-}
-
-impl Passes {
-    /// Of a loop and all loops inside; `known` has the same for those that come behind it.
-    ///
-    /// A loop is entered at most once in an iteration of the one around it, and iterated once more than its rounds come back. What is not among the
-    /// blocks that come back is passed in few iterations only: see [`others`].
-    fn of(all: &[Round], outer: usize, known: &[Option<Self>]) -> Self {
-        let end = (outer + 1..all.len()).find(|next| all[*next].depth <= all[outer].depth).unwrap_or(all.len());
-        let mut passes = Self { first: outer, entered: Vec::with_capacity(end - outer), passed: Vec::with_capacity(end - outer) };
-        let (left, paid) = (&all[outer].left, all[outer].shared.as_ref());
-        let own = iterations(&all[outer]);
-        passes.entered.push(1);
-        passes.passed.push(paid.map_or(own, |paid| own.min(paid.own.saturating_add(1))));
-        // The loop directly inside that is looked at, and loops in it that are counted together with others, from the outside in.
-        let (mut child, mut around): (usize, Vec<usize>) = (outer, Vec::new());
-        for at in outer + 1..end {
-            let round = &all[at];
-            let within = |other: usize| known[other].as_ref().map_or(u64::MAX, |known| known.passed(at));
-            if round.parent == Some(outer) {
-                child = at;
-            }
-            let entered = passes.entered_in(all, round);
-            let mut times = iterations(round).saturating_mul(entered);
-            if left.binary_search(&round.head).is_err() {
-                times = times.min(within(child).saturating_mul(others(&all[outer])));
-            } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
-                times = times.min(rounds.saturating_add(entered));
-                if paid.joint.contains(&round.head) {
-                    times = times.min(rounds.max(paid.own).saturating_add(1));
-                }
-            }
-            around.retain(|other| all[*other].depth < round.depth);
-            for other in &around {
-                times = times.min(within(*other).saturating_mul(passes.entered(*other)));
-            }
-            if round.shared.is_some() {
-                around.push(at);
-                times = times.min(within(at).saturating_mul(entered));
-            }
-            passes.entered.push(entered);
-            passes.passed.push(times);
-        }
-        passes
-    }
-
-    /// How often a loop is entered that lies in one which comes before it.
-    fn entered_in(&self, all: &[Round], round: &Round) -> u64 {
-        let Some(parent) = round.parent else { return 1 };
-        if all[parent].left.binary_search(&round.head).is_ok() {
-            self.passed(parent)
-        } else {
-            self.entered(parent).saturating_mul(others(&all[parent]))
-        }
-    }
-
-    fn entered(&self, number: usize) -> u64 {
-        self.entered[number - self.first]
-    }
-
-    pub(crate) fn passed(&self, number: usize) -> u64 {
-        self.passed[number - self.first]
-    }
-
-    /// How often a block is passed that lies in this loop, and in no other inside.
-    pub(crate) fn of_block(&self, all: &[Round], mut number: usize, block: u32) -> u64 {
-        let mut times = 1_u64;
-        loop {
-            if all[number].left.binary_search(&block).is_ok() {
-                return times.saturating_mul(self.passed(number));
-            }
-            times = times.saturating_mul(others(&all[number]));
-            match all[number].parent.filter(|_| number > self.first) {
-                Some(parent) => number = parent,
-                None => return times,
-            }
-        }
-    }
-
-    /// The weight of all these loops together.
-    pub(crate) fn weight(&self, all: &[Round]) -> Weight {
-        let rounds = self.passed.iter().copied().max().unwrap_or(1);
-        let clocks = all[self.first..].iter().zip(&self.entered).filter_map(|(round, entered)| match round.proof {
-            Proof::Clock { ticks, .. } => Some(ticks.saturating_mul(*entered)),
-            _ => None,
-        });
-        Weight { rounds, ticks: clocks.max().unwrap_or(0) }
-    }
-}
-
-/// For each loop how often it and each loop inside is passed without a poll.
-pub(crate) fn passes_of(all: &[Round]) -> Vec<Passes> {
-    let mut known: Vec<Option<Passes>> = Vec::new();
-    known.resize_with(all.len(), || None);
-    for number in (0..all.len()).rev() {
-        known[number] = Some(Passes::of(all, number, &known));
-    }
-    known.into_iter().flatten().collect()
-}
-
-/// For each loop how long control may stay in it, and the loops inside, without a poll.
-pub(crate) fn weights_of(all: &[Round]) -> Vec<Weight> {
-    passes_of(all).iter().map(|passes| passes.weight(all)).collect()
-}
-
-/// Iterations of the loop in which blocks are passed that are not among those which come back: the last one, and the first where nothing is known of it.
-fn others(round: &Round) -> u64 {
-    iterations(round).min(1 + u64::from(round.begun))
-}
-
-/// Iterations of the loop alone each time that it is entered, without those of loops inside.
-fn iterations(round: &Round) -> u64 {
-    match round.proof {
-        Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.saturating_add(1),
-        Proof::Clock { rounds, .. } => rounds.saturating_add(1),
-        _ => 1,
-    }
-}
-
-/// Iterations of a loop and of those around it, up to one of them, multiplied.
-fn product(all: &[Round], inner: usize, outer: usize) -> u64 {
-    let mut rounds = iterations(&all[inner]);
-    let mut at = inner;
-    while at != outer {
-        let Some(parent) = all[at].parent else { break };
-        at = parent;
-        rounds = rounds.saturating_mul(iterations(&all[at]));
-    }
-    rounds
-}
 
 /// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
 pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
@@ -408,30 +215,6 @@ impl Outer<'_> {
         }
         shared
     }
-}
-
-/// How far some register may fall in all that pays so much for what a loop's rounds pass, and how many rounds that allows if there are so many
-/// of them anyway.
-pub(crate) fn pays(
-    work: &mut Work<'_, '_>,
-    (blocks, head): (&[u32], u32),
-    (base, not_zero): (&State, Option<u32>),
-    rounds: u64,
-    toll: &dyn Fn(u32, u32) -> Option<Toll>,
-) -> Option<(u64, u64)> {
-    let mut base = base.clone();
-    if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
-        return None;
-    }
-    let mut order = blocks.to_vec();
-    let place = work.place;
-    order.sort_by_key(|block| (*block != head, place[*block as usize]));
-    let start = begin(work, head, &base);
-    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, toll };
-    work.pass(&order, &[(head, start)], &way, |mut found, pass| {
-        found.leave_out_zero(pass.slice, not_zero);
-        count_together(pass, &found, &base, rounds)
-    })
 }
 
 /// The count of a loop from where it is entered on, rather than from where it first comes round.

@@ -4,26 +4,17 @@
 //! began with modulo g, the greatest common divisor of c and 2^n, in 2^n / g rounds. If no round comes back that begins with one of these
 //! numbers in the lowest bits, there are no more rounds than that.
 
-use crate::rank::linear::{Count, MOST_ROUNDS, NEVER};
-use crate::interpret::fixpoint::Found;
-use crate::program::instruction::Operand;
 use crate::domain::interval::Range;
-use crate::rank::loop_proof::{MOST_TRIED, Work, remaining_from};
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
+use crate::interpret::edge_cost::{Count, NEVER};
+use crate::interpret::work::Work;
+use crate::program::instruction::Operand;
+use crate::rank::linear::MOST_ROUNDS;
+use crate::rank::remaining::remaining_from;
 
 /// Most numbers that are tried for the one at which a loop ends.
 const MOST_ENDS: usize = 16;
-
-/// Registers to which each round that comes back adds the same number, with that number.
-pub(crate) fn steps(found: &Found) -> Vec<(u32, i64)> {
-    let (Some(again), Some(Some(head))) = (&found.again, found.states.first()) else { return Vec::new() };
-    let step = |(slot, value): (u32, &Value)| {
-        let form = value.form.filter(|form| form.lo == form.hi && form.lo != 0)?;
-        (form.alone()? == (head.get(slot)?.name, 1)).then_some((slot, form.lo))
-    };
-    again.iter().filter_map(step).take(MOST_TRIED).collect()
-}
 
 /// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `steps`
 /// says by how much they move in each.
