@@ -143,6 +143,20 @@ impl Code {
     }
 }
 
+impl From<cuinstr_verify::report::Code> for Code {
+    fn from(code: cuinstr_verify::report::Code) -> Self {
+        use cuinstr_verify::report::Code as Proof;
+        match code {
+            Proof::NotStoppable => Self::NotStoppable,
+            Proof::TrapsOnly => Self::TrapsOnly,
+            Proof::WaitsInHardware => Self::WaitsInHardware,
+            Proof::UnsoundPtx => Self::UnsoundPtx,
+            Proof::TooManyRounds => Self::TooManyRounds,
+            Proof::ControlWritten => Self::ControlWritten,
+        }
+    }
+}
+
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())

@@ -70,8 +70,8 @@ mod token;
 mod tree;
 mod unroll;
 mod value;
-pub mod verify;
 mod waiver;
 
+pub use cuinstr_verify as verify;
 pub use polls::{is_ptx, rewrite_ptx};
 pub use rewrite::{Rewrite, rewrite};

@@ -33,7 +33,7 @@ fn main() {
     build.flag("-fno-exceptions").flag("-fno-rtti").flag("-fno-threadsafe-statics");
     build.compile("cuinstr_half_of_run");
     // What is kept in a cache holds for the source that made it.
-    let rewriter = ["../../instrument/src", "../../instrument/ptx/src", "../abi/src", "src"];
+    let rewriter = ["../../instrument/src", "../../instrument/ptx/src", "../../instrument/verify/src", "../abi/src", "src"];
     for folder in rewriter {
         println!("cargo::rerun-if-changed={folder}");
     }

@@ -172,7 +172,7 @@ impl Printer<'_> {
             self.show(&shown, &diagnostic, call.place.as_ref(), call.line, &mut ptx, accepted);
         }
         for found in unit.program.findings() {
-            let Some(code) = found.verdict.code() else { continue };
+            let Some(code) = found.verdict.code().map(Code::from) else { continue };
             let accepted = self.exceptions.accept_loop(&found);
             if accepted.is_some() && self.args.format != VerifyFormat::Sarif {
                 continue;
@@ -209,11 +209,11 @@ impl Printer<'_> {
         let (mut bad, mut allowed) = (0, 0);
         for fault in &report.faults {
             let (source, span) = ptx(fault.line);
-            self.say(name, Some(&source), &Diagnostic::new(fault.code, fault.message.as_str()).at(span), &[], None);
+            self.say(name, Some(&source), &Diagnostic::new(fault.code.into(), fault.message.as_str()).at(span), &[], None);
             bad += 1;
         }
         for found in &report.loops {
-            let Some(code) = found.verdict.code() else { continue };
+            let Some(code) = found.verdict.code().map(Code::from) else { continue };
             let accepted = self.exceptions.accept_loop(found);
             bad += usize::from(accepted.is_none());
             allowed += usize::from(accepted.is_some());

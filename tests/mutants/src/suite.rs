@@ -13,7 +13,7 @@ const fn tests(build: &'static [&'static str], run: &'static [&'static str]) -> 
     Tests { build, run }
 }
 
-const PROOF: &[Tests] = &[tests(&["-p", "cuinstr", "--lib"], &["verify"]), tests(&["-p", "cuinstr-tests", "--test", "verify"], &[])];
+const PROOF: &[Tests] = &[tests(&["-p", "cuinstr-verify", "--lib"], &[]), tests(&["-p", "cuinstr-tests", "--test", "verify"], &[])];
 const READER: &[Tests] = &[tests(&["-p", "cuinstr-ptx", "--lib", "--test", "reading", "--test", "mutated"], &[])];
 const PASS: &[Tests] = &[tests(&["-p", "cuinstr", "--lib"], &["polls"]), tests(&["-p", "cuinstr-tests", "--test", "polls"], &[])];
 const PLAN: &[Tests] = &[
@@ -34,7 +34,7 @@ const LAUNCHER: &[Tests] =
 
 /// The longest beginning of a path decides.
 const SUITES: &[(&str, &[Tests])] = &[
-    ("instrument/src/verify", PROOF),
+    ("instrument/verify", PROOF),
     ("instrument/ptx", READER),
     ("instrument/src/polls", PASS),
     ("instrument/src/launcher", LAUNCHER),

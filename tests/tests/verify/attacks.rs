@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 /// The codes of all that is found.
 fn codes(report: &Report) -> BTreeSet<&'static str> {
-    let loops = report.loops.iter().filter_map(|found| found.verdict.code());
+    let loops = report.loops.iter().filter_map(|found| found.verdict.code()).map(cuinstr::diagnostic::Code::from);
     let calls = report.unknown.iter().map(|_| cuinstr::diagnostic::Code::UnknownCallee);
-    loops.chain(calls).chain(report.faults.iter().map(|fault| fault.code)).map(cuinstr::diagnostic::Code::id).collect()
+    loops.chain(calls).chain(report.faults.iter().map(|fault| fault.code.into())).map(cuinstr::diagnostic::Code::id).collect()
 }
 
 #[test]

@@ -1,0 +1,279 @@
+//! Values of registers at one point.
+
+use crate::domain::affine::Linear;
+use crate::domain::delta::Since;
+use crate::domain::name::{AGED, NOBODY, Name};
+use crate::domain::value::{Kind, Moved, Pair, Value};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The registers and sums that are followed.
+pub(crate) trait Slots {
+    /// Bits of a slot.
+    fn width(&self, slot: u32) -> u8;
+    /// The name of what a slot holds from a join on.
+    fn name_at(&self, block: u32, slot: usize) -> Name;
+    /// Whether more may be spent than at a first look.
+    fn is_close(&self) -> bool;
+}
+
+/// Values of slots at one point, sorted by slot. Of those that are missing nothing is known. Most values are the same at many points, and are
+/// kept once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct State(Vec<(u32, Rc<Value>)>);
+
+impl State {
+    pub(crate) fn new(values: impl Iterator<Item = (u32, Value)>) -> Self {
+        Self(values.map(|(slot, value)| (slot, Rc::new(value))).collect())
+    }
+
+    /// How many slots something is known of.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> Option<&Value> {
+        self.0.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &*self.0[at].1)
+    }
+
+    pub(crate) fn set(&mut self, slot: u32, value: Value) {
+        match self.0.binary_search_by_key(&slot, |(at, _)| *at) {
+            Ok(at) => match Rc::get_mut(&mut self.0[at].1) {
+                Some(held) => *held = value,
+                None => self.0[at].1 = Rc::new(value),
+            },
+            Err(at) => self.0.insert(at, (slot, Rc::new(value))),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Value)> {
+        self.0.iter().map(|(slot, value)| (*slot, &**value))
+    }
+
+    /// Lets `change` have each value for which `needed` holds; false as soon as one of these can't be.
+    pub(crate) fn change(&mut self, needed: impl Fn(u32, &Value) -> bool, mut change: impl FnMut(u32, &mut Value) -> bool) -> bool {
+        self.0.iter_mut().all(|(slot, held)| !needed(*slot, held) || change(*slot, Rc::make_mut(held)))
+    }
+
+    /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
+    pub(crate) fn named(&self, name: Name, slots: &impl Slots) -> Option<Value> {
+        if name == NOBODY {
+            return None;
+        }
+        let holder = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
+        holder.or_else(|| {
+            self.iter().find_map(|(slot, held)| {
+                let form = held.form.filter(|form| form.lo == form.hi)?;
+                let (root, range) = form.root(held.range, |_| None, slots.width(slot))?;
+                (root == name).then_some(Value::of(range))
+            })
+        })
+    }
+
+    /// The value of that name as a sum of others, if it is known as one, or else of itself.
+    pub(crate) fn form_of(&self, name: Name) -> Option<Linear> {
+        let held = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
+        held.and_then(|held| held.form).or_else(|| Linear::of(name))
+    }
+
+    /// Takes something as added to every register.
+    pub(crate) fn charge(&mut self, more: impl Fn(Since) -> Since) {
+        let has_relation = |_, held: &Value| held.since.is_some() || matches!(held.kind, Kind::Saturated(..));
+        self.change(has_relation, |_, held| {
+            held.since = held.since.map(&more);
+            if let Kind::Saturated(since, pair) = held.kind {
+                held.kind = Kind::Saturated(more(since), pair);
+            }
+            true
+        });
+    }
+
+    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, or what they are the lowest bits of, since these
+    /// say nothing without that. Lowest bits that were asked about are often taken anew; what was learned of them is not lost so.
+    pub(crate) fn only(mut self, live: &[u32]) -> Self {
+        let is_live = |slot: u32, rest: &mut std::iter::Peekable<std::slice::Iter<'_, u32>>| {
+            while rest.next_if(|next| **next < slot).is_some() {}
+            rest.peek().is_some_and(|next| **next == slot)
+        };
+        let mut rest = live.iter().peekable();
+        if self.0.iter().all(|(slot, _)| is_live(*slot, &mut rest)) {
+            return self;
+        }
+        // What may be kept though it is not live: by its name, or as lowest bits of what has that name.
+        let mut kept: Vec<bool> = Vec::with_capacity(self.0.len());
+        let mut others: Vec<Other> = Vec::new();
+        let mut rest = live.iter().peekable();
+        for (index, (slot, value)) in self.0.iter().enumerate() {
+            kept.push(is_live(*slot, &mut rest));
+            if kept[index] {
+                continue;
+            }
+            if value.name != NOBODY {
+                others.push(Other { name: value.name, index, is_part: false, is_named: false, is_held: false });
+            }
+            if let Kind::Low { of, .. } = value.kind {
+                others.push(Other { name: of.name, index, is_part: true, is_named: false, is_held: false });
+            }
+        }
+        if !others.is_empty() {
+            others.sort_unstable_by_key(|other| other.name);
+            let all = others.iter().fold(0_u64, |all, other| all | 1 << (other.name % 64));
+            let mut mark = |name: Name, mark: fn(&mut Other)| {
+                if all >> (name % 64) & 1 == 1 {
+                    let from = others.partition_point(|other| other.name < name);
+                    others[from..].iter_mut().take_while(|other| other.name == name).for_each(mark);
+                }
+            };
+            for ((_, value), _) in self.0.iter().zip(&kept).filter(|(_, kept)| **kept) {
+                mark(value.name, |other| other.is_held = true);
+                if let Some(form) = &value.form {
+                    form.parts().for_each(|(name, _)| mark(name, |other| other.is_named = true));
+                }
+                match &value.kind {
+                    Kind::Wide(form) => form.parts().for_each(|(name, _)| mark(name, |other| other.is_named = true)),
+                    Kind::Low { of, .. } => mark(of.name, |other| other.is_named = true),
+                    _ => {}
+                }
+            }
+            // Names that a live slot holds need no other. Of several slots that hold another all are kept: on other ways one of them may not.
+            for other in &others {
+                kept[other.index] |= if other.is_part { other.is_held } else { other.is_named && !other.is_held };
+            }
+        }
+        let mut kept = kept.into_iter();
+        self.0.retain(|_| kept.next() == Some(true));
+        self
+    }
+
+    /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
+    pub(crate) fn join(&self, new: &Self, slots: &impl Slots, at: Option<u32>) -> Self {
+        let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()));
+        // Slots that hold the same on one way, and on the other, hold the same where they meet.
+        let mut names: BTreeMap<(Name, Name), Name> = BTreeMap::new();
+        let mut rest = new.0.iter().peekable();
+        for (slot, known) in &self.0 {
+            while rest.next_if(|(other, _)| other < slot).is_some() {}
+            let Some((_, new)) = rest.next_if(|(other, _)| other == slot) else { continue };
+            if Rc::ptr_eq(known, new) && known.name != NOBODY {
+                joined.push((*slot, Rc::clone(known)));
+                continue;
+            }
+            let name = at.map_or(NOBODY, |block| {
+                let own = slots.name_at(block, *slot as usize);
+                let has_names = slots.is_close() && known.name != NOBODY && new.name != NOBODY && known.name != new.name;
+                if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
+            });
+            let both = known.join(new, slots.width(*slot).clamp(1, 64), name);
+            let same = [known, new].into_iter().find(|same| both == ***same);
+            joined.push((*slot, same.map_or_else(|| Rc::new(both), Rc::clone)));
+        }
+        Self(joined)
+    }
+
+    /// Gives values other names, different ones to different values.
+    pub(crate) fn rename(&mut self, new: impl Fn(Name) -> Name) {
+        let is_other = |name: Name| new(name) != name;
+        self.change(
+            |_, held| mentions(held, is_other),
+            |_, held| {
+                held.name = new(held.name);
+                held.form = held.form.map(|form| form.renamed(&new));
+                held.kind = match held.kind {
+                    Kind::Truth { by, not, a, b, apart } => Kind::Truth { by, not, a: new(a), b: new(b), apart: new(apart) },
+                    Kind::Low { of, bits } => Kind::Low { of: Moved { name: new(of.name), ..of }, bits },
+                    Kind::Larger { a, b } => Kind::Larger { a: new(a), b: new(b) },
+                    Kind::Smaller { of, most } => Kind::Smaller { of: new(of), most },
+                    Kind::Saturated(since, pair) => {
+                        let since = if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since };
+                        Kind::Saturated(since, Pair { from: new(pair.from), taken: new(pair.taken) })
+                    }
+                    Kind::Wide(form) => Kind::Wide(form.renamed(&new)),
+                    Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => held.kind,
+                };
+                held.since = held.since.map(|since| if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since });
+                true
+            },
+        );
+    }
+
+    /// Takes away names, and what is said about values of those names, but not in one slot.
+    pub(crate) fn forget(&mut self, old: impl Fn(Name) -> bool, but: u32) {
+        self.change(
+            |slot, held| slot != but && mentions(held, &old),
+            |_, held| {
+                forget(held, &old);
+                true
+            },
+        );
+    }
+
+    /// Gives values of such names others that nothing else has, and takes away what is said about them.
+    pub(crate) fn age(&mut self, old: impl Fn(Name) -> bool) {
+        self.change(
+            |_, held| mentions(held, &old),
+            |_, held| {
+                let name = held.name;
+                forget(held, &old);
+                if old(name) {
+                    held.name = name | AGED;
+                }
+                true
+            },
+        );
+    }
+}
+
+/// A slot that is not live, and what may keep it: that a live one holds the value of a name, or says something about it.
+struct Other {
+    name: Name,
+    index: usize,
+    /// Whether it holds lowest bits of that value, rather than itself.
+    is_part: bool,
+    is_named: bool,
+    is_held: bool,
+}
+
+/// Whether something is said about a value of such a name.
+fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
+    old(value.name)
+        || value.form.as_ref().is_some_and(|form| form.parts().any(|(name, _)| old(name)))
+        || value.since.as_ref().and_then(|since| since.term).is_some_and(|term| old(term.name))
+        || match value.kind {
+            Kind::Truth { a, b, apart, .. } => old(a) || old(b) || old(apart),
+            Kind::Low { of, .. } => old(of.name),
+            Kind::Larger { a, b } => old(a) || old(b),
+            Kind::Smaller { of, .. } => old(of),
+            Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
+            Kind::Wide(form) => form.parts().any(|(name, _)| old(name)),
+            Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => false,
+        }
+}
+
+/// Takes away names, and what is said about values of those names.
+pub(crate) fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
+    if old(value.name) {
+        value.name = NOBODY;
+    }
+    if value.form.is_some_and(|form| form.parts().any(|(name, _)| old(name))) {
+        value.form = None;
+    }
+    if let Some(since) = value.since
+        && since.term.is_some_and(|term| old(term.name))
+    {
+        value.since = Some(since.plain());
+    }
+    value.kind = match value.kind {
+        Kind::Truth { a, b, .. } if old(a) || old(b) => Kind::Plain,
+        Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
+        Kind::Low { of, .. } if old(of.name) => Kind::Plain,
+        Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
+        Kind::Smaller { of, .. } if old(of) => Kind::Plain,
+        Kind::Wide(form) if form.parts().any(|(name, _)| old(name)) => Kind::Plain,
+        Kind::Saturated(since, pair) => {
+            let since = if since.term.is_some_and(|term| old(term.name)) { since.plain() } else { since };
+            let is_old = old(pair.from) || old(pair.taken);
+            Kind::Saturated(since, if is_old { Pair::NONE } else { pair })
+        }
+        kind => kind,
+    };
+}

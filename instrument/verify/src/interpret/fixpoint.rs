@@ -1,0 +1,533 @@
+//! Follows the values of a slice through a set of blocks, to a fixed point.
+
+use crate::domain::name::{FIRST_NAME, LAUNCH, NOBODY, Name};
+use crate::domain::state::{State, forget};
+use crate::domain::transfer::result;
+use crate::domain::value::{Kind, Source, Value};
+use crate::interpret::edge_cost::Toll;
+use crate::interpret::here::Here;
+use crate::interpret::parameters::handed;
+use crate::interpret::pass::{Found, MOST_BACK, Pass};
+use crate::interpret::step::Step;
+use crate::program::cfg::Edge;
+use crate::program::instruction::{Operand, Order};
+use cuinstr_ptx::Flow;
+use std::collections::BTreeMap;
+
+/// How often a block is looked at before the sets there are widened.
+const PATIENCE: u32 = 2;
+
+/// How often an end of a set comes to rest at a mark before it is given up.
+const LIMIT: u8 = 8;
+
+/// How often a block's values may change before nothing is taken to be known there. What is named anew at each passage need not come to rest by
+/// itself; hardly any block of a compiler's needs a tenth of this.
+const MOST_CHANGES: u32 = 1000;
+
+/// Most ways to a block that are kept apart.
+const MOST_WAYS: usize = 8;
+
+/// Values that are copied and joined in the time that one step takes.
+const VALUES: usize = 32;
+
+/// Most steps of a block that is looked at for each way to it.
+const MOST_STEPS: usize = 12;
+
+/// How often a block was come back to, and how often each end of each slot's set moved then.
+#[derive(Debug, Clone, Default)]
+struct Visits {
+    count: u32,
+    /// How often its values changed.
+    changes: u32,
+    moved: BTreeMap<u32, (u8, u8)>,
+}
+
+impl Pass<'_, '_> {
+    /// Follows control from these blocks with these values until nothing changes.
+    pub(crate) fn run(&self, starts: &[(u32, State)]) -> Found {
+        let count = self.order.len();
+        let mut found = Found { states: vec![None; count], ..Found::default() };
+        let mut dirty = vec![false; count];
+        let mut visits: Vec<Visits> = vec![Visits::default(); count];
+        for (block, state) in starts {
+            let at = self.position[*block as usize] as usize;
+            found.states[at] = Some(match found.states[at].take() {
+                Some(known) => known.join(state, self.slice, Some(*block)),
+                None => self.named(*block, state.clone().only(self.slice.live(*block))),
+            });
+            dirty[at] = true;
+        }
+        let mut again: BTreeMap<usize, State> = BTreeMap::new();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in 0..count {
+                if !std::mem::take(&mut dirty[at]) {
+                    continue;
+                }
+                if found.work > self.allowed {
+                    return self.anything(found);
+                }
+                let Some(state) = found.states[at].clone() else { continue };
+                for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
+                    found.open.push(edge);
+                    // The slot that a price is told by may not matter any more behind the edge.
+                    match (self.toll)(self.order[at], to) {
+                        Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
+                        Some(Toll::Entry(count, factor)) => {
+                            let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
+                            let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
+                            let price = count.price(&counter, factor, width);
+                            state.charge(|since| since.charge_value(&price));
+                        }
+                        None => {}
+                    }
+                    if Some(to) == self.head {
+                        let state = state.only(self.slice.live(to));
+                        // Of many ways back only what holds of all is kept.
+                        let many = self.body.graph.sources(to).len() > MOST_BACK;
+                        let key = if many { usize::MAX } else { edge };
+                        let state = match again.remove(&key) {
+                            Some(known) if many => known.join(&state, self.slice, None),
+                            _ => state,
+                        };
+                        again.insert(key, state);
+                        continue;
+                    }
+                    let target = self.position[to as usize] as usize;
+                    if target >= count {
+                        continue;
+                    }
+                    state = state.only(self.slice.live(to));
+                    let gathers = self.gathers(to, target, starts);
+                    if gathers && found.states[target].is_some() {
+                        self.age(to, &mut state);
+                    } else if self.body.graph.sources(to).len() > 1 {
+                        self.forget_old(to, &mut state);
+                    }
+                    // A block that is looked at for each way to it is looked at again where one of them changes what it brings, though all
+                    // together bring what they did.
+                    let mut is_other_way = false;
+                    let next = match &found.states[target] {
+                        // Where control only comes from further up, what comes now takes the place of what came before: so a value keeps
+                        // its name, and with it what is known of it, while loops around come to rest.
+                        known if !gathers => {
+                            let new = if self.body.graph.sources(to).len() > 1 {
+                                if self.is_short(to) {
+                                    is_other_way = found.incoming.get(&(to, edge)) != Some(&state);
+                                }
+                                found.incoming.insert((to, edge), state);
+                                let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
+                                let first = all.next().cloned().unwrap_or_default();
+                                all.fold(first, |known, new| known.join(new, self.slice, Some(to)))
+                            } else {
+                                state
+                            };
+                            (is_other_way || known.as_ref() != Some(&new)).then_some(new)
+                        }
+                        None => Some(state),
+                        Some(known) => {
+                            let mut joined = known.join(&state, self.slice, Some(to));
+                            if joined != *known && target <= at {
+                                self.widen(&mut visits[target], known, &mut joined);
+                            }
+                            (joined != *known).then_some(joined)
+                        }
+                    };
+                    if let Some(mut next) = next {
+                        let times = &mut visits[target].changes;
+                        *times += 1;
+                        if *times > MOST_CHANGES {
+                            // Nor of any way to it, or what is known of one would be looked at once and never again.
+                            found.incoming.retain(|(block, _), _| *block != to);
+                            if found.states[target].as_ref() == Some(&State::default()) {
+                                continue;
+                            }
+                            next = State::default();
+                        }
+                        found.states[target] = Some(next);
+                        dirty[target] = true;
+                        changed |= target <= at;
+                    }
+                }
+            }
+        }
+        found.open.sort_unstable();
+        found.open.dedup();
+        found.again = again.into_values().reduce(|known, new| known.join(&new, self.slice, None));
+        found
+    }
+
+    /// What is found where nothing is known: every edge may be taken with every value.
+    fn anything(&self, mut found: Found) -> Found {
+        let graph = self.body.graph;
+        let edges = self.order.iter().flat_map(|block| graph.first_edge(*block)..graph.first_edge(*block) + graph.edges(*block).len());
+        let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
+        open.sort_unstable();
+        found.states = vec![Some(State::default()); self.order.len()];
+        found.open = open;
+        found.again = Some(State::default());
+        found.incoming.clear();
+        found.returns = true;
+        found
+    }
+
+    /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes
+    /// back to, where it begins, and where many ways meet.
+    fn gathers(&self, block: u32, at: usize, starts: &[(u32, State)]) -> bool {
+        let sources = self.body.graph.sources(block);
+        let comes_back = |source: &u32| {
+            let from = self.position[*source as usize] as usize;
+            from < self.order.len() && from >= at
+        };
+        sources.len() > MOST_WAYS || sources.iter().any(comes_back) || starts.iter().any(|(start, _)| *start == block)
+    }
+
+    /// Ways out of a block. A short one that many ways lead to is looked at for each of them, if it branches: where a way decides what a
+    /// register holds and which branch is taken, only so do both stay together.
+    fn leave_by_ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
+        let ways = self.leave(block, state, found);
+        if ways.len() < 2 || !self.is_short(block) || found.incoming.range((block, 0)..=(block, usize::MAX)).nth(1).is_none() {
+            return ways;
+        }
+        let incoming: Vec<State> = found.incoming.range((block, 0)..=(block, usize::MAX)).map(|(_, state)| state.clone()).collect();
+        let all = incoming.len();
+        let mut apart: BTreeMap<usize, (usize, State)> = BTreeMap::new();
+        for state in incoming {
+            for (edge, to, mut state) in self.leave(block, self.named(block, state), found) {
+                self.forget_old(to, &mut state);
+                let joined = match apart.remove(&edge) {
+                    Some((count, known)) => (count + 1, known.join(&state, self.slice, Some(to))),
+                    None => (1, state),
+                };
+                apart.insert(edge, joined);
+            }
+        }
+        // Where none is left out, what is known of all together is as good, and says more of how registers relate. Only what sums are is known
+        // better of each way by itself, if the block writes a register of theirs. Either is true of whatever takes the edge, so both are.
+        let of_edge = |(edge, to, mut state): (usize, u32, State)| match apart.remove(&edge) {
+            Some((count, apart)) if count == all => {
+                let is_sum = |slot: u32, _: &Value| slot >= self.slice.first_sum && apart.get(slot).is_some();
+                state.change(is_sum, |slot, held| {
+                    let range = apart.get(slot).and_then(|apart| held.range.meet(apart.range, self.slice.slots[slot as usize].1));
+                    held.range = range.unwrap_or(held.range);
+                    true
+                });
+                Some((edge, to, state))
+            }
+            Some((_, apart)) => Some((edge, to, apart)),
+            None => None,
+        };
+        ways.into_iter().filter_map(of_edge).collect()
+    }
+
+    /// Whether a block is short enough to be looked at for each way to it.
+    fn is_short(&self, block: u32) -> bool {
+        self.slice.is_close && self.slice.steps(block).len() <= MOST_STEPS && self.body.graph.edges(block).len() > 1
+    }
+
+    /// Ways out of a block with the values there.
+    pub(crate) fn leave(&self, block: u32, mut state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
+        let edges = self.body.graph.edges(block).len();
+        found.work += 1 + edges + (1 + edges) * state.len() / VALUES;
+        for index in self.slice.steps(block) {
+            found.work += 1;
+            if !self.step(index as u32, &mut state, found) {
+                return Vec::new();
+            }
+        }
+        self.ways(block, state, found)
+    }
+
+    /// Ways out of a block with the values behind its steps.
+    fn ways(&self, block: u32, state: State, found: &mut Found) -> Vec<(usize, u32, State)> {
+        let graph = self.body.graph;
+        let edges = graph.edges(block);
+        let first = graph.first_edge(block);
+        let guard = self.slice.guards.get(&block).copied();
+        let known = guard.and_then(|slot| state.get(slot)).and_then(|value| value.range.value(1)).map(|value| value != 0);
+        let last = graph.last(block);
+        let polarity = || last.is_none_or(|last| self.body.polarity(last));
+        let statement = last.map(|last| (last, &self.body.function.statements[last as usize]));
+        match statement.map(|(last, statement)| (last, statement.flow, statement.guarded)) {
+            Some((_, Flow::Return, is_guarded)) if !(is_guarded && known.is_some_and(|known| known != polarity())) => found.returns = true,
+            Some((last, Flow::Call, is_guarded)) => {
+                self.asks_action.set(true);
+                if !self.comes_back(block, last, &state) {
+                    found.asks = true;
+                    // A guarded call may not happen.
+                    if !is_guarded || known.is_some_and(|known| known == polarity()) {
+                        return Vec::new();
+                    }
+                }
+            }
+            _ => {}
+        }
+        let mut ways = Vec::with_capacity(edges.len());
+        let mut rest = Some(state);
+        for (nth, edge) in edges.iter().enumerate() {
+            if (self.closed)(first + nth) {
+                continue;
+            }
+            let holds = edge.when.map(|taken| taken == polarity());
+            if holds.is_some_and(|holds| known.is_some_and(|known| known != holds)) {
+                continue;
+            }
+            // The last way takes the state along.
+            let Some(mut state) = (if nth + 1 == edges.len() { rest.take() } else { rest.clone() }) else { break };
+            let (Some(holds), Some(slot)) = (holds, guard) else {
+                ways.push((first + nth, edge.to, state));
+                continue;
+            };
+            let before = self.slice.equations.contains_key(&block).then(|| state.clone());
+            if self.learn(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve(block, &before, &mut state)) {
+                ways.push((first + nth, edge.to, state));
+            }
+        }
+        ways
+    }
+
+    /// Whether the call that a block ends with returns.
+    fn comes_back(&self, block: u32, call: u32, state: &State) -> bool {
+        if !self.assumption.asked || !(self.returns)(call, self.assumption, 0) {
+            return !self.assumption.asked;
+        }
+        let is_not_zero = |operand: &Operand<'_>| match *operand {
+            Operand::Register(register) => {
+                let held = self.slice.slot_of(register).and_then(|slot| state.get(slot));
+                held.is_some_and(|held| held.range.unsigned(32).lo > 0)
+            }
+            Operand::Number(number) => number.rem_euclid(1 << 32) != 0,
+            _ => false,
+        };
+        let given = handed(self.body, block).into_iter().filter(|(_, operand)| is_not_zero(operand));
+        let not_zero = given.fold(0, |all, (nth, _)| all | 1 << nth);
+        not_zero == 0 || (self.returns)(call, self.assumption, not_zero)
+    }
+
+    /// Executes a step; false if that can't be.
+    fn step(&self, index: u32, state: &mut State, found: &mut Found) -> bool {
+        let step = &self.slice.steps[index as usize];
+        self.find_sums(index, step, state);
+        if let Some(choice) = self.choice.filter(|choice| choice.step == index) {
+            let chosen = self.choose(step, choice.nth, state);
+            if let Some(value) = chosen {
+                self.take(index, (0, step.writes[0]), value, state, found);
+            }
+            return chosen.is_some();
+        }
+        // All results are of the values in front of the step.
+        if let [slot] = step.writes[..] {
+            if slot != u32::MAX {
+                let value = self.results(index, step, state).next().unwrap_or_else(|| Value::unknown(1));
+                self.take(index, (0, slot), value, state, found);
+            }
+            return true;
+        }
+        let results: Vec<Value> = self.results(index, step, state).collect();
+        for (nth, value) in results.into_iter().enumerate() {
+            let slot = step.writes[nth];
+            if slot != u32::MAX {
+                self.take(index, (nth, slot), value, state, found);
+            }
+        }
+        true
+    }
+
+    /// What a step that takes one of two values results in if it takes this one; none if it can't.
+    fn choose(&self, step: &Step<'_>, nth: usize, state: &mut State) -> Option<Value> {
+        let (width, signed) = step.instruction.op.of?;
+        if let Some(Operand::Register(predicate)) = step.instruction.rest.get(2) {
+            let can_be = self.learn(state, *predicate, nth == 0, 0);
+            return can_be.then(|| Here { pass: self, state }.value(step.instruction.rest[nth], width));
+        }
+        let order = if step.instruction.op.head == "max" { Order::Ge } else { Order::Le };
+        let value = |state: &State, nth: usize| Here { pass: self, state }.value(step.instruction.rest[nth], width);
+        let (taken, other) = (value(state, nth), value(state, 1 - nth));
+        let can_be = self.restrict(state, taken.name, (order, signed), other.range, width)
+            && self.restrict(state, other.name, (order.mirrored(), signed), taken.range, width);
+        can_be.then(|| value(state, nth))
+    }
+
+    /// Gives a slot a step's n-th result.
+    fn take(&self, index: u32, (nth, slot): (usize, u32), value: Value, state: &mut State, found: &mut Found) {
+        let step = &self.slice.steps[index as usize];
+        found.asks |= self.assumption.asked && value.name == LAUNCH && is_strong(step.instruction.opcode);
+        let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
+        if step.is_again
+            && let Some(held) = state.get(slot).filter(|held| held.name != NOBODY)
+        {
+            // What sums are does not change.
+            let value = again(*held, value, self.slice.slots[slot as usize].1.clamp(1, 64));
+            return state.set(slot, value);
+        }
+        if self.slice.sums_of(slot).is_empty() {
+            Self::put(slot, name, value, state);
+            return;
+        }
+        // By how much the register moves: to be asked before the new value takes over a name that the old one may have.
+        let width = self.slice.slots[slot as usize].1.clamp(1, 64);
+        let old = state.get(slot).and_then(|old| old.linear(width));
+        let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
+        let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
+        Self::put(slot, name, value, state);
+        self.follow_sums(index, slot, moved, state);
+    }
+
+    /// By how much a step moves a register that it adds something to.
+    fn moved(&self, step: &Step<'_>, slot: u32, state: &State) -> Option<(i64, i64)> {
+        let instruction = &step.instruction;
+        let ([a, b], None) = (&instruction.rest[..], instruction.guard) else { return None };
+        let sign = instruction.op.sums()?;
+        let is_old = |operand: &Operand<'_>| matches!(operand, Operand::Register(of) if *of == slot);
+        let width = self.slice.slots[slot as usize].1;
+        let by = match (is_old(a), is_old(b)) {
+            (true, false) => b,
+            (false, true) if sign == 1 => a,
+            _ => return None,
+        };
+        let by = Here { pass: self, state }.value(*by, width).range.signed(width).times(sign.into(), width).signed(width);
+        Some((i64::try_from(by.lo).ok()?, i64::try_from(by.hi).ok()?))
+    }
+
+    /// Gives a slot a value, and that a name unless it has one.
+    pub(crate) fn put(slot: u32, name: Name, mut value: Value, state: &mut State) {
+        if value.name == NOBODY || value.name == name {
+            if name != NOBODY {
+                state.forget(|old| old == name, slot);
+            }
+            // What it says about its own old value it says of nothing any more.
+            forget(&mut value, |old| old == name && name != NOBODY);
+            value.name = name;
+        }
+        state.set(slot, value);
+    }
+
+    /// Values of a step's results, in order.
+    fn results<'s>(&'s self, index: u32, step: &'s Step<'_>, state: &'s State) -> impl Iterator<Item = Value> + 's {
+        let here = Here { pass: self, state };
+        let guard = step.instruction.guard.map(|(register, when)| {
+            let value = register.map_or(Value::unknown(1), |register| here.value(Operand::Register(register), 1));
+            value.range.value(1).map(|value| (value != 0) == when)
+        });
+        step.writes.iter().enumerate().map(move |(nth, &slot)| {
+            if slot == u32::MAX {
+                return Value::unknown(1);
+            }
+            let width = self.slice.slots[slot as usize].1.clamp(1, 64);
+            let new = || {
+                if step.is_wild {
+                    return Value::unknown(width);
+                }
+                self.by_sums(step, state, result(&step.instruction, nth, width, index, &here), nth, width)
+            };
+            let old = || state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
+            match guard {
+                None | Some(Some(true)) => new(),
+                Some(Some(false)) => old(),
+                Some(None) => new().join(&old(), width, NOBODY),
+            }
+        })
+    }
+
+    /// The state with a name for each value that has none, so that conditions can speak of it.
+    fn named(&self, block: u32, mut state: State) -> State {
+        state.change(
+            |_, held| held.name == NOBODY,
+            |slot, held| {
+                held.name = self.slice.name_at(block, slot as usize);
+                true
+            },
+        );
+        state
+    }
+
+    /// At a join, what an earlier passage named there is another value by now.
+    fn forget_old(&self, block: u32, state: &mut State) {
+        let names = self.slice.names_at(block);
+        state.forget(|old| names.contains(&u64::from(old)), u32::MAX);
+    }
+
+    /// The same in front of a join: what an earlier passage named there gets other names, so that slots which held the same then are known to
+    /// hold the same behind the join.
+    fn age(&self, block: u32, state: &mut State) {
+        let names = self.slice.names_at(block);
+        state.age(|old| names.contains(&u64::from(old)));
+    }
+
+    fn widen(&self, visits: &mut Visits, known: &State, joined: &mut State) {
+        visits.count += 1;
+        let differs = |slot: u32, new: &Value| known.get(slot).is_some_and(|old| old != new);
+        // Offsets that grow would grow for ever.
+        joined.change(differs, |slot, new| {
+            new.form = new.form.filter(|_| known.get(slot).is_none_or(|old| old.form == new.form));
+            true
+        });
+        if visits.count < PATIENCE {
+            return;
+        }
+        joined.change(differs, |slot, new| {
+            let Some(old) = known.get(slot) else { return true };
+            let width = self.slice.slots[slot as usize].1.clamp(1, 64);
+            if old.range != new.range {
+                let moved = visits.moved.entry(slot).or_default();
+                let marks = |moved: u8| if moved < LIMIT { self.slice.marks(slot) } else { &[] };
+                let wide = old.range.widen(new.range, marks(moved.0), marks(moved.1), width);
+                moved.0 = moved.0.saturating_add(u8::from(wide.lo != old.range.lo));
+                moved.1 = moved.1.saturating_add(u8::from(wide.hi != old.range.hi));
+                new.range = wide;
+            }
+            if let (Some(before), Some(now)) = (old.since, new.since) {
+                new.since = Some(now.widen(before));
+            }
+            if let (Some(before), Kind::Saturated(now, pair)) = (old.unless_zero(), new.kind) {
+                new.kind = Kind::Saturated(now.widen(before), pair);
+            }
+            true
+        });
+    }
+
+    /// Passes once through each block with the values found. Shows each step's results to `see`, and to `back` what is known where control
+    /// goes back in the order of blocks: from which, to which, values there.
+    pub(crate) fn show(&self, found: &Found, mut see: impl FnMut(u32, &State), mut back: impl FnMut(u32, u32, State)) {
+        for (at, &block) in self.order.iter().enumerate() {
+            let Some(state) = &found.states[at] else { continue };
+            let mut unused = Found::default();
+            let mut stepped = state.clone();
+            for index in self.slice.steps(block) {
+                if !self.step(index as u32, &mut stepped, &mut unused) {
+                    break;
+                }
+                see(index as u32, &stepped);
+            }
+            let goes_back = |edge: &Edge| self.position[edge.to as usize] as usize <= at;
+            if !self.body.graph.edges(block).iter().any(goes_back) {
+                continue;
+            }
+            unused.incoming = found.incoming.range((block, 0)..=(block, usize::MAX)).map(|(key, state)| (*key, state.clone())).collect();
+            for (_, to, mut state) in self.leave_by_ways(block, state.clone(), &mut unused) {
+                if self.position[to as usize] as usize <= at && self.body.graph.sources(to).len() <= MOST_BACK {
+                    state = state.only(self.slice.live(to));
+                    self.forget_old(to, &mut state);
+                    back(block, to, state);
+                }
+            }
+        }
+    }
+}
+
+/// A value that is what was held before, and what a step makes of its operands.
+fn again(held: Value, new: Value, width: u8) -> Value {
+    Value {
+        range: held.range.meet(new.range, width).unwrap_or(new.range),
+        kind: if held.kind == Kind::Plain { new.kind } else { held.kind },
+        since: held.since.or(new.since),
+        form: held.form.or(new.form),
+        ..held
+    }
+}
+
+/// Whether a load is one that reads what another thread or the host may have written.
+fn is_strong(opcode: &str) -> bool {
+    opcode.starts_with("ld.") && opcode.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire"))
+}

@@ -1,0 +1,90 @@
+//! What registers hold in a set of blocks, whatever the flag says, and what the set leaves behind for those further down.
+
+use crate::domain::state::State;
+use crate::domain::value::{Assumption, Value};
+use crate::interpret::body::Body;
+use crate::interpret::step::NO_STATEMENT;
+use crate::interpret::work::{Way, Work};
+use std::collections::BTreeMap;
+
+/// What registers hold in a set of blocks.
+pub(crate) struct Base {
+    /// The blocks, and values at the beginning of each that can be reached.
+    pub(crate) order: Vec<u32>,
+    pub(crate) states: Vec<Option<State>>,
+    /// Values where control goes back in that order: to which block, from which.
+    pub(crate) back: BTreeMap<(u32, u32), State>,
+    /// What each statement leaves in its first result, with that one's width.
+    notes: Vec<(u32, u8, Value)>,
+}
+
+impl Base {
+    /// Notes what the set leaves behind.
+    pub(crate) fn note(self, body: &mut Body<'_>) {
+        for (statement, width, value) in self.notes {
+            body.note(statement, width, value);
+        }
+        for (block, _) in self.order.iter().zip(&self.states).filter(|(_, state)| state.is_none()) {
+            body.note_dead(*block);
+        }
+    }
+}
+
+/// Most ways into a set that are looked at one by one.
+const MOST_ENTRIES: usize = 10;
+
+/// Blocks of a set that control comes to from outside.
+pub(crate) fn entries(body: &Body<'_>, place: &[u32], of: &[u32]) -> Vec<u32> {
+    let is_entered = |block: &u32| {
+        let comes_in = |source: &u32| of.binary_search(source).is_err() && place[*source as usize] != u32::MAX;
+        *block == 0 || body.graph.sources(*block).iter().any(comes_in)
+    };
+    of.iter().copied().filter(is_entered).collect()
+}
+
+/// Follows control through a set of blocks from wherever it is entered.
+pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
+    let (body, slice, place) = (work.body, work.slice, work.place);
+    work.position.resize(body.graph.blocks.len(), u32::MAX);
+    let is_member = |block: u32| set.binary_search(&block).is_ok();
+    let entries = entries(body, place, set);
+    // What registers hold where the set is entered from these blocks' sources.
+    let enter = |entries: &[u32]| {
+        let mut needed: Vec<u32> =
+            entries.iter().flat_map(|entry| slice.live(*entry)).copied().filter(|slot| *slot < slice.first_sum).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, entries, &is_member))))
+    };
+    let starts: Vec<(u32, State)> = if entries.len() <= MOST_ENTRIES {
+        entries.iter().map(|block| (*block, enter(&[*block]))).collect()
+    } else {
+        let all = enter(&entries);
+        entries.iter().map(|block| (*block, all.clone())).collect()
+    };
+    let mut order = set.to_vec();
+    order.sort_by_key(|block| place[*block as usize]);
+    let anything = Way { head: None, choice: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    let (states, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
+        let mut notes = Vec::new();
+        let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();
+        pass.show(
+            &found,
+            |index, after| {
+                let step = &slice.steps[index as usize];
+                if let Some((slot, value)) = step.writes.first().and_then(|slot| Some((*slot, after.get(*slot)?)))
+                    && step.statement != NO_STATEMENT
+                {
+                    notes.push((step.statement, slice.slots[slot as usize].1, *value));
+                }
+            },
+            |from, to, state| {
+                let known = back.remove(&(to, from));
+                let joined = known.map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(to)));
+                back.insert((to, from), joined);
+            },
+        );
+        (found.states, back, notes)
+    });
+    Base { order, states, back, notes }
+}

@@ -1,0 +1,67 @@
+//! A fixpoint computation: what it is given, and what it finds.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::body::Body;
+use crate::interpret::edge_cost::Toll;
+use crate::interpret::parameters::Returns;
+use crate::interpret::slice::Slice;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// Most ways back to a block that are kept apart.
+pub(crate) const MOST_BACK: usize = 64;
+
+/// Blocks to follow, with room for what is found.
+pub(crate) struct Pass<'p, 'a> {
+    pub(crate) body: &'p Body<'a>,
+    pub(crate) slice: &'p Slice<'a>,
+    /// The blocks in the order to take them, a reverse postorder as far as there is one.
+    pub(crate) order: &'p [u32],
+    /// Position of each block of the function in `order`; `u32::MAX` for those outside the set.
+    pub(crate) position: &'p [u32],
+    /// Edges that are known not to be taken, by their number in the function.
+    pub(crate) closed: &'p dyn Fn(usize) -> bool,
+    pub(crate) assumption: Assumption,
+    /// Whether a call returns to its caller under the assumption.
+    pub(crate) returns: &'p Returns<'p>,
+    /// The block that a round begins at: what flows into it ends the round.
+    pub(crate) head: Option<u32>,
+    /// What a step that takes one of two results in.
+    pub(crate) choice: Option<Choice>,
+    /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
+    /// every register.
+    pub(crate) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
+    /// Slots that nothing in the set writes.
+    pub(crate) fixed: &'p [bool],
+    /// Set where something was asked that the action decides.
+    pub(crate) asks_action: &'p Cell<bool>,
+    /// Most work before nothing is taken to be known anywhere.
+    pub(crate) allowed: usize,
+}
+
+/// Which of two operands a step results in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) step: u32,
+    pub(crate) nth: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Values at the beginning of each block that can be reached, by position.
+    pub(crate) states: Vec<Option<State>>,
+    /// Numbers of the edges that may be taken, those to the head included.
+    pub(crate) open: Vec<usize>,
+    /// Values with which the head is reached again.
+    pub(crate) again: Option<State>,
+    /// Values on each way to a block, where they are kept apart: by block and edge.
+    pub(crate) incoming: BTreeMap<(u32, usize), State>,
+    /// Steps, blocks, edges and values that were looked at.
+    pub(crate) work: usize,
+    /// Whether a statement was reached that returns to the caller.
+    pub(crate) returns: bool,
+    /// Whether the assumption about the flag decided something: a load stood for it, or a callee did not return because of it.
+    pub(crate) asks: bool,
+}

@@ -1,0 +1,128 @@
+//! What is made anew in each round although it stays the same: compilers put `n & -16`, or the end of a strip, `from + length`, beside the comparison
+//! with it, so that no register keeps it from round to round, and nothing could be said of how far a counter is from it.
+//!
+//! Let one instruction alone write a register, `into = f(one, two)`, and let all that reads the register stand behind it in its block, where nothing
+//! writes an operand. Then the register may as well be written wherever an operand is: whoever reads it comes by the instruction, which writes what
+//! is there already. What it holds before any operand is written may be chosen as `f(one, two)`, since nobody looks at it. In between nobody does
+//! either. An operand may be such a register itself: it is written in front of those made of it.
+
+use crate::program::definitions::Definitions;
+use crate::program::instruction::{Instruction, Operand, Register};
+
+/// Most instructions behind which one value is made.
+const MOST_WRITERS: usize = 8;
+
+/// A register that such an instruction writes.
+struct Renewed {
+    into: Register,
+    /// Where the instruction is in the list of all.
+    at: usize,
+    /// Whether all that reads the register stands behind it in its block.
+    is_local: bool,
+    /// Whether a comparison with another register reads it, or an instruction of this kind that is compared so.
+    is_compared: bool,
+    /// The statements behind which it is made, sorted.
+    behind: Vec<u32>,
+}
+
+/// Marks such instructions among `decoded`, and gives what is to be put behind statements: these with the instructions, in their order. `decoded`
+/// holds all that writes the registers which are followed; of others it may hold some writers and not all.
+pub(crate) fn settle<'a>(
+    body: &Definitions<'a>,
+    is_followed: impl Fn(Register) -> bool,
+    decoded: &[(u32, Instruction<'a>)],
+) -> (Vec<u32>, Vec<(u32, Instruction<'a>)>) {
+    let mut found: Vec<Renewed> = Vec::new();
+    for (at, (statement, instruction)) in decoded.iter().enumerate() {
+        let Some(into) = made(instruction).filter(|into| is_followed(*into) && body.writers(*into) == [*statement]) else { continue };
+        let is_known = |register| register != into && is_followed(register);
+        let mut all = instruction.rest.iter();
+        if all.all(|operand| if let Operand::Register(register) = operand { is_known(*register) } else { true }) {
+            found.push(Renewed { into, at, is_local: true, is_compared: masks(instruction), behind: Vec::new() });
+        }
+    }
+    found.sort_unstable_by_key(|renewed| renewed.into);
+    // From the last reader to the first, so that what is compared is known of a result before its operands are asked.
+    for (reader, instruction) in decoded.iter().rev() {
+        let compares = instruction.op.compares.is_some() && matches!(instruction.rest[..], [Operand::Register(_), Operand::Register(_)]);
+        let result = made(instruction).and_then(|into| found.binary_search_by_key(&into, |renewed| renewed.into).ok());
+        let compares = compares || result.is_some_and(|nth| decoded[found[nth].at].0 == *reader && found[nth].is_compared);
+        each_named(instruction, |register| {
+            if let Ok(nth) = found.binary_search_by_key(&register, |renewed| renewed.into) {
+                let (writer, _) = decoded[found[nth].at];
+                found[nth].is_local &= writer < *reader && body.block_of(writer) == body.block_of(*reader);
+                found[nth].is_compared |= compares;
+            }
+        });
+    }
+    found.retain(|renewed| renewed.is_local && renewed.is_compared);
+    // Operands come before what is made of them.
+    found.sort_unstable_by_key(|renewed| renewed.at);
+    let mut settled: Vec<Renewed> = Vec::new();
+    for mut renewed in found {
+        let (statement, instruction) = &decoded[renewed.at];
+        let is_here = |writer: &&u32| decoded.binary_search_by_key(*writer, |(statement, _)| *statement).is_ok();
+        let mut is_near = false;
+        for operand in &instruction.rest {
+            let Operand::Register(of) = operand else { continue };
+            if let Some(earlier) = settled.iter().find(|earlier| earlier.into == *of) {
+                renewed.behind.extend(&earlier.behind);
+                continue;
+            }
+            let writers = body.writers(*of).iter().filter(is_here).copied();
+            renewed.behind.extend(writers.take(MOST_WRITERS + 1));
+            is_near |= renewed.behind.iter().any(|writer| body.block_of(*writer) == body.block_of(*statement));
+        }
+        renewed.behind.sort_unstable();
+        renewed.behind.dedup();
+        if !is_near && (1..=MOST_WRITERS).contains(&renewed.behind.len()) {
+            settled.push(renewed);
+        }
+    }
+    let mut copies: Vec<(u32, Instruction<'a>)> = Vec::new();
+    for renewed in &settled {
+        copies.extend(renewed.behind.iter().map(|writer| (*writer, decoded[renewed.at].1.clone())));
+    }
+    // What stands behind one statement keeps its order.
+    copies.sort_by_key(|(writer, _)| *writer);
+    (settled.into_iter().map(|renewed| decoded[renewed.at].0).collect(), copies)
+}
+
+/// The register that is written, if nothing else happens and all of the result follows from registers and numbers.
+fn made(instruction: &Instruction<'_>) -> Option<Register> {
+    let is_plain = |operand: &Operand<'_>| matches!(operand, Operand::Register(_) | Operand::Number(_));
+    let [into] = instruction.first[..] else { return None };
+    let is_pure = masks(instruction) || sums(instruction);
+    (is_pure && instruction.guard.is_none() && instruction.rest.iter().all(is_plain)).then_some(into)
+}
+
+/// Whether lowest bits are taken away, and nothing else.
+fn masks(instruction: &Instruction<'_>) -> bool {
+    let [Operand::Register(_), Operand::Number(mask)] = instruction.rest[..] else { return false };
+    mask & 1 == 0 && mask != 0 && matches!(instruction.opcode, "and.b32" | "and.b64")
+}
+
+/// Whether it is a sum, or a multiple.
+fn sums(instruction: &Instruction<'_>) -> bool {
+    let is_integer = |kind: &str| matches!(kind, "s32" | "u32" | "b32" | "s64" | "u64" | "b64");
+    let (head, suffix) = (instruction.op.head, instruction.op.suffix);
+    match head {
+        "add" | "sub" => is_integer(suffix),
+        "shl" => is_integer(suffix) && matches!(instruction.rest[..], [_, Operand::Number(_)]),
+        "mul" | "mad" => suffix.strip_prefix("lo.").or(suffix.strip_prefix("wide.")).is_some_and(is_integer),
+        _ => false,
+    }
+}
+
+/// Registers that an instruction may read.
+fn each_named(instruction: &Instruction<'_>, mut found: impl FnMut(Register)) {
+    for operand in instruction.rest.iter().chain(&instruction.first_address) {
+        if let Operand::Register(register) | Operand::At(register, _) = operand {
+            found(*register);
+        }
+    }
+    instruction.all.iter().copied().for_each(&mut found);
+    if let Some((Some(guard), _)) = instruction.guard {
+        found(guard);
+    }
+}

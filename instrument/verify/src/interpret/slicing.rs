@@ -1,0 +1,342 @@
+//! Which registers and instructions belong to a slice.
+
+use crate::interpret::body::Body;
+use crate::interpret::equations;
+use crate::interpret::opaque;
+use crate::interpret::parameters::handed;
+use crate::interpret::remat;
+use crate::interpret::slice::{Equations, Slice};
+use crate::interpret::step::{NO_REGISTER, NO_STATEMENT, NOT_FOLLOWED, Step, chooses, each_needed};
+use crate::interpret::sums;
+use crate::interpret::thresholds::Marks;
+use crate::program::instruction::{Instruction, Op, Operand, Register};
+use cuinstr_ptx::Flow;
+use std::collections::BTreeMap;
+
+/// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
+const MOST_VALUES: usize = 1 << 20;
+
+/// Most registers of one slice. Those left out are unknown.
+const MOST_SLOTS: usize = 1 << 16;
+
+/// How much is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth<'d> {
+    /// Registers that something may be known of.
+    Shallow,
+    /// And sums of them, as far as the branches of these blocks depend on their steps.
+    SumsFor(&'d [u32]),
+    /// All registers.
+    Registers,
+    /// And sums of them.
+    Sums,
+}
+
+impl<'a> Slice<'a> {
+    /// `blocks` are sorted. Of registers that nothing can be known of in themselves, and of sums, only as much is followed as `depth` says.
+    pub(crate) fn new(body: &Body<'a>, blocks: &[u32], depth: Depth<'_>) -> Self {
+        let mut slice = Self {
+            slots: Vec::new(),
+            sums: Vec::new(),
+            first_sum: 0,
+            sums_of: BTreeMap::new(),
+            slot_of: body.spare_slots.take(),
+            steps: Vec::new(),
+            steps_of: BTreeMap::new(),
+            guards: BTreeMap::new(),
+            live: BTreeMap::new(),
+            marks: Marks::default(),
+            equations: Equations::new(),
+            has_cases: false,
+            is_close: depth != Depth::Shallow,
+        };
+        let mut guards: Vec<(u32, Register)> = Vec::new();
+        for &block in blocks {
+            let Some(last) = body.graph.last(block) else { continue };
+            let statement = &body.function.statements[last as usize];
+            if statement.guarded && statement.flow != Flow::Next {
+                guards.extend(body.guard(last).map(|register| (block, register)));
+            }
+        }
+        slice.slot_of.resize(body.registers.count().max(slice.slot_of.len()), NOT_FOLLOWED);
+        // Empty blocks come behind all others.
+        let last = blocks.iter().rev().find_map(|block| body.graph.last(*block));
+        let (Some(first), Some(last)) = (blocks.first(), last) else { return slice };
+        let within = body.graph.blocks[*first as usize].first..last + 1;
+        let mut decoded: Vec<(u32, Instruction<'a>)> = Vec::new();
+        let mut is_decoded = vec![false; within.len()];
+        slice.close(body, &guards, |slice, register| {
+            for &statement in body.writers_between(register, within.clone()) {
+                let is_new = !std::mem::replace(&mut is_decoded[(statement - within.start) as usize], true);
+                if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
+                    continue;
+                }
+                let instruction = body.decode(statement);
+                each_needed(&instruction, |register| {
+                    slice.slot(body, register);
+                });
+                decoded.push((statement, instruction));
+            }
+        });
+        decoded.sort_unstable_by_key(|(statement, _)| *statement);
+        let mut asked_for = 0;
+        if let Depth::Shallow | Depth::SumsFor(_) = depth {
+            // The same again without what can't be known.
+            let known = opaque::known(&slice.slots, |register| slice.followed(register), &decoded);
+            let is_known = |register: Register| known.binary_search(&register).is_ok();
+            guards.retain(|(_, register)| is_known(*register));
+            let mut of: Vec<(Register, u32)> = Vec::new();
+            for (at, (_, instruction)) in (0..).zip(&decoded) {
+                instruction.each_written(|register| of.push((register, at)));
+            }
+            of.sort_unstable();
+            slice.forget_slots();
+            let mut follow = |slice: &mut Self, register: Register| {
+                let from = of.partition_point(|(written, _)| *written < register);
+                for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
+                    each_needed(&decoded[*at as usize].1, |register| {
+                        if is_known(register) {
+                            slice.slot(body, register);
+                        }
+                    });
+                }
+            };
+            if let Depth::SumsFor(blocks) = depth {
+                let some: Vec<(u32, Register)> = guards.iter().filter(|(block, _)| blocks.binary_search(block).is_ok()).copied().collect();
+                slice.close(body, &some, &mut follow);
+                asked_for = slice.slots.len() as u32;
+            }
+            slice.close(body, &guards, &mut follow);
+            decoded.retain(|(_, instruction)| {
+                let mut is_followed = false;
+                instruction.each_written(|register| is_followed |= slice.followed(register).is_some());
+                is_followed
+            });
+        }
+        let guards: Vec<(u32, u32)> = guards.into_iter().filter_map(|(block, register)| Some((block, slice.followed(register)?))).collect();
+        slice.guards.extend(guards);
+        slice.arrange(body, blocks, decoded);
+        slice.first_sum = slice.slots.len() as u32;
+        match depth {
+            Depth::Shallow | Depth::Registers => {}
+            Depth::SumsFor(_) => slice.add_sums(|step| {
+                let is_known = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if *slot < asked_for);
+                step.writes.iter().any(|slot| *slot < asked_for) || step.instruction.rest.iter().all(is_known)
+            }),
+            Depth::Sums => {
+                slice.equations = equations::find(body, blocks, &slice);
+                slice.add_sums(|_| true);
+            }
+        }
+        slice.marks = Marks::new(&slice.steps, slice.slots.len(), slice.first_sum);
+        slice.trace(body, blocks);
+        slice.forget_map();
+        body.spare_slots.replace(std::mem::take(&mut slice.slot_of));
+        slice
+    }
+
+    /// The slot of a register while the slice is built.
+    fn followed(&self, register: Register) -> Option<u32> {
+        self.slot_of.get(register as usize).copied().filter(|slot| *slot != NOT_FOLLOWED)
+    }
+
+    fn forget_map(&mut self) {
+        for (register, _) in &self.slots {
+            if let Some(slot) = self.slot_of.get_mut(*register as usize) {
+                *slot = NOT_FOLLOWED;
+            }
+        }
+    }
+
+    fn forget_slots(&mut self) {
+        self.forget_map();
+        self.slots.clear();
+    }
+
+    /// Gives slots to the guards, and to what `follow` finds for each register that has one.
+    fn close(&mut self, body: &Body<'_>, guards: &[(u32, Register)], mut follow: impl FnMut(&mut Self, Register)) {
+        for (_, register) in guards {
+            self.slot(body, *register);
+        }
+        let mut next = 0;
+        while next < self.slots.len() {
+            let (register, _) = self.slots[next];
+            next += 1;
+            follow(self, register);
+        }
+    }
+
+    /// Gives slots to the sums that such steps are about.
+    fn add_sums(&mut self, is_asked_for: impl Fn(&Step<'_>) -> bool) {
+        self.has_cases = self.steps_of.values().any(|(from, to)| {
+            let here = &self.steps[*from as usize..*to as usize];
+            here.iter().any(|step| chooses(here, step))
+        });
+        self.sums = sums::find(&mut self.steps, self.steps_of.values().copied(), &self.slots, self.has_cases, is_asked_for);
+        for (number, sum) in (0..).zip(&self.sums) {
+            self.slots.push((NO_REGISTER, sum.width));
+            for (slot, _) in &sum.terms {
+                self.sums_of.entry(*slot).or_default().push(number);
+            }
+        }
+    }
+
+    /// Finds where each slot is live.
+    fn trace(&mut self, body: &Body<'_>, blocks: &[u32]) {
+        // For each block, by its place in the set, what it reads before it writes, and what it writes whatever its guards say.
+        let mut reads: Vec<(u32, u32)> = Vec::new();
+        let mut writes: Vec<(u32, u32)> = Vec::new();
+        // The last block that wrote each slot.
+        let mut written_in = vec![u32::MAX; self.slots.len()];
+        for (at, &block) in (0_u32..).zip(blocks) {
+            for step in &self.steps[self.steps(block)] {
+                let mut read = |slot: u32| {
+                    if written_in[slot as usize] != at {
+                        reads.push((slot, at));
+                    }
+                };
+                each_needed(&step.instruction, &mut read);
+                if step.is_again {
+                    step.writes.iter().copied().for_each(&mut read);
+                }
+                let named = step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum));
+                // How far a register of a sum moves is asked of what it held before.
+                step.writes.iter().copied().filter(|slot| !self.sums_of(*slot).is_empty()).for_each(&mut read);
+                for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
+                    read(self.first_sum + sum);
+                }
+                for &slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                    if step.instruction.guard.is_some() {
+                        if written_in[slot as usize] != at {
+                            reads.push((slot, at));
+                        }
+                    } else if written_in[slot as usize] != at {
+                        written_in[slot as usize] = at;
+                        writes.push((slot, at));
+                    }
+                }
+            }
+            let given = handed(body, block).into_iter().filter_map(|(_, operand)| match operand {
+                Operand::Register(register) => self.followed(register),
+                _ => None,
+            });
+            for slot in self.guards.get(&block).copied().into_iter().chain(given) {
+                if written_in[slot as usize] != at {
+                    reads.push((slot, at));
+                }
+            }
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        writes.sort_unstable();
+        let sources: Vec<Vec<u32>> = blocks
+            .iter()
+            .map(|block| {
+                body.graph.sources(*block).iter().filter_map(|source| blocks.binary_search(source).ok()).map(|at| at as u32).collect()
+            })
+            .collect();
+        // By block; slot after slot, so that each list is sorted.
+        let mut live: Vec<Vec<u32>> = vec![Vec::new(); blocks.len()];
+        let mut values = 0;
+        // For which slot each block was last seen, and last seen to write it.
+        let mut seen = vec![u32::MAX; blocks.len()];
+        let mut writes_it = vec![u32::MAX; blocks.len()];
+        let mut work: Vec<u32> = Vec::new();
+        let mut writes = writes.into_iter().peekable();
+        let mut at = 0;
+        while at < reads.len() && values < MOST_VALUES {
+            let slot = reads[at].0;
+            while let Some((_, block)) = reads.get(at).filter(|(of, _)| *of == slot) {
+                work.push(*block);
+                at += 1;
+            }
+            while let Some((of, block)) = writes.next_if(|(of, _)| *of <= slot) {
+                writes_it[block as usize] = of;
+            }
+            while let Some(block) = work.pop() {
+                if std::mem::replace(&mut seen[block as usize], slot) == slot {
+                    continue;
+                }
+                live[block as usize].push(slot);
+                values += 1;
+                work.extend(sources[block as usize].iter().filter(|source| writes_it[**source as usize] != slot));
+            }
+        }
+        self.live = blocks.iter().copied().zip(live).filter(|(_, slots)| !slots.is_empty()).collect();
+    }
+
+    fn slot(&mut self, body: &Body<'_>, register: Register) -> Option<u32> {
+        if let Some(slot) = self.followed(register) {
+            return Some(slot);
+        }
+        if self.slots.len() >= MOST_SLOTS {
+            return None;
+        }
+        let slot = self.slots.len() as u32;
+        *self.slot_of.get_mut(register as usize)? = slot;
+        self.slots.push((register, body.registers.width(register)));
+        Some(slot)
+    }
+
+    fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], decoded: Vec<(u32, Instruction<'a>)>) {
+        let (settled, copies) =
+            if self.is_close { remat::settle(body, |register| self.followed(register).is_some(), &decoded) } else { Default::default() };
+        let (mut settled, mut copies) = (settled.into_iter().peekable(), copies.into_iter().peekable());
+        for (statement, instruction) in decoded {
+            let block = body.block_of(statement);
+            let is_again = settled.next_if_eq(&statement).is_some();
+            self.add_widened(block, &instruction);
+            self.add_step(block, statement, instruction, is_again);
+            while let Some((_, copy)) = copies.next_if(|(writer, _)| *writer == statement) {
+                self.add_widened(block, &copy);
+                self.add_step(block, NO_STATEMENT, copy, false);
+            }
+        }
+        debug_assert!(self.steps_of.keys().all(|block| blocks.binary_search(block).is_ok()));
+    }
+
+    /// Adds what widens the factor of a product, at a closer look.
+    fn add_widened(&mut self, block: u32, instruction: &Instruction<'a>) {
+        if let Some(copy) = widening(instruction).filter(|_| self.is_close) {
+            let slot = self.slots.len() as u32;
+            self.slots.push((NO_REGISTER, 64));
+            self.add_step(block, NO_STATEMENT, copy, false);
+            if let Some(step) = self.steps.last_mut() {
+                step.writes = vec![slot];
+            }
+        }
+    }
+
+    fn add_step(&mut self, block: u32, statement: u32, mut instruction: Instruction<'a>, is_again: bool) {
+        let writes = instruction.writes();
+        let is_wild = writes != instruction.first;
+        let writes = writes.iter().map(|register| self.followed(*register).unwrap_or(u32::MAX)).collect();
+        self.slot_operands(&mut instruction);
+        let index = self.steps.len() as u32;
+        self.steps.push(Step { statement, instruction, writes, is_wild, is_again, derived: None, apart: None });
+        self.steps_of.entry(block).or_insert((index, index)).1 = index + 1;
+    }
+
+    /// Puts slots in the place of registers; those that are not followed are unknown.
+    fn slot_operands(&self, instruction: &mut Instruction<'_>) {
+        for operand in &mut instruction.rest {
+            *operand = match *operand {
+                Operand::Register(register) => self.followed(register).map_or(Operand::Unknown, Operand::Register),
+                Operand::At(register, offset) => self.followed(register).map_or(Operand::Unknown, |slot| Operand::At(slot, offset)),
+                other => other,
+            };
+        }
+        if let Some((register, _)) = &mut instruction.guard {
+            *register = register.and_then(|register| self.followed(register));
+        }
+    }
+}
+
+/// For a product of 64 bits of a register of 32 bits and a number, what has that register widened: the product is a multiple of it, and where the
+/// compiler keeps the product alone no other register holds it. It goes to a slot that no register has.
+fn widening<'a>(instruction: &Instruction<'a>) -> Option<Instruction<'a>> {
+    let [of @ Operand::Register(_), Operand::Number(_)] = instruction.rest[..] else { return None };
+    let is_plain = instruction.guard.is_none() && matches!(instruction.opcode, "mul.wide.u32" | "mul.wide.s32");
+    let opcode = "cvt.u64.u32";
+    is_plain.then(|| Instruction { opcode, op: Op::new(opcode), first: vec![NO_REGISTER], rest: vec![of], ..instruction.clone() })
+}

@@ -1,0 +1,172 @@
+//! Values of sums of registers: what a comparison of two registers says is said of their difference, and a difference may be known where
+//! neither register is.
+
+use crate::domain::affine::Linear;
+use crate::domain::arithmetic::{sum, taken};
+use crate::domain::delta::Since;
+use crate::domain::interval::Range;
+use crate::domain::name::{FIRST_NAME, NOBODY, Name, name_of};
+use crate::domain::state::State;
+use crate::domain::value::{Kind, Source, Value};
+use crate::interpret::here::Here;
+use crate::interpret::pass::Pass;
+use crate::interpret::step::Step;
+use crate::program::instruction::{Operand, Order};
+
+impl Pass<'_, '_> {
+    /// The name of a sum from a step on that writes one of its registers.
+    fn name_of_sum(&self, step: u32, sum: u32) -> Name {
+        let steps = self.slice.steps.len() as u64;
+        let joins = self.body.graph.blocks.len() as u64 * self.slice.slots.len() as u64;
+        let name = u64::from(FIRST_NAME) + steps * 4 + joins + u64::from(step) * self.slice.sums.len() as u64 + u64::from(sum);
+        name_of(name)
+    }
+
+    /// What is known of a result by the sums in front of its step.
+    pub(crate) fn by_sums(&self, step: &Step<'_>, state: &State, mut value: Value, nth: usize, width: u8) -> Value {
+        let known = |sum: u32| state.get(self.slice.first_sum + sum);
+        if let Some(apart) = step.apart
+            && let Some(apart) = known(apart.sum)
+            && let Kind::Truth { by, not, a, b, .. } = value.kind
+            && let Some((order, _, of)) = step.instruction.op.compares
+        {
+            value.kind = Kind::Truth { by, not, a, b, apart: apart.name };
+            let zero = Range::constant(0, of);
+            let answer = match order {
+                Order::Eq | Order::Ne => apart.range.compare(order, zero, false, of),
+                _ if apart.range.value(of) == Some(0) => Some(matches!(order, Order::Le | Order::Ge)),
+                _ => None,
+            };
+            if let Some(answer) = answer {
+                value.range = Range::constant(i128::from(answer != not), 1);
+            }
+        }
+        if nth == 0
+            && let Some(derived) = step.derived
+            && let Some(sum) = known(derived.sum)
+            && self.slice.sums[derived.sum as usize].width == width
+        {
+            let range = sum.range.times(i128::from(derived.sign), width).add(Range::constant(derived.offset, width), width);
+            if let Some(both) = value.range.meet(range, width) {
+                value.range = both;
+            }
+            let terms = |form: Option<Linear>| form.map_or(usize::MAX, |form| form.parts().count());
+            let form = sum.linear(width).zip(Linear::constant(derived.offset, width));
+            let form = form.and_then(|(form, offset)| offset.plus(form, i64::from(derived.sign)));
+            if value.name == NOBODY && terms(form) < terms(value.form) && terms(form) > 0 {
+                value.form = form;
+            }
+            if step.instruction.op.head == "sub" && value.since.is_none_or(|since| !since.unsigned) {
+                value.since = self.since_less(step, state, value.range, width).or(value.since);
+            }
+        }
+        value
+    }
+
+    /// How the difference that a step takes relates to a register, if its range shows that it does not wrap round: `if (left > price) left
+    /// -= price`. A difference below zero would be so far from what `left > price` says that it is out of that range.
+    fn since_less(&self, step: &Step<'_>, state: &State, difference: Range, width: u8) -> Option<Since> {
+        let here = Here { pass: self, state };
+        let [a, b] = step.instruction.rest[..] else { return None };
+        let (a, b) = (here.value(a, width), here.value(b, width));
+        let (from, less) = (a.range.unsigned(width), b.range.unsigned(width));
+        let least_wrapped = Range::full(width).hi + 1 - (less.hi - from.lo);
+        let wraps = less.hi > from.lo && difference.unsigned(width).hi >= least_wrapped;
+        // What a positive number was taken from was not zero.
+        let since = if less.lo > 0 { a.unless_zero() } else { a.since };
+        since.filter(|since| since.unsigned && !wraps).map(|since| taken(since.plain(), &b, width, &here))
+    }
+
+    /// Sees to it that the sums which a step is about are known as well as their registers are.
+    pub(crate) fn find_sums(&self, index: u32, step: &Step<'_>, state: &mut State) {
+        for number in step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum)) {
+            let slot = self.slice.first_sum + number;
+            if state.get(slot).is_none() {
+                let sum = self.total(number, state);
+                Self::put(slot, self.name_of_sum(index, number), sum, state);
+            }
+        }
+    }
+
+    /// A sum by what is known of its registers.
+    fn total(&self, number: u32, state: &State) -> Value {
+        let of = &self.slice.sums[number as usize];
+        let width = of.width;
+        let zero = Linear::constant(0, width);
+        let (mut form, mut named) = (zero, zero);
+        let mut range = Range::constant(0, width);
+        for (term, times) in &of.terms {
+            let value = state.get(*term).copied().unwrap_or_else(|| Value::unknown(width));
+            let plus =
+                |form: Option<Linear>, more: Option<Linear>| form.zip(more).and_then(|(form, more)| form.plus(more, i64::from(*times)));
+            form = plus(form, value.linear(width));
+            named = plus(named, value.of_names().or_else(|| value.linear(width)));
+            range = range.add(value.range.times(i128::from(*times), width), width);
+        }
+        // A sum that is a number here may be one of names elsewhere, with which it meets.
+        if form.is_none_or(|form| form.parts().next().is_none()) {
+            form = named.filter(|named| named.alone().is_some()).or(form);
+        }
+        let root = form.and_then(|form| form.alone()).and_then(|(name, _)| state.named(name, self.slice));
+        if let Some(form) = form
+            && let Some(both) = range.meet(form.range(root.map_or(Range::full(width), |root| root.range), width), width)
+        {
+            range = both;
+        }
+        Value { form: form.filter(|form| form.parts().next().is_some()), ..Value::of(range) }
+    }
+
+    /// For a register that a step copied from another: the sum that has that one in its place.
+    fn copied(&self, step: u32, slot: u32, of_number: u32, state: &State) -> Option<Value> {
+        let of = &self.slice.sums[of_number as usize];
+        let instruction = &self.slice.steps[step as usize].instruction;
+        let [Operand::Register(from)] = instruction.rest[..] else { return None };
+        if !instruction.opcode.starts_with("mov.") || instruction.guard.is_some() {
+            return None;
+        }
+        let (copied, sign) = of.with(slot, from)?;
+        let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize] == copied)?;
+        let value = *state.get(self.slice.first_sum + number)?;
+        // Cases are told by distances that are made of other registers: what the sum is made of relates to those.
+        let by_names = if self.slice.has_cases { self.total(of_number, state).form } else { None };
+        if sign == 1 {
+            return Some(Value { form: by_names.or(value.form), ..value });
+        }
+        let form = value.linear(of.width).zip(Linear::constant(0, of.width)).and_then(|(form, zero)| zero.plus(form, -1));
+        let range = value.range.times(-1, of.width);
+        Some(Value { form: by_names.or(form).filter(|form| form.parts().next().is_some()), ..Value::of(range) })
+    }
+
+    /// What sums are once a step has written a register that they hold, and moved it by so much at least and at most if that is known.
+    pub(crate) fn follow_sums(&self, step: u32, slot: u32, moved: Option<(i64, i64)>, state: &mut State) {
+        for &number in self.slice.sums_of(slot) {
+            let sum_slot = self.slice.first_sum + number;
+            let of = &self.slice.sums[number as usize];
+            let width = of.width;
+            let times = of.terms.iter().find(|(term, _)| *term == slot).map_or(1, |(_, times)| *times);
+            if let Some(copy) = self.copied(step, slot, number, state) {
+                Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
+                continue;
+            }
+            let mut new = self.total(number, state);
+            let moved = moved.map(|(lo, hi)| Range::between(lo.into(), hi.into(), width).times(times.into(), width));
+            if let (Some(before), Some(moved)) = (state.get(sum_slot), moved) {
+                let stepped = sum(*before, Value::of(moved), width);
+                new.since = stepped.since;
+                if let Some(both) = new.range.meet(stepped.range, width) {
+                    new.range = both;
+                }
+                // What was asked of it before may be told only now: `if (i != n)` behind `i + 1`.
+                let asks = |held: &Value| matches!(held.kind, Kind::Truth { apart, .. } if apart == before.name && apart != NOBODY);
+                let is_asked = state.iter().any(|(_, held)| asks(held));
+                if new.form.is_none() || is_asked {
+                    let moved = moved.signed(width);
+                    let offsets = i64::try_from(moved.lo).ok().zip(i64::try_from(moved.hi).ok());
+                    let from = if is_asked { Linear::of(before.name) } else { before.linear(width) };
+                    new.form = from.zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
+                }
+            }
+            Self::put(sum_slot, self.name_of_sum(step, number), new, state);
+        }
+    }
+}

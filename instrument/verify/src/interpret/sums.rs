@@ -1,0 +1,209 @@
+//! Sums of registers, such as a bound less a counter, that are followed like registers: what a comparison of two registers says is said of
+//! their difference, and a difference may be known where neither register is.
+
+use crate::interpret::step::{Apart, Derived, Step, Sum};
+use crate::program::instruction::{Operand, Register, type_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most sums of one slice.
+const MOST: usize = 128;
+
+/// Most registers of one sum.
+const MOST_TERMS: usize = 3;
+
+/// Largest factor of a register in a sum.
+const MOST_TIMES: i8 = 32;
+
+/// An instruction's result in terms of registers in front of it, plus a constant.
+#[derive(Debug, Clone)]
+struct Expansion {
+    terms: Vec<(u32, i8)>,
+    offset: i128,
+    width: u8,
+}
+
+impl Expansion {
+    fn plus(mut self, other: &Self, sign: i8) -> Option<Self> {
+        for (slot, times) in &other.terms {
+            match self.terms.iter_mut().find(|(known, _)| known == slot) {
+                Some((_, sum)) => *sum += times * sign,
+                None => self.terms.push((*slot, times * sign)),
+            }
+        }
+        self.terms.retain(|(_, times)| *times != 0);
+        self.terms.sort_unstable();
+        self.offset = (self.offset + other.offset * i128::from(sign)) % (1 << 64);
+        (self.terms.len() <= MOST_TERMS && self.terms.iter().all(|(_, times)| times.abs() <= MOST_TIMES)).then_some(self)
+    }
+
+    /// So many times the value.
+    fn times(mut self, factor: i128) -> Option<Self> {
+        let factor = i8::try_from(factor).ok().filter(|factor| factor.unsigned_abs() <= MOST_TIMES.unsigned_abs())?;
+        for (_, times) in &mut self.terms {
+            *times = times.checked_mul(factor).filter(|times| times.unsigned_abs() <= MOST_TIMES.unsigned_abs())?;
+        }
+        self.terms.retain(|(_, times)| *times != 0);
+        self.offset = self.offset * i128::from(factor) % (1 << 64);
+        Some(self)
+    }
+
+    /// The number, if it is that and nothing else.
+    fn number(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.offset)
+    }
+
+    /// Whether each register is added or subtracted once.
+    fn is_plain(&self) -> bool {
+        self.terms.iter().all(|(_, times)| times.abs() == 1)
+    }
+}
+
+/// Finds the sums that such steps are about, block by block, and notes in each step which one it is.
+pub(crate) fn find(
+    steps: &mut [Step<'_>],
+    blocks: impl Iterator<Item = (u32, u32)>,
+    widths: &[(Register, u8)],
+    has_cases: bool,
+    is_asked_for: impl Fn(&Step<'_>) -> bool,
+) -> Vec<Sum> {
+    let mut found: Vec<Sum> = Vec::new();
+    let mut place = |terms: Vec<(u32, i8)>, width: u8| {
+        let sign = terms[0].1.signum();
+        let terms = terms.into_iter().map(|(slot, times)| (slot, times * sign)).collect();
+        let sum = Sum { terms, width };
+        let at = found.iter().position(|known| *known == sum).or_else(|| {
+            found.push(sum);
+            (found.len() <= MOST).then_some(found.len() - 1)
+        });
+        found.truncate(MOST);
+        at.map(|at| (at as u32, sign))
+    };
+    let compared: BTreeSet<u32> = steps
+        .iter()
+        .filter(|step| step.instruction.op.compares.is_some())
+        .filter_map(|step| match step.instruction.rest[..] {
+            [Operand::Register(slot), Operand::Number(_)] => Some(slot),
+            _ => None,
+        })
+        .collect();
+    for (from, to) in blocks {
+        let mut known: BTreeMap<u32, Expansion> = BTreeMap::new();
+        for step in &mut steps[from as usize..to as usize] {
+            let instruction = &step.instruction;
+            let slot = |of: Option<&Operand<'_>>, width: u8| match of {
+                Some(Operand::Register(slot)) => Some(*slot).filter(|slot| widths[*slot as usize].1 == width),
+                _ => None,
+            };
+            if let Some((_, _, width)) = instruction.op.compares
+                && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
+                && a != b
+            {
+                if !is_asked_for(step) {
+                    continue;
+                }
+                // What was copied in front of it stands for its copy: only that lasts from round to round.
+                let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
+                    Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
+                    _ => slot,
+                };
+                let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
+                let mut terms = vec![(a, 1), (b, -1)];
+                terms.sort_unstable();
+                step.apart = place(terms, width).map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
+                continue;
+            }
+            let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
+            let (multiplies, kind) = match (head, kind.strip_prefix("lo.")) {
+                ("mul" | "mad", Some(kind)) => (true, kind),
+                _ => (false, kind),
+            };
+            let width = type_of(kind).filter(|_| !kind.starts_with('f')).map_or(0, |(width, _)| width);
+            let operand = |nth: usize| match instruction.rest.get(nth)? {
+                Operand::Number(value) => Some(Expansion { terms: Vec::new(), offset: *value, width }),
+                of => {
+                    let slot = slot(Some(of), width)?;
+                    let plain = || Expansion { terms: vec![(slot, 1)], offset: 0, width };
+                    Some(known.get(&slot).filter(|known| known.width == width).cloned().unwrap_or_else(plain))
+                }
+            };
+            let number = |value: i128| Expansion { terms: Vec::new(), offset: value, width };
+            let expansion = (|| match head {
+                _ if step.is_wild || instruction.guard.is_some() || instruction.first.len() != 1 || !matches!(width, 32 | 64) => None,
+                "mov" => operand(0),
+                "add" => operand(0)?.plus(&operand(1)?, 1),
+                "sub" => operand(0)?.plus(&operand(1)?, -1),
+                "neg" => number(0).plus(&operand(0)?, -1),
+                "not" => number(-1).plus(&operand(0)?, -1),
+                "shl" => operand(0)?.times(1 << shift(instruction.rest.get(1)?)?),
+                "mul" | "mad" if multiplies => {
+                    let (one, two) = (operand(0)?, operand(1)?);
+                    let product = match (one.number(), two.number()) {
+                        (_, Some(factor)) => one.times(factor),
+                        (Some(factor), _) => two.times(factor),
+                        _ => None,
+                    };
+                    if head == "mul" { product } else { product?.plus(&operand(2)?, 1) }
+                }
+                _ => None,
+            })();
+            if let Some(expansion) = &expansion {
+                let (plus, minus) =
+                    (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
+                // What is compared may be a sum of two, since compilers count down by adding what they have negated.
+                let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && expansion.terms.len() > 1;
+                if (plus && minus && expansion.is_plain() || is_compared()) && is_asked_for(step) {
+                    step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
+                }
+            }
+            for &written in step.writes.iter().filter(|slot| **slot != u32::MAX) {
+                known.remove(&written);
+                known.retain(|_, expansion| expansion.terms.iter().all(|(slot, _)| *slot != written));
+            }
+            if let (Some(expansion), [written]) = (expansion, &step.writes[..])
+                && *written != u32::MAX
+                && expansion.terms.iter().all(|(slot, _)| slot != written)
+            {
+                known.insert(*written, expansion);
+            }
+        }
+    }
+    if has_cases {
+        add_copied(steps, widths, &mut found);
+    }
+    found
+}
+
+/// Adds sums that others are copied from. Where cases are told apart, how a counter is from its bound is known of the register that it was made in,
+/// which is copied to the one that is compared.
+fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
+    let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
+        ([to], [Operand::Register(from)]) if *to != u32::MAX => {
+            let is_copy = step.instruction.op.head == "mov" && step.instruction.guard.is_none() && !step.is_wild;
+            (is_copy && to != from && widths[*to as usize].1 == widths[*from as usize].1).then_some((*to, *from))
+        }
+        _ => None,
+    });
+    let copies: BTreeSet<(u32, u32)> = copies.collect();
+    let mut next = 0;
+    while next < found.len() {
+        let sum = found[next].clone();
+        next += 1;
+        for (to, _) in &sum.terms {
+            for (_, from) in copies.range((*to, 0)..=(*to, u32::MAX)) {
+                if let Some(copied) = sum.with(*to, *from).map(|(sum, _)| sum).filter(|copied| !found.contains(copied))
+                    && found.len() < MOST
+                {
+                    found.push(copied);
+                }
+            }
+        }
+    }
+}
+
+/// By how much an operand shifts, if that is little.
+fn shift(operand: &Operand<'_>) -> Option<u32> {
+    match operand {
+        Operand::Number(by) => u32::try_from(*by).ok().filter(|by| 1_i128 << (*by).min(31) <= i128::from(MOST_TIMES)),
+        _ => None,
+    }
+}

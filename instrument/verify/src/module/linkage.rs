@@ -1,0 +1,95 @@
+//! Calls from one unit to another, where all units of a program are given: a call that is out of sight in one leads to a function of another.
+//!
+//! Each unit is proved by itself, and takes what it calls elsewhere to return without a poll. What is left to ask of the program: that no cycle of calls
+//! leads through several units, and that weights do not multiply across them to more than one unit may have.
+
+use crate::module::call_trees::too_many;
+use crate::module::report::{Loop, Report, Verdict};
+use crate::rank::weight::Weight;
+use std::collections::BTreeMap;
+
+/// The units of a program.
+#[derive(Debug, Default)]
+pub struct Program {
+    functions: BTreeMap<String, (Weight, BTreeMap<String, u64>)>,
+}
+
+impl Program {
+    /// Takes a unit's functions. Of several with one name, as inline functions have, the linker takes any.
+    pub fn add(&mut self, report: &Report) {
+        for linkage in &report.links {
+            let (weight, calls) = self.functions.entry(linkage.function.clone()).or_insert_with(|| (Weight::ONE, BTreeMap::new()));
+            *weight = weight.max(linkage.weight);
+            for (callee, times) in &linkage.calls {
+                let known = calls.entry(callee.clone()).or_insert(0);
+                *known = times.max(known).to_owned();
+            }
+        }
+    }
+
+    /// Whether some unit defines a function.
+    #[must_use]
+    pub fn defines(&self, function: &str) -> bool {
+        self.functions.contains_key(function)
+    }
+
+    /// What is not proved of calls between units.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Loop> {
+        let mut found = Vec::new();
+        // What a function weighs with all that it calls; none while it is being asked.
+        let mut weights: BTreeMap<&str, Option<Weight>> = BTreeMap::new();
+        for root in self.functions.iter().filter(|(_, (_, calls))| !calls.is_empty()).map(|(name, _)| name.as_str()) {
+            let mut work = vec![(root, false)];
+            while let Some((name, is_done)) = work.pop() {
+                let Some((own, calls)) = self.functions.get(name) else { continue };
+                if !is_done {
+                    match weights.get(name) {
+                        Some(Some(_)) => continue,
+                        Some(None) => {
+                            found.push(finding(
+                                name,
+                                Verdict::NotPolled { why: "functions of several units call each other".to_owned() },
+                                true,
+                            ));
+                            continue;
+                        }
+                        None => {}
+                    }
+                    weights.insert(name, None);
+                    work.push((name, true));
+                    work.extend(calls.keys().map(|callee| (callee.as_str(), false)));
+                    continue;
+                }
+                let called = calls.iter().map(|(callee, times)| {
+                    let weight = weights.get(callee.as_str()).copied().flatten().unwrap_or(Weight::ONE);
+                    weight.times(*times)
+                });
+                let weight = own.max(called.fold(Weight::NOTHING, Weight::plus));
+                if weight.is_too_much() && !own.is_too_much() {
+                    found.push(finding(name, too_many(weight), false));
+                }
+                weights.insert(name, Some(if weight.is_too_much() { Weight::ONE } else { weight }));
+            }
+        }
+        found.sort_by(|one, other| one.function.cmp(&other.function));
+        found.dedup();
+        found
+    }
+}
+
+fn finding(function: &str, verdict: Verdict, recursion: bool) -> Loop {
+    Loop {
+        function: function.to_owned(),
+        kernels: Vec::new(),
+        verdict,
+        line: 1,
+        place: None,
+        lines: Vec::new(),
+        blocks: vec![function.to_owned()],
+        depth: 0,
+        recursion,
+        call_tree: !recursion,
+        marked: Vec::new(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Whole modules and programs: call trees, stores, verdicts, and the report.
+
+pub(crate) mod call_graph;
+pub(crate) mod call_trees;
+pub(crate) mod linkage;
+pub(crate) mod marked;
+pub(crate) mod module_proof;
+pub mod report;
+pub(crate) mod source_location;
+pub(crate) mod stores;

@@ -1,0 +1,400 @@
+//! Stores to the control block and to the flag. A kernel that changes them can't be stopped, whatever its loops ask.
+//!
+//! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record (docs/ABI.md). Every other store
+//! is a fault that may write the control block or the flag, by an address that the function makes of their names or of the flag's pointer. An
+//! address is an interval of offsets from either, by the definitions that reach the store. What an instruction makes of such an address, other than
+//! a sum, may be any address.
+
+use crate::domain::name::LAUNCH;
+use crate::interpret::body::Body;
+use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
+use crate::program::instruction::{Instruction, Operand, Register};
+use cuinstr_ptx::{Access, Flow, access_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most blocks that are walked for the definitions of one register.
+const MOST_WALKED: usize = 4096;
+
+/// How often the interval of a definition may change before it is given up.
+const MOST_CHANGES: u32 = 8;
+
+/// Beyond any offset.
+const FAR: i128 = 1 << 66;
+
+/// Bytes of the flag, and of a pointer.
+const WORD: i128 = 4;
+
+const POINTER: i128 = 8;
+
+/// Statements of a function that store where only the host may, and what they do.
+pub(crate) fn forbidden(body: &Body<'_>) -> Vec<(u32, &'static str)> {
+    let mut addresses = Addresses { body, may_hold: BTreeMap::new(), held: BTreeMap::new() };
+    let mut found = Vec::new();
+    for (at, statement) in (0..).zip(&body.function.statements) {
+        let opcode = body.code.opcode(at);
+        let what = match statement.flow {
+            Flow::Call => addresses.gives_away(at),
+            Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
+            Flow::Next if stores(opcode) => addresses.look(at),
+            _ => None,
+        };
+        found.extend(what.map(|what| (at, what)));
+    }
+    found
+}
+
+/// Whether an instruction may write memory that it names an address of. One that is not known may.
+fn stores(opcode: &str) -> bool {
+    match opcode.split('.').next().unwrap_or("") {
+        "st" | "red" | "atom" | "cp" | "multimem" | "discard" | "tensormap" => true,
+        "wmma" => opcode.starts_with("wmma.store"),
+        _ => access_of(opcode) == Access::Any,
+    }
+}
+
+/// Offsets from where something begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Offsets {
+    least: i128,
+    most: i128,
+}
+
+impl Offsets {
+    const ZERO: Self = Self { least: 0, most: 0 };
+    const ANY: Self = Self { least: -FAR, most: FAR };
+
+    fn plus(self, least: i128, most: i128) -> Self {
+        Self { least: (self.least + least).max(-FAR), most: (self.most + most).min(FAR) }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+
+    /// Those that are multiples of a power of two: an access elsewhere ends the kernel.
+    fn aligned(self, to: i128) -> Self {
+        Self { least: (self.least + to - 1).div_euclid(to) * to, most: self.most.div_euclid(to) * to }
+    }
+
+    /// Whether so many bytes from there on may lie on bytes from `from` up to `end`.
+    fn meets(self, bytes: i128, from: i128, end: i128) -> bool {
+        self.least < end && self.most + bytes > from
+    }
+}
+
+/// The addresses that a register may hold, of those that matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Held {
+    control: Option<Offsets>,
+    flag: Option<Offsets>,
+}
+
+impl Held {
+    const ANY: Self = Self { control: Some(Offsets::ANY), flag: Some(Offsets::ANY) };
+
+    fn each(self, change: impl Fn(Offsets) -> Offsets) -> Self {
+        Self { control: self.control.map(&change), flag: self.flag.map(&change) }
+    }
+
+    fn join(self, other: Self) -> Self {
+        let join = |one: Option<Offsets>, two: Option<Offsets>| match (one, two) {
+            (Some(one), Some(two)) => Some(one.join(two)),
+            (one, two) => one.or(two),
+        };
+        Self { control: join(self.control, other.control), flag: join(self.flag, other.flag) }
+    }
+}
+
+/// A register and a statement that writes it.
+type Definition = (u32, Register);
+
+struct Addresses<'b, 'a> {
+    body: &'b Body<'a>,
+    /// Whether a register may hold what is made of one of these addresses.
+    may_hold: BTreeMap<Register, bool>,
+    /// What definitions leave in their registers: at rest, but for those that are being followed.
+    held: BTreeMap<Definition, Held>,
+}
+
+impl Addresses<'_, '_> {
+    /// What a store does that it must not.
+    fn look(&mut self, at: u32) -> Option<&'static str> {
+        let store = self.body.plain(at);
+        let all: Vec<Operand<'_>> = store.first_address.iter().chain(&store.rest).copied().collect();
+        // What is read by an address, as bulk copies do behind the one that they write to, counts as written.
+        all.into_iter().find_map(|address| {
+            let held = self.pointed(address, at);
+            self.forbids(&store, at, held)
+        })
+    }
+
+    fn forbids(&self, store: &Instruction<'_>, statement: u32, held: Held) -> Option<&'static str> {
+        let (bytes, unit) = (bytes(store), store.op.of.map_or(1, |(width, _)| i128::from(width / 8).clamp(1, POINTER)));
+        let held = held.each(|offsets| offsets.aligned(unit));
+        let is_record = |at: Offsets| at.least >= OWN_RECORD_AT.into();
+        let is_start =
+            |at: Offsets| at.least >= START_AT.into() && bytes.is_some_and(|bytes| at.most + bytes <= i128::from(START_AT) + POINTER);
+        if held.control.is_some_and(|at| !is_record(at) && !is_start(at) && at.meets(bytes.unwrap_or(FAR), 0, OWN_RECORD_AT.into())) {
+            return Some("the control block is written");
+        }
+        let flag = held.flag.filter(|at| at.meets(bytes.unwrap_or(FAR), 0, WORD))?;
+        let value = if store.op.head == "atom" { store.rest.get(1) } else { store.rest.first() };
+        let is_exchange = store.op.head == "atom" && store.op.suffix.split('.').any(|part| part == "exch");
+        let is_launch = matches!(value, Some(Operand::Register(register)) if self.body.value_at(*register, statement).name == LAUNCH);
+        let is_allowed = flag == Offsets::ZERO && bytes == Some(WORD) && is_launch && (store.op.head == "st" || is_exchange);
+        (!is_allowed).then_some("the flag is written, by something else than the launch's number")
+    }
+
+    /// Whether a function is handed an address that must not be written, where it is not followed.
+    fn gives_away(&mut self, at: u32) -> Option<&'static str> {
+        let code = self.body.code;
+        let mut handed: Vec<Register> = Vec::new();
+        for operand in code.operands(at) {
+            match operand {
+                cuinstr_ptx::Operand::At(..) | cuinstr_ptx::Operand::Address(_) => {}
+                of => code.each_register(*of, &mut |register| handed.push(register)),
+            }
+        }
+        let is_lost = |held: Held| held.flag.is_some() || held.control.is_some_and(|at| at.least < OWN_RECORD_AT.into());
+        let is_given = handed.into_iter().any(|register| is_lost(self.in_front(register, at)));
+        is_given.then_some("the address of the control block or of the flag is given to a function")
+    }
+
+    /// What an operand that is an address points to.
+    fn pointed(&mut self, address: Operand<'_>, at: u32) -> Held {
+        match address {
+            Operand::AtSymbol(name, offset) => named(name, offset),
+            Operand::At(register, offset) => {
+                let held = self.in_front(register, at);
+                held.each(|offsets| offsets.plus(offset.into(), offset.into()))
+            }
+            _ => Held::default(),
+        }
+    }
+
+    /// The addresses that a register may hold in front of a statement.
+    fn in_front(&mut self, register: Register, at: u32) -> Held {
+        let Some(found) = self.reaching(register, at) else { return Held::ANY };
+        self.settle(found.iter().map(|writer| (*writer, register)).collect());
+        self.joined(register, &found)
+    }
+
+    fn joined(&self, register: Register, writers: &[u32]) -> Held {
+        let held = writers.iter().map(|writer| self.held.get(&(*writer, register)).copied().unwrap_or_default());
+        held.fold(Held::default(), Held::join)
+    }
+
+    /// Follows definitions, and all that they are made of, to a fixed point.
+    fn settle(&mut self, mut work: Vec<Definition>) {
+        let mut new: Vec<(Definition, u32)> = Vec::new();
+        while let Some(definition) = work.pop() {
+            if self.held.contains_key(&definition) {
+                continue;
+            }
+            self.held.insert(definition, Held::default());
+            new.push((definition, 0));
+            let mut read: Vec<Register> = Vec::new();
+            self.each_source(definition.0, |register| read.push(register));
+            for register in read {
+                let found = self.reaching(register, definition.0).unwrap_or_default();
+                work.extend(found.into_iter().map(|writer| (writer, register)));
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for ((writer, register), changes) in new.iter_mut().rev() {
+                let before = self.held.get(&(*writer, *register)).copied().unwrap_or_default();
+                let mut now = self.written(*register, *writer).join(before);
+                if now != before {
+                    *changes += 1;
+                    if *changes > MOST_CHANGES {
+                        now = now.each(|_| Offsets::ANY);
+                    }
+                    changed = true;
+                    self.held.insert((*writer, *register), now);
+                }
+            }
+        }
+    }
+
+    /// Calls `found` with each register that a statement makes its results of.
+    fn each_source(&self, statement: u32, mut found: impl FnMut(Register)) {
+        for operand in self.body.plain(statement).rest {
+            if let Operand::Register(register) | Operand::At(register, _) = operand {
+                found(register);
+            }
+        }
+        self.body.code.each_read(statement, found);
+    }
+
+    /// The statements that may have written a register last in front of one, if it may hold an address; none if that takes too long.
+    fn reaching(&mut self, register: Register, at: u32) -> Option<Vec<u32>> {
+        let mut found = Vec::new();
+        if !self.may_hold(register) {
+            return Some(found);
+        }
+        let body = self.body;
+        // Blocks from whose ends on back a definition is looked for, and the one that the statement stands in.
+        let (mut work, mut seen) = (vec![(body.block_of(at), at)], BTreeSet::new());
+        while let Some((block, end)) = work.pop() {
+            if seen.len() > MOST_WALKED {
+                return None;
+            }
+            let mut is_set = false;
+            for &writer in body.writers_between(register, body.graph.blocks[block as usize].first..end).iter().rev() {
+                found.push(writer);
+                is_set = body.code.guard(writer).is_none();
+                if is_set {
+                    break;
+                }
+            }
+            if !is_set {
+                let sources = body.graph.sources(block).iter().filter(|source| seen.insert(**source));
+                work.extend(sources.map(|source| (*source, body.graph.blocks[*source as usize].end)));
+            }
+        }
+        Some(found)
+    }
+
+    /// The same as [`Self::in_front`] while definitions are followed.
+    fn so_far(&mut self, register: Register, at: u32) -> Held {
+        self.reaching(register, at).map_or(Held::ANY, |found| self.joined(register, &found))
+    }
+
+    /// The addresses that a statement may leave in a register that it writes.
+    fn written(&mut self, register: Register, writer: u32) -> Held {
+        let instruction = self.body.plain(writer);
+        let of = |addresses: &mut Self, operand: &Operand<'_>| match *operand {
+            Operand::Register(register) => addresses.so_far(register, writer),
+            Operand::Name(name) => named(name, 0),
+            Operand::NameAt(name, offset) => named(name, offset),
+            _ => Held::default(),
+        };
+        let is_plain = instruction.op.suffix == instruction.op.kind;
+        match (instruction.op.head, &instruction.rest[..]) {
+            ("mov", [from]) if instruction.first.len() == 1 && *from != Operand::Unknown => of(self, from),
+            ("cvta", [from]) => of(self, from),
+            ("selp", [one, two, _]) => of(self, one).join(of(self, two)),
+            ("add" | "sub", [one, two]) if is_plain => {
+                let (one_held, two_held) = (of(self, one), of(self, two));
+                let is_sum = instruction.op.head == "add";
+                match (one_held == Held::default(), two_held == Held::default()) {
+                    (true, true) => Held::default(),
+                    (false, true) => self.moved(one_held, two, is_sum, writer),
+                    (true, false) if is_sum => self.moved(two_held, one, true, writer),
+                    _ => Held::ANY,
+                }
+            }
+            ("mad", [_, _, base]) if instruction.op.suffix.starts_with("wide.u") => of(self, base).each(|offsets| offsets.plus(0, FAR)),
+            ("ld" | "ldu", [address]) => {
+                let at = match *address {
+                    Operand::At(base, offset) => self.so_far(base, writer).each(|at| at.plus(offset.into(), offset.into())),
+                    Operand::AtSymbol(name, offset) => named(name, offset),
+                    _ => Held::default(),
+                };
+                let nth = instruction.first.iter().position(|first| *first == register).unwrap_or(0) as i128;
+                loaded(&instruction, at, nth)
+            }
+            ("call", _) => Held::default(),
+            _ => {
+                let mut read: Vec<Register> = Vec::new();
+                self.each_source(writer, |register| read.push(register));
+                let is_held = |held: Held| held != Held::default();
+                let made_of_it = self.names_them(writer) || read.into_iter().any(|register| is_held(self.so_far(register, writer)));
+                if made_of_it { Held::ANY } else { Held::default() }
+            }
+        }
+    }
+
+    /// Addresses with a number of this range added to them, or taken from them.
+    fn moved(&self, held: Held, by: &Operand<'_>, is_sum: bool, at: u32) -> Held {
+        let (least, most) = match by {
+            Operand::Number(number) => (*number, *number),
+            Operand::Register(register) => {
+                let width = self.body.registers.width(*register).clamp(1, 64);
+                let range = self.body.value_at(*register, at).range.signed(width);
+                (range.lo, range.hi)
+            }
+            _ => (-FAR, FAR),
+        };
+        held.each(|offsets| if is_sum { offsets.plus(least, most) } else { offsets.plus(-most, -least) })
+    }
+
+    /// Whether some instruction makes a register of one of the addresses, or of what may hold them.
+    fn may_hold(&mut self, register: Register) -> bool {
+        let mut work = vec![register];
+        // The register, and those that it is made of.
+        let mut made: Vec<Register> = Vec::new();
+        while let Some(register) = work.pop() {
+            match self.may_hold.get(&register) {
+                Some(true) => {
+                    self.may_hold.extend(made.into_iter().map(|register| (register, true)));
+                    return true;
+                }
+                Some(false) => continue,
+                None => {}
+            }
+            // No address is made of a predicate.
+            self.may_hold.insert(register, false);
+            if self.body.registers.width(register) == 1 {
+                continue;
+            }
+            made.push(register);
+            for &writer in self.body.writers(register) {
+                if self.names_them(writer) {
+                    self.may_hold.extend(made.into_iter().map(|register| (register, true)));
+                    return true;
+                }
+                self.each_source(writer, |register| work.push(register));
+            }
+        }
+        false
+    }
+
+    /// Whether a statement names the control block or the flag.
+    fn names_them(&self, statement: u32) -> bool {
+        use cuinstr_ptx::Operand::{AtName, Name};
+        let code = self.body.code;
+        let is_it = |name: cuinstr_ptx::NameId| matches!(code.name(name).text, CONTROL | FLAG);
+        // Of the control block's words, loads at known places only matter for the flag's pointer.
+        let is_word = |offset: i64| {
+            !(FLAG_AT - POINTER as i64 * 4..FLAG_AT + POINTER as i64).contains(&offset) && code.opcode(statement).starts_with("ld")
+        };
+        code.all_operands(statement).iter().any(|operand| match *operand {
+            Name(name, _) => is_it(name),
+            AtName(name, offset) => is_it(name) && !is_word(offset),
+            _ => false,
+        })
+    }
+}
+
+/// What the address of a symbol and an offset is.
+fn named(name: &str, offset: i64) -> Held {
+    let at = Some(Offsets::ZERO.plus(offset.into(), offset.into()));
+    match name {
+        CONTROL => Held { control: at, flag: None },
+        FLAG => Held { control: None, flag: at },
+        _ => Held::default(),
+    }
+}
+
+/// What a load puts into its n-th register: the flag's pointer, or a part of it.
+fn loaded(instruction: &Instruction<'_>, from: Held, nth: i128) -> Held {
+    let Some(control) = from.control else { return Held::default() };
+    let (pointer, bytes) = (i128::from(FLAG_AT), instruction.op.of.map_or(POINTER, |(width, _)| i128::from(width / 8)));
+    let at = control.plus(nth * bytes, nth * bytes);
+    let flag = match at.meets(bytes, pointer, pointer + POINTER) {
+        true if at.least == pointer && at.most == pointer && bytes == POINTER => Some(Offsets::ZERO),
+        true => Some(Offsets::ANY),
+        false => None,
+    };
+    Held { control: None, flag }
+}
+
+/// How many bytes an instruction writes; none if its opcode does not say so.
+fn bytes(instruction: &Instruction<'_>) -> Option<i128> {
+    let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v')?.parse::<i128>().ok()).unwrap_or(1);
+    let (width, _) = instruction.op.of.filter(|_| matches!(instruction.op.head, "st" | "red" | "atom"))?;
+    Some(lanes * i128::from(width / 8))
+}

@@ -1,0 +1,92 @@
+//! A function with its definitions: which statements write each register.
+
+use crate::program::cfg::Graph;
+use crate::program::instruction::{Instruction, Register};
+use crate::program::registers::Registers;
+use cuinstr_ptx::{Code, Function};
+
+/// A function, and for each of its registers the statements that write it.
+#[derive(Debug)]
+pub(crate) struct Definitions<'a> {
+    pub(crate) code: &'a Code<'a>,
+    pub(crate) function: &'a Function<'a>,
+    pub(crate) graph: &'a Graph,
+    pub(crate) registers: Registers<'a>,
+    /// Statements that write each register, in one run a register.
+    writers: Vec<u32>,
+    first_writer: Vec<u32>,
+    block_of: Vec<u32>,
+}
+
+impl<'a> Definitions<'a> {
+    pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
+        let function = code.function;
+        let registers = Registers::new(code);
+        let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
+        for statement in 0..function.statements.len() as u32 {
+            registers.each_written(statement, |register| pairs.push((register, statement)));
+        }
+        let mut first_writer = vec![0_u32; registers.count() + 1];
+        for (register, _) in &pairs {
+            first_writer[*register as usize + 1] += 1;
+        }
+        for index in 0..registers.count() {
+            first_writer[index + 1] += first_writer[index];
+        }
+        let mut next = first_writer.clone();
+        let mut writers = vec![0; pairs.len()];
+        for (register, statement) in pairs {
+            let at = &mut next[register as usize];
+            writers[*at as usize] = statement;
+            *at += 1;
+        }
+        let mut block_of = vec![0; function.statements.len()];
+        for (number, block) in graph.blocks.iter().enumerate() {
+            block_of[block.first as usize..block.end as usize].fill(number as u32);
+        }
+        Self { code, function, graph, registers, writers, first_writer, block_of }
+    }
+
+    /// A statement taken apart as it is written.
+    pub(crate) fn plain(&self, statement: u32) -> Instruction<'a> {
+        self.registers.decode(statement)
+    }
+
+    /// Statements that may write a register, in order.
+    pub(crate) fn writers(&self, register: Register) -> &[u32] {
+        let at = register as usize;
+        &self.writers[self.first_writer[at] as usize..self.first_writer[at + 1] as usize]
+    }
+
+    /// Those among them that stand in a range of the text.
+    pub(crate) fn writers_between(&self, register: Register, range: std::ops::Range<u32>) -> &[u32] {
+        let all = self.writers(register);
+        &all[all.partition_point(|at| *at < range.start)..all.partition_point(|at| *at < range.end)]
+    }
+
+    pub(crate) fn block_of(&self, statement: u32) -> u32 {
+        self.block_of[statement as usize]
+    }
+
+    /// The register that guards a statement.
+    pub(crate) fn guard(&self, statement: u32) -> Option<Register> {
+        self.code.guard(statement)?.0
+    }
+
+    /// Whether a statement's guard must be true for it to take effect, rather than false.
+    pub(crate) fn polarity(&self, statement: u32) -> bool {
+        self.code.guard(statement).is_none_or(|(_, when)| when)
+    }
+
+    /// The blocks that control comes to without passing one.
+    pub(crate) fn reached_without(&self, block: u32) -> Vec<bool> {
+        let mut reached = vec![false; self.graph.blocks.len()];
+        let mut work = if block == 0 { Vec::new() } else { vec![0] };
+        while let Some(at) = work.pop() {
+            if !std::mem::replace(&mut reached[at as usize], true) {
+                work.extend(self.graph.edges(at).iter().map(|edge| edge.to).filter(|to| *to != block));
+            }
+        }
+        reached
+    }
+}

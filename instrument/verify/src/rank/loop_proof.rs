@@ -1,0 +1,112 @@
+//! The loops of one function, and what can be proved of each.
+//!
+//! An infinite run of a function, its callees returning, passes some set of blocks for ever: a strongly connected set S. For each loop, a
+//! head and the strongly connected set around it, it is shown that no S that holds the head can be passed for ever once the flag says stop;
+//! then the head is taken out, and what is still strongly connected inside is a loop of its own. That this is enough: each S lies in one
+//! of the sets and holds its head, or else lies in a set inside.
+//!
+//! To show it for one head, a round is followed from the head, with whatever any earlier round may have left in registers (`base`), under
+//! the assumption that the flag holds the launch's number. Since S is passed for ever, every edge of S is passed in rounds that begin after
+//! the host wrote the flag; edges that no such round can pass are not in S. What is left around the head must be empty, or a register must
+//! rise or fall in each round without wrapping, within bounds that hold in any round.
+
+use crate::domain::state::State;
+use crate::domain::value::{Assumption, MOST_TICKS};
+use crate::interpret::edge_cost::{Count, NEVER};
+use crate::interpret::step::Step;
+use crate::interpret::work::Work;
+use crate::program::instruction::Operand;
+use crate::rank::loops::{Proof, Why};
+use crate::rank::nest_phases::Fork;
+use crate::rank::phases::fork;
+use crate::rank::ranking::remaining;
+use crate::rank::remaining::Left;
+
+/// Looks that it is worth to tell a loop's rounds apart, in multiples of those at the loop itself, and beside them. Of the loops of this repository's
+/// kernels that are proved so none needs more than four times as many.
+const FORK_TIMES: usize = 8;
+
+const FORK_LOOKS: usize = 500;
+
+/// What is proved of a loop by what registers hold where its rounds begin.
+pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
+    let asked = Assumption { asked: true, ..Assumption::default() };
+    let before = work.budget;
+    work.asks_action = false;
+    let left = remaining(work, blocks, head, base, asked, &[]);
+    let (asks_action, spent) = (work.asks_action, before - work.budget);
+    // Where no poll is passed the flag does not matter.
+    match (left.blocks.is_empty(), left.count) {
+        (true, _) if left.asks => return (Proof::Polled, left),
+        // Where it is looked at from rounds that another one went before, that one has come back.
+        (true, _) => return (Proof::Counted(Count { rounds: u64::from(base.1), ..NEVER }), left),
+        (false, Some(count)) if left.asks => return (Proof::PolledWithin(count), left),
+        (false, Some(count)) => return (Proof::Counted(count), left),
+        (false, None) => {}
+    }
+    if let Some(timed) = by_clock(work, &left.blocks, head, base) {
+        return timed;
+    }
+    if !work.slice.is_close {
+        // A closer look follows.
+        return (Proof::None(Why::NoPoll), left);
+    }
+    // Where only the action decides which way a round goes, it is soon found.
+    if asks_action || work.budget <= spent {
+        let trap = remaining(work, blocks, head, base, Assumption { trap: true, ..asked }, &[]);
+        if trap.blocks.is_empty() || trap.count.is_some() {
+            return (Proof::TrapOnly, left);
+        }
+    } else {
+        // It would come to the same.
+        work.budget -= spent;
+    }
+    // Where rounds can be told apart that is found soon; where they can't, each branch is tried for nothing.
+    let mut told_apart = |assumption: Assumption| {
+        let kept = work.budget;
+        work.budget = kept.min((spent * FORK_TIMES + FORK_LOOKS) * if assumption.trap { 4 } else { 1 });
+        let allowed = work.budget;
+        let forked = fork(work, &Fork { blocks: &left.blocks, head, base, assumption });
+        work.budget = kept - (allowed - work.budget);
+        forked
+    };
+    if let Some((count, together)) = told_apart(asked) {
+        let count = Count { rounds: count.rounds.saturating_add(u64::from(base.1)), ..count };
+        return (Proof::PolledWithin(count), Left { together, ..left });
+    }
+    if asks_action && told_apart(Assumption { trap: true, ..asked }).is_some() {
+        return (Proof::TrapOnly, left);
+    }
+    if work.budget == 0 {
+        return (Proof::None(Why::TooLarge), left);
+    }
+    (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
+}
+
+/// What is proved of a loop that reads a clock, by how far that has gone on: in as few ticks as possible, up to a power of two.
+fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> Option<(Proof, Left)> {
+    let mut steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
+    if !steps.any(reads_clock) {
+        return None;
+    }
+    let mut after = |ticks: u64| {
+        let late = Assumption { asked: true, late: ticks, trap: false };
+        let left = remaining(work, blocks, head, base, late, &[]);
+        let rounds = if left.blocks.is_empty() { Some(u64::from(base.1)) } else { left.count.map(|count| count.rounds) };
+        rounds.map(|rounds| (Proof::Clock { ticks, rounds }, left))
+    };
+    let mut found = after(MOST_TICKS)?;
+    let (mut least, mut most) = (0, MOST_TICKS.ilog2());
+    while least < most {
+        let middle = u32::midpoint(least, most);
+        match after(1 << middle) {
+            Some(sooner) => (found, most) = (sooner, middle),
+            None => least = middle + 1,
+        }
+    }
+    Some(found)
+}
+
+fn reads_clock(step: &Step<'_>) -> bool {
+    matches!(step.instruction.rest[..], [Operand::Name("%globaltimer" | "%clock64")])
+}

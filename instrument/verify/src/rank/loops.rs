@@ -1,0 +1,104 @@
+//! A loop of a function, and what is proved of it.
+
+use crate::domain::state::State;
+use crate::interpret::edge_cost::Count;
+
+/// What is proved of a loop, without what loops inside add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// No round goes on once the flag says stop.
+    Polled,
+    /// At most so many rounds go on after that.
+    PolledWithin(Count),
+    /// At most so many rounds, whatever the flag says.
+    Counted(Count),
+    /// A clock ends it: once it has gone on for so many ticks at most so many rounds come back.
+    Clock { ticks: u64, rounds: u64 },
+    /// Threads go on when the flag says stop, but under `trap` they trap.
+    TrapOnly,
+    /// Nothing.
+    None(Why),
+}
+
+/// Why there is no proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Some round neither asks nor counts.
+    NoPoll,
+    /// Some round asks for the flag and goes on.
+    GoesOn,
+    /// The proof was given up: too large.
+    TooLarge,
+    /// Too deep in other loops to be looked at, with all loops inside.
+    TooDeep,
+}
+
+/// A loop of the function.
+#[derive(Debug)]
+pub(crate) struct Round {
+    /// The block that rounds begin at.
+    pub(crate) head: u32,
+    /// All blocks of it, sorted.
+    pub(crate) blocks: Vec<u32>,
+    /// Those that a round without end may pass, sorted; empty if there is none.
+    pub(crate) left: Vec<u32>,
+    /// A register that is not zero where such a round begins, as a slot: see [`remaining`].
+    pub(crate) not_zero: Option<u32>,
+    /// Whether what is proved is of the rounds of all loops inside, too: see [`Left::together`].
+    pub(crate) together: bool,
+    /// See [`Left::begun`].
+    pub(crate) begun: bool,
+    /// Index of the loop around it.
+    pub(crate) parent: Option<usize>,
+    pub(crate) proof: Proof,
+    /// Loops inside whose rounds one register counts together with those of this one.
+    pub(crate) shared: Option<Shared>,
+    /// Slots that do not rise in any of its rounds, if that is known: others pay for nothing.
+    pub(crate) falls: Option<Vec<u32>>,
+    /// Depth of nesting, from 0.
+    pub(crate) depth: usize,
+}
+
+/// See [`Known::again_of`].
+pub(crate) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
+
+/// What registers hold, whatever the flag says.
+pub(crate) struct Known<'k> {
+    /// The blocks that were followed for it, in a reverse postorder.
+    pub(crate) order: &'k [u32],
+    /// At the beginning of a block.
+    pub(crate) base_of: &'k dyn Fn(u32) -> Option<State>,
+    /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
+    pub(crate) again_of: &'k AgainOf<'k>,
+}
+
+/// Rounds that are counted together.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// At most so many of the loop itself.
+    pub(crate) own: u64,
+    /// Heads of the loops inside, and at most how many rounds of each.
+    pub(crate) inside: Vec<(u32, u64)>,
+    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
+    /// of both numbers.
+    pub(crate) joint: Vec<u32>,
+}
+
+impl Shared {
+    /// What holds by either.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        for (head, rounds) in other.inside {
+            match self.inside.iter_mut().find(|(known, _)| *known == head) {
+                Some((_, known)) => *known = rounds.min(*known),
+                None => self.inside.push((head, rounds)),
+            }
+        }
+        self.joint.extend(other.joint);
+        Self { own: self.own.min(other.own), ..self }
+    }
+
+    /// At most how many rounds of the loop with that head.
+    pub(crate) fn rounds_of(&self, head: u32) -> Option<u64> {
+        self.inside.iter().find(|(of, _)| *of == head).map(|(_, rounds)| *rounds)
+    }
+}

@@ -1,0 +1,93 @@
+//! Loops that are looked at once for each case of what was done in front of them.
+//!
+//! Where a strip's length is the smaller of an allowance and a distance, compilers may leave both tests in its inner loop and run four rounds between
+//! two of them: that either comes true exactly is known only where the length is that one. So the loop is followed once with each of them as the
+//! result.
+//!
+//! Let control come to a loop only behind an instruction outside it that takes the larger or the smaller of two, or one of two by a predicate. A thread
+//! in the loop has passed that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
+//! followed for each case by itself, from whatever they may hold in front of it; what is proved of the loop in either case holds.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::NEVER;
+use crate::interpret::pass::{Choice, MOST_BACK};
+use crate::interpret::step::chooses;
+use crate::interpret::work::{Way, Work};
+use crate::rank::loop_proof::prove;
+use crate::rank::loops::{Known, Proof};
+use crate::rank::remaining::Left;
+
+/// Most instructions that are tried for one loop, and most blocks of a function in which they are.
+const MOST: usize = 3;
+
+const MOST_BLOCKS: usize = 1 << 14;
+
+/// What is proved of a loop case by case, if that is how often its rounds come back.
+pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Option<(Proof, Left)> {
+    if !work.slice.has_cases || work.body.graph.blocks.len() > MOST_BLOCKS {
+        return None;
+    }
+    for (block, step) in choices(work, known, blocks, head) {
+        let Some(start) = (known.base_of)(block) else { continue };
+        let mut most = NEVER;
+        let is_proved = [0, 1].into_iter().all(|nth| {
+            let choice = Choice { step, nth };
+            let Some(base) = follow(work, known, (block, &start), choice, blocks, head) else { return work.budget > 0 };
+            match prove(work, blocks, head, &base) {
+                (Proof::Counted(count), _) if work.budget > 0 => {
+                    most.rounds = most.rounds.max(count.rounds);
+                    true
+                }
+                _ => false,
+            }
+        });
+        if is_proved {
+            return Some((Proof::Counted(most), Left { blocks: blocks.to_vec(), ..Left::default() }));
+        }
+    }
+    None
+}
+
+/// Instructions that each way to the loop passes, with their blocks: the nearest first.
+fn choices(work: &Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Vec<(u32, u32)> {
+    let is_outside = |block: &&u32| blocks.binary_search(block).is_err() && work.place[**block as usize] < work.place[head as usize];
+    let mut found = Vec::new();
+    for &block in known.order.iter().filter(is_outside) {
+        let steps = work.slice.steps(block);
+        let here = &work.slice.steps[steps.clone()];
+        found.extend(steps.filter(|index| chooses(here, &work.slice.steps[*index])).map(|index| (block, index as u32)));
+    }
+    found.reverse();
+    let is_passed = |(block, _): &(u32, u32)| !work.body.reached_without(*block)[head as usize];
+    found.into_iter().filter(is_passed).take(MOST).collect()
+}
+
+/// What registers hold where the loop comes round, in one case; none if it does not.
+fn follow(
+    work: &mut Work<'_, '_>,
+    known: &Known<'_>,
+    (from, start): (u32, &State),
+    choice: Choice,
+    blocks: &[u32],
+    head: u32,
+) -> Option<(State, bool)> {
+    let way = Way { head: Some(from), choice: Some(choice), assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    let (slice, place) = (work.slice, work.place);
+    let sources = work.body.graph.sources(head);
+    let is_member = |block: &u32| blocks.binary_search(block).is_ok();
+    let all_back = sources.iter().filter(|block| is_member(block)).all(|block| place[*block as usize] >= place[head as usize]);
+    work.pass(known.order, &[(from, start.clone())], &way, |found, pass| {
+        if sources.len() > MOST_BACK || !all_back {
+            return Some((found.states[pass.position[head as usize] as usize].clone()?, false));
+        }
+        let mut again: Option<State> = None;
+        let back = |at: u32, to: u32, state: State| {
+            if to == head && is_member(&at) {
+                again = Some(again.take().map_or_else(|| state.clone(), |known| known.join(&state, slice, Some(head))));
+            }
+        };
+        pass.show(&found, |_, _| {}, back);
+        again.map(|again| (again, true))
+    })
+}

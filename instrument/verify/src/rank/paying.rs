@@ -1,0 +1,35 @@
+//! Whether a register pays for the rounds of loops inside.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::Toll;
+use crate::interpret::work::{Way, Work};
+use crate::rank::linear::count_together;
+use crate::rank::remaining::{begin, is_not_zero};
+
+/// How far some register may fall in all that pays so much for what a loop's rounds pass, and how many rounds that allows if there are so many
+/// of them anyway.
+pub(crate) fn pays(
+    work: &mut Work<'_, '_>,
+    (blocks, head): (&[u32], u32),
+    (base, not_zero): (&State, Option<u32>),
+    rounds: u64,
+    toll: &dyn Fn(u32, u32) -> Option<Toll>,
+) -> Option<(u64, u64)> {
+    let mut base = base.clone();
+    if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
+        return None;
+    }
+    let mut order = blocks.to_vec();
+    let place = work.place;
+    order.sort_by_key(|block| (*block != head, place[*block as usize]));
+    let start = begin(work, head, &base);
+    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, toll };
+    work.pass(&order, &[(head, start)], &way, |mut found, pass| {
+        found.leave_out_zero(pass.slice, not_zero);
+        count_together(pass, &found, &base, rounds)
+    })
+}
+
+/// What rounds that go on are looked at under.
+pub(crate) const ASKED: Assumption = Assumption { asked: true, late: 0, trap: false };

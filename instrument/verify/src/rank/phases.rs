@@ -1,0 +1,176 @@
+//! Rounds of two kinds, told apart by a branch.
+
+use crate::domain::delta::Since;
+use crate::domain::state::State;
+use crate::interpret::edge_cost::{Count, NEVER, Toll};
+use crate::interpret::work::Work;
+use crate::program::instruction::Operand;
+use crate::rank::linear::MOST_TOGETHER;
+use crate::rank::nest_phases::{Fork, Paid, tally};
+use crate::rank::paying::pays;
+use crate::rank::ranking::remaining;
+use crate::rank::remaining::Left;
+
+/// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
+const MOST_FORKED: usize = 1000;
+
+const MOST_FORKS: usize = 8;
+
+/// Blocks that branch within a loop, and the numbers of both edges.
+type Branches = [(u32, [usize; 2])];
+
+/// Counts rounds of two kinds, told apart by a branch; and whether those of all loops inside are counted as well.
+pub(crate) fn fork(work: &mut Work<'_, '_>, fork: &Fork<'_>) -> Option<(Count, bool)> {
+    if fork.blocks.len() > MOST_FORKED {
+        return None;
+    }
+    let graph = work.body.graph;
+    let is_member = |block: u32| fork.blocks.binary_search(&block).is_ok();
+    let mut branches: Vec<(u32, [usize; 2])> = Vec::new();
+    for &block in fork.blocks {
+        let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
+        let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
+        if let &[one, other] = &ways[..] {
+            branches.push((block, [one, other]));
+        }
+    }
+    // What a register has come to tells rounds apart most often.
+    branches.sort_by_key(|(block, _)| !compares_with_number(work, *block));
+    // Loops inside are better counted together with it.
+    let paid = if fork.has_inside(work) { fork.paid(work, &branches) } else { None };
+    if let Some(rounds) = paid.as_ref().and_then(|paid| tally(work, fork, paid)) {
+        return Some((Count { rounds, ..NEVER }, true));
+    }
+    let count = fork.passed_once(work, &branches).or_else(|| fork.between(work, &paid?));
+    count.map(|count| (count, false))
+}
+
+impl Fork<'_> {
+    /// Whether there are loops inside.
+    fn has_inside(&self, work: &mut Work<'_, '_>) -> bool {
+        let graph = work.body.graph;
+        let nodes: Vec<u32> = self.blocks.iter().copied().filter(|block| *block != self.head).collect();
+        let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
+            graph.edges(node).get(nth as usize).map(|edge| nodes.binary_search(&edge.to).is_ok().then_some(edge.to))
+        });
+        !sets.is_empty()
+    }
+
+    /// By a branch that each round passes once. In those of one kind a register counts, which the others leave alone or move the same way: there
+    /// are so many of them in all. The others, among themselves, count by a register of their own, which the first kind moves the same way: it
+    /// does not come back to where they can be before it has gone all the way round.
+    fn passed_once(&self, work: &mut Work<'_, '_>, branches: &Branches) -> Option<Count> {
+        let &Self { blocks, head, base, assumption } = self;
+        let mut tried = 0;
+        for &(block, [one, other]) in branches {
+            if !is_passed_once(work, blocks, head, block) {
+                continue;
+            }
+            tried += 1;
+            if tried > MOST_FORKS || work.budget == 0 {
+                return None;
+            }
+            let ones = remaining(work, blocks, head, base, assumption, &[other]);
+            let others = remaining(work, blocks, head, base, assumption, &[one]);
+            for (paid, free, shut) in [(&ones, &others, one), (&others, &ones, other)] {
+                let (Some(_), Some(again)) = (paid.count, &free.again) else { continue };
+                // Those that follow one another begin as the one before has left things.
+                let in_a_row = remaining(work, blocks, head, &next(work, head, again), assumption, &[shut]);
+                let counts = counts_both(work, paid, free, &in_a_row);
+                if counts.is_some() {
+                    return counts;
+                }
+            }
+        }
+        None
+    }
+
+    /// Ways behind branches that rounds may pass as often as they like, in loops inside too: each time that one of them is gone a register pays for
+    /// it, and nothing gives back what was paid.
+    fn paid(&self, work: &mut Work<'_, '_>, branches: &Branches) -> Option<Paid> {
+        let graph = work.body.graph;
+        let mut times = |ways: &[(u32, u32)]| {
+            let toll = |from: u32, to: u32| ways.contains(&(from, to)).then_some(Toll::Round(1));
+            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &toll).map(|(span, _)| span)
+        };
+        let mut paid = Paid { edges: Vec::new(), ways: Vec::new(), times: 0 };
+        for &(block, both) in branches.iter().take(MOST_FORKS) {
+            for edge in both {
+                let way = (block, graph.edges(block)[edge - graph.first_edge(block)].to);
+                if times(&[way]).is_some() {
+                    paid.edges.push(edge);
+                    paid.ways.push(way);
+                }
+            }
+        }
+        paid.times = if paid.ways.is_empty() { None } else { times(&paid.ways) }?;
+        Some(paid)
+    }
+
+    /// Rounds that go none of these ways are counted among themselves, between two that do.
+    fn between(&self, work: &mut Work<'_, '_>, paid: &Paid) -> Option<Count> {
+        let &Self { blocks, head, base, assumption } = self;
+        let mut free = remaining(work, blocks, head, base, assumption, &paid.edges);
+        if let (None, Some(again)) = (free.count, free.again.clone()) {
+            // Those that follow one another begin as the one before has left things.
+            free = remaining(work, &free.blocks, head, &next(work, head, &again), assumption, &paid.edges);
+        }
+        let (in_a_row, count) = if free.blocks.is_empty() { (0, NEVER) } else { free.count.map(|count| (count.rounds, count))? };
+        let rounds = (paid.times + 1).saturating_mul(in_a_row + 1);
+        (rounds <= MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..count })
+    }
+}
+
+/// What registers hold where a round begins that comes after one which leaves them so. What was named at the beginning of that one is another
+/// value by now.
+fn next(work: &Work<'_, '_>, head: u32, again: &State) -> (State, bool) {
+    let (mut again, names) = (again.clone(), work.slice.names_at(head));
+    again.age(|old| names.contains(&u64::from(old)));
+    (again, true)
+}
+
+/// Whether what a block compares last is compared with a number.
+fn compares_with_number(work: &Work<'_, '_>, block: u32) -> bool {
+    let steps = &work.slice.steps[work.slice.steps(block)];
+    let last = steps.iter().rev().find(|step| step.instruction.op.compares.is_some());
+    last.is_some_and(|step| matches!(step.instruction.rest.get(1), Some(Operand::Number(2..))))
+}
+
+/// Whether each round passes the block, and no loop inside does.
+fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, block: u32) -> bool {
+    if block == head {
+        return true;
+    }
+    let graph = work.body.graph;
+    let mut without = |out: u32, within: u32| {
+        let nodes: Vec<u32> = blocks.iter().copied().filter(|node| *node != out).collect();
+        let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
+            graph.edges(node).get(nth as usize).map(|edge| (edge.to != out && nodes.binary_search(&edge.to).is_ok()).then_some(edge.to))
+        });
+        sets.iter().any(|set| set.contains(&within))
+    };
+    !without(block, head) && !without(head, block)
+}
+
+/// Rounds of both kinds, if those that pay end and the free ones do not take that back.
+fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -> Option<Count> {
+    let (pays, runs) = (paid.count?, in_a_row.count?);
+    let moves = |left: &Left, slot: u32| {
+        let value = left.again.as_ref()?.get(slot)?;
+        value.since.filter(|since| since.slot == slot).map(Since::plain)
+    };
+    let kept = moves(free, pays.slot)?;
+    let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
+    // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
+    let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
+        (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
+            let way = |since: Since, rounds: u64| u128::from(since.farthest()?).checked_mul(u128::from(rounds) + 1);
+            let all = way(fast, pays.rounds).zip(way(slow, runs.rounds)).and_then(|(fast, slow)| fast.checked_add(slow.checked_mul(2)?));
+            let is_short = all.is_some_and(|all| all < 1 << work.slice.slots[runs.slot as usize].1.min(64));
+            is_short.then_some(pays.rounds.saturating_add(runs.rounds).saturating_add(2))
+        }
+        _ => None,
+    };
+    let rounds = rounds.unwrap_or((pays.rounds + 1).saturating_mul(runs.rounds + 1));
+    (is_kept && rounds <= MOST_TOGETHER).then_some(Count { rounds, slot: u32::MAX, step: 1, ..pays })
+}

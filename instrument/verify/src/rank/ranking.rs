@@ -1,0 +1,36 @@
+//! The ranking functions of one loop, tried one after the other.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::work::Work;
+use crate::rank::logarithmic::halved;
+use crate::rank::remaining::{Left, ends_at_zero, may_stop_at_zero, remaining_from};
+use crate::rank::wrapping::wraps;
+
+/// The same without these edges.
+///
+/// A strip's price is taken off an allowance that stops at zero, so that it falls in each round or is zero where the next one begins. If no
+/// round that begins with zero there comes back, those that go on for ever begin with something else, and in them it has fallen.
+pub(crate) fn remaining(
+    work: &mut Work<'_, '_>,
+    blocks: &[u32],
+    head: u32,
+    base: &(State, bool),
+    assumption: Assumption,
+    shut: &[usize],
+) -> Left {
+    let left = remaining_from(work, blocks, head, base, (assumption, shut), None);
+    if left.count.is_some() || left.blocks.is_empty() {
+        return left;
+    }
+    for slot in left.again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 1)) {
+        let Some(ended) = ends_at_zero(work, &left.blocks, head, base, (assumption, shut), slot) else { continue };
+        let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
+        if others.count.is_some() || others.blocks.is_empty() {
+            return Left { asks: left.asks || ended.asks || others.asks, ..others };
+        }
+    }
+    let count = left.again.as_ref().and_then(|again| halved(work, (&left.blocks, head), base, (assumption, shut), again));
+    let count = count.or_else(|| wraps(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
+    Left { count, ..left }
+}

@@ -1,0 +1,224 @@
+//! Rounds of loops within loops, counted together.
+//!
+//! Each loop's own count is found by itself; loops within each other would multiply. Where a register pays for the rounds of several of them, as
+//! one allowance does for all loops of an activation, they are no more together than it can pay for.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::{Count, Toll};
+use crate::interpret::slice::Slice;
+use crate::interpret::step::each_needed;
+use crate::interpret::work::{Work, allotted};
+use crate::rank::linear::MOST_ROUNDS;
+use crate::rank::loops::Shared;
+use crate::rank::loops::{Known, Proof, Round};
+use crate::rank::paying::{ASKED, pays};
+use crate::rank::ranking::remaining;
+use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
+use crate::rank::weight::{iterations, product};
+use std::collections::BTreeSet;
+
+/// What loops that are counted together are tried to be paid for from, at most.
+const MOST_ALLOWED: u64 = 1 << 14;
+
+/// Rounds that are not worth to be counted together.
+const MANY: u64 = 1 << 16;
+
+/// Most loops of one set of which some are counted together.
+const MOST_TOGETHER: usize = 1000;
+
+/// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
+pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
+    if found.len() > MOST_TOGETHER {
+        return;
+    }
+    // What the loops alone used up is not missing here.
+    work.budget = work.budget.max(allotted(&found[0].blocks, work.slice));
+    for index in 0..found.len() {
+        let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
+        let mut inside: Vec<usize> = Vec::new();
+        for (number, round) in found.iter().enumerate().skip(index + 1) {
+            let is_inside = round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent));
+            if is_inside {
+                inside.push(number);
+            }
+        }
+        let head = found[index].head;
+        // What never comes round holds nothing, and what is little needs no closer look.
+        let is_many = inside.iter().any(|number| product(found, *number, index) > MANY);
+        if !is_many || found[index].left.binary_search(&head).is_err() {
+            continue;
+        }
+        if found[index].together {
+            // The last round does not come back, but what is inside it ends by itself.
+            let rounds = |inner: &Round| count.rounds.saturating_add(iterations(inner));
+            let all = inside.iter().map(|number| (found[*number].head, rounds(&found[*number]))).collect();
+            found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
+            continue;
+        }
+        let Some(base) = (known.base_of)(head) else { continue };
+        let mut outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
+        let mut shared = outer.shared(work, known);
+        // What is paid with may stop at zero, too, if that ends all further rounds.
+        if work.slice.is_close && outer.not_zero.is_none() && outer.lacks(shared.as_ref()) {
+            for slot in outer.stops_at_zero(work) {
+                outer.not_zero = Some(slot);
+                let more = outer.shared(work, known);
+                shared = match (shared, more) {
+                    (Some(one), Some(two)) => Some(one.and(two)),
+                    (one, two) => one.or(two),
+                };
+                if !outer.lacks(shared.as_ref()) {
+                    break;
+                }
+            }
+        }
+        found[index].shared = shared;
+    }
+}
+
+/// A loop whose rounds are counted together with those inside.
+struct Outer<'f> {
+    found: &'f [Round],
+    index: usize,
+    count: Count,
+    /// All loops inside.
+    inside: &'f [usize],
+    /// What registers hold at the head.
+    base: State,
+    /// A register that is taken to be something else than zero there: see [`remaining`].
+    not_zero: Option<u32>,
+}
+
+impl Outer<'_> {
+    fn round(&self) -> &Round {
+        &self.found[self.index]
+    }
+
+    /// Whether some loop inside has so many rounds that it should be counted together with this one, and is not.
+    fn lacks(&self, shared: Option<&Shared>) -> bool {
+        self.inside.iter().any(|number| {
+            let inner = &self.found[*number];
+            let is_many = iterations(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
+            is_many && shared.is_none_or(|shared| shared.rounds_of(inner.head).is_none())
+        })
+    }
+
+    /// Registers that may be zero where a round begins, but no such round comes back.
+    fn stops_at_zero(&self, work: &mut Work<'_, '_>) -> Vec<u32> {
+        let (round, base) = (self.round(), (self.base.clone(), false));
+        let asked = (ASKED, &[][..]);
+        let again = remaining_from(work, &round.left, round.head, &base, asked, None).again;
+        let mut slots = again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 0));
+        slots.retain(|slot| ends_at_zero(work, &round.left, round.head, &base, asked, *slot).is_some());
+        slots
+    }
+
+    /// How far some register may fall in all if rounds inside cost so much, and how many rounds of this loop that allows.
+    fn pays(&self, work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>) -> Option<(u64, u64)> {
+        pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, toll)
+    }
+
+    /// Whether some register that falls may pay for each round of these loops: each of them has to write something that the register is made of. What
+    /// is worth trying is asked without following anything; where it is not known what falls, all is.
+    fn may_pay(&self, slice: &Slice<'_>, together: &[usize]) -> bool {
+        let Some(falls) = &self.round().falls else { return true };
+        let writes = |blocks: &[u32]| {
+            let steps = blocks.iter().flat_map(|block| &slice.steps[slice.steps(*block)]);
+            steps.flat_map(|step| step.writes.iter().copied().filter(|slot| *slot != u32::MAX)).collect::<BTreeSet<u32>>()
+        };
+        let inside: Vec<BTreeSet<u32>> = together.iter().map(|number| writes(&self.found[*number].blocks)).collect();
+        falls.iter().any(|slot| {
+            let made_of = self.made_of(slice, *slot);
+            inside.iter().all(|written| !written.is_disjoint(&made_of))
+        })
+    }
+
+    /// The slots that a slot's values are made of in a round.
+    fn made_of(&self, slice: &Slice<'_>, slot: u32) -> BTreeSet<u32> {
+        let mut all = BTreeSet::from([slot]);
+        let terms = |number: u32| slice.sums[number as usize].terms.iter().map(|(slot, _)| *slot);
+        loop {
+            let before = all.len();
+            let sums: Vec<u32> = all.range(slice.first_sum..).filter_map(|slot| slot.checked_sub(slice.first_sum)).collect();
+            all.extend(sums.into_iter().filter(|sum| (*sum as usize) < slice.sums.len()).flat_map(terms));
+            for step in self.round().left.iter().flat_map(|block| &slice.steps[slice.steps(*block)]) {
+                if step.writes.iter().any(|slot| all.contains(slot)) {
+                    each_needed(&step.instruction, |slot| {
+                        all.insert(slot);
+                    });
+                    all.extend(step.derived.iter().flat_map(|derived| terms(derived.sum)));
+                }
+            }
+            if all.len() == before {
+                return all;
+            }
+        }
+    }
+
+    fn shared(&self, work: &mut Work<'_, '_>, known: &Known<'_>) -> Option<Shared> {
+        let found = self.found;
+        let polled = self.inside.iter().copied().filter(|number| matches!(found[*number].proof, Proof::PolledWithin(_)));
+        // All of them, or else those that one register counts: a function that was inlined may have a count of its own.
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let slot = |number: usize| if let Proof::PolledWithin(inner) = found[number].proof { inner.slot } else { u32::MAX };
+        for number in polled.clone() {
+            match groups.iter_mut().find(|group| slot(group[0]) == slot(number)) {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
+            }
+        }
+        if groups.len() > 1 {
+            groups.insert(0, polled.collect());
+        }
+        let mut shared: Option<Shared> = None;
+        for (nth, together) in groups.iter().enumerate() {
+            let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
+            let toll = |from: u32, to: u32| {
+                let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
+                found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
+            };
+            if !self.may_pay(work.slice, together) {
+                continue;
+            }
+            let Some((span, own)) = self.pays(work, &toll) else { continue };
+            let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
+            shared.own = shared.own.min(own);
+            shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
+            shared.joint.extend(together.iter().map(|number| found[*number].head));
+            if nth == 0 {
+                // Nobody is left out.
+                break;
+            }
+        }
+        // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
+        for &number in self.inside {
+            let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
+            let head = found[number].head;
+            let is_shared = shared.as_ref().is_some_and(|shared| shared.rounds_of(head).is_some());
+            if is_shared || inner.rounds.saturating_mul(self.count.rounds) <= MOST_ROUNDS {
+                continue;
+            }
+            let blocks = &found[number].blocks;
+            let Some(inner) = recount(work, &found[number], known) else { continue };
+            // What a round may cost, if the loop alone can use up all that there is.
+            let most = 1 << (MOST_ALLOWED / inner.rounds.max(1)).max(1).ilog2();
+            for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
+                let is_entry = |from: u32, to: u32| to == head && blocks.binary_search(&from).is_err();
+                let toll = |from: u32, to: u32| is_entry(from, to).then_some(Toll::Entry(inner, factor));
+                if let Some((span, _)) = self.pays(work, &toll) {
+                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new() });
+                    shared.inside.push((head, span / inner.step / u64::from(factor)));
+                    break;
+                }
+            }
+        }
+        shared
+    }
+}
+
+/// The count of a loop from where it is entered on, rather than from where it first comes round.
+fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
+    let base = (known.base_of)(round.head)?;
+    remaining(work, &round.blocks, round.head, &(base, false), Assumption::default(), &[]).count.filter(|count| count.slot != u32::MAX)
+}

@@ -1,0 +1,75 @@
+//! Rounds that are counted by a register which wraps round: `for (unsigned char i = 0; i != 10; i += 3)`.
+//!
+//! Let each round that comes back add the same number c to a register, modulo 2^w. Its n lowest bits then go through all numbers that are what they
+//! began with modulo g, the greatest common divisor of c and 2^n, in 2^n / g rounds. If no round comes back that begins with one of these
+//! numbers in the lowest bits, there are no more rounds than that.
+
+use crate::domain::interval::Range;
+use crate::domain::state::State;
+use crate::domain::value::{Assumption, Value};
+use crate::interpret::edge_cost::{Count, NEVER};
+use crate::interpret::work::Work;
+use crate::program::instruction::Operand;
+use crate::rank::linear::MOST_ROUNDS;
+use crate::rank::remaining::remaining_from;
+
+/// Most numbers that are tried for the one at which a loop ends.
+const MOST_ENDS: usize = 16;
+
+/// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `steps`
+/// says by how much they move in each.
+pub(crate) fn wraps(
+    work: &mut Work<'_, '_>,
+    (blocks, head): (&[u32], u32),
+    base: &(State, bool),
+    (assumption, shut): (Assumption, &[usize]),
+    steps: &[(u32, i64)],
+) -> Option<Count> {
+    if steps.is_empty() {
+        return None;
+    }
+    let ends = ends(work, blocks);
+    for &(slot, step) in steps {
+        let width = work.slice.slots[slot as usize].1.clamp(1, 64);
+        let before = base.0.get(slot).map_or(Range::full(width), |before| before.range).unsigned(width);
+        for bits in [8, 16_u8].into_iter().filter(|bits| *bits <= width) {
+            let size = 1_u64 << bits;
+            let apart = 1_u64 << step.trailing_zeros().min(bits.into());
+            // All that it may hold is the same modulo that.
+            if apart > 1 && before.lo != before.hi && !before.step.is_multiple_of(apart) || size / apart > MOST_ROUNDS {
+                continue;
+            }
+            for &end in &ends {
+                let end = end.rem_euclid(size.into());
+                if (end - before.lo).rem_euclid(apart.into()) != 0 {
+                    continue;
+                }
+                let last = Range::full(width).hi + 1 - i128::from(size) + end;
+                let mut start = base.0.clone();
+                start.set(slot, Value::of(Range::strided(end, last, size, width)));
+                let left = remaining_from(work, blocks, head, &(start, base.1), (assumption, shut), None);
+                if left.blocks.is_empty() && work.budget > 0 {
+                    return Some(Count { rounds: size / apart + u64::from(base.1), ..NEVER });
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Numbers that a round may begin with where the next comparison ends the loop: what something is compared with, less what is added in a round.
+fn ends(work: &Work<'_, '_>, blocks: &[u32]) -> Vec<i128> {
+    let steps = || blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
+    let number = |operand: Option<&Operand<'_>>| match operand {
+        Some(Operand::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let compared = steps().filter(|step| step.instruction.op.compares.is_some()).filter_map(|step| number(step.instruction.rest.get(1)));
+    let added = steps().filter(|step| step.instruction.op.head == "add").filter_map(|step| number(step.instruction.rest.get(1)));
+    let added: Vec<i128> = std::iter::once(0).chain(added).collect();
+    let mut ends: Vec<i128> = compared.flat_map(|end| added.iter().map(move |added| end - added)).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends.truncate(MOST_ENDS);
+    ends
+}
