@@ -1,0 +1,12 @@
+//! What all parts of the crate share: options, diagnostics, sites, and insertions into a text. Nothing here knows CUDA's syntax or PTX.
+
+pub mod diagnostic;
+pub mod duration;
+pub(crate) mod edit;
+#[cfg(feature = "project")]
+pub mod nearest;
+pub mod options;
+pub mod position;
+pub mod render;
+pub mod site;
+pub(crate) mod waiver;
