@@ -21,7 +21,8 @@ pub mod verify;
 
 #[cfg(feature = "project")]
 pub use common::nearest;
+pub use common::rewrite::Rewrite;
 pub use common::{diagnostic, duration, options, position, render, site};
 pub use polls::{is_ptx, rewrite_ptx};
 pub use source::emit::prelude;
-pub use source::{Rewrite, rewrite};
+pub use source::rewrite;

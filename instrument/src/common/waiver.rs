@@ -3,7 +3,6 @@
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::options::Options;
 use crate::common::position::LineIndex;
-use crate::source::syntax::token::Lexed;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -38,13 +37,6 @@ pub(crate) struct Remarked<'a> {
 }
 
 impl<'a> Remarked<'a> {
-    /// Of CUDA source.
-    pub(crate) fn cuda(source: &'a [u8], lexed: &Lexed) -> Self {
-        let tokens = if lexed.remarks.is_empty() { &[][..] } else { &lexed.tokens[..] };
-        let tokens = tokens.iter().map(|token| (token.start as usize, token.end as usize)).collect();
-        Self { source, remarks: lexed.remarks.clone(), tokens }
-    }
-
     /// Of PTX. One without such a comment, as compilers write it, is not taken apart for it.
     pub(crate) fn ptx(text: &'a str) -> Self {
         let mut found = Self { source: text.as_bytes(), remarks: Vec::new(), tokens: Vec::new() };

@@ -13,12 +13,12 @@ mod old;
 mod pause;
 
 use crate::common::edit::{self, Edit};
+use crate::common::rewrite::{Rewrite, refused, site_map};
 use crate::common::waiver::{self, Remarked};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::Options;
 use crate::position::LineIndex;
 use crate::site::{Form, Kind, Site, Summary};
-use crate::source::{Rewrite, refused, site_map};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
 use cuinstr_ptx::{Function, Kind as Token, Module, Span};

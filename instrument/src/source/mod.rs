@@ -9,58 +9,20 @@ use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::edit::{self, Edit};
 use crate::common::options::{Options, Polls};
 use crate::common::position::LineIndex;
-use crate::common::site::{SiteMap, Summary};
-use crate::common::waiver;
+use crate::common::rewrite::{Rewrite, refused, site_map};
+use crate::common::waiver::{self, Remarked};
 use crate::source::analysis::shared_memory;
 use crate::source::emit::prelude;
-use crate::source::plan::{Input, Plan};
+use crate::source::plan::Plan;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::header;
 use crate::source::syntax::keyword;
 use crate::source::syntax::macros::Macros;
+use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::splice::{self, Joined};
 use crate::source::syntax::token::{self, Kind, Lexed};
 use cuinstr_abi::sites::hash;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// What a rewrite gives back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub struct Rewrite {
-    /// The rewritten source; absent if any diagnostic is an error.
-    pub output: Option<Vec<u8>>,
-    /// Where in the output inserted text stands: without these ranges it is the input again, byte for byte.
-    pub inserted: Vec<Range<usize>>,
-    /// Every site.
-    pub sites: SiteMap,
-    /// Everything there is to say, in order of offsets.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Numbers.
-    pub summary: Summary,
-    /// Bytes of shared memory that the file declares; absent if its text does not tell.
-    pub shared_bytes: Option<u64>,
-    /// Which of the options' waivers accept something, by their place in the list.
-    pub used_waivers: BTreeSet<usize>,
-    /// Why a loop is polled in no cheaper form, by its site's number. The site map, which goes into the compiled module, does not hold it.
-    pub reasons: BTreeMap<u64, &'static str>,
-}
-
-impl Rewrite {
-    /// The input again: the output without what was inserted.
-    #[must_use]
-    pub fn original(&self) -> Option<Vec<u8>> {
-        let output = self.output.as_ref()?;
-        let mut original = Vec::with_capacity(output.len());
-        let mut at = 0;
-        for range in &self.inserted {
-            original.extend_from_slice(&output[at..range.start]);
-            at = range.end;
-        }
-        original.extend_from_slice(&output[at..]);
-        Some(original)
-    }
-}
 
 /// Rewrites one file. Never fails: what can't be rewritten is said in the diagnostics, and then there is no output.
 ///
@@ -114,13 +76,13 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     };
     let lines = LineIndex::new(source);
     let macros = Macros::read(source, &lexed, options);
-    let input = Input { source, lexed: &lexed, macros: &macros, options, lines: &lines, hash: file_hash };
+    let input = SourceFile { source, lexed: &lexed, macros: &macros, options, lines: &lines, hash: file_hash };
     let plan = plan::plan(&input, &file);
     finish(&input, &file, original, &joined, plan, diagnostics)
 }
 
-fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
-    let Input { source, options, .. } = *input;
+fn finish(input: &SourceFile, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
+    let SourceFile { source, options, .. } = *input;
     let Plan { mut edits, sites, diagnostics: found, mut summary, reasons } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
@@ -136,7 +98,7 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
     diagnostics.extend(header::not_rewritten(source, input.lexed, options));
     summary.gaps += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count();
     diagnostics.extend(found);
-    let mut applied = waiver::apply(&waiver::Remarked::cuda(source, input.lexed), input.lines, options, diagnostics);
+    let mut applied = waiver::apply(&remarks(source, input.lexed), input.lines, options, diagnostics);
     let mut site_list = Vec::with_capacity(sites.len());
     for (offset, mut site) in sites {
         site.waiver = applied.waived.iter().find(|(at, _)| *at == offset).map(|(_, reason)| reason.clone());
@@ -169,25 +131,6 @@ fn finish(input: &Input, file: &Fragment, original: &[u8], joined: &Joined, plan
 
 fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
-}
-
-pub(crate) fn site_map(options: &Options, sites: Vec<crate::common::site::Site>, hash: u64) -> SiteMap {
-    let file = if options.site_path.is_empty() { options.path.clone() } else { options.site_path.clone() };
-    SiteMap { version: SiteMap::VERSION, file, hash: format!("{hash:016x}"), polls_each: options.polls == Polls::Each, sites }
-}
-
-pub(crate) fn refused(options: &Options, sites: Vec<crate::common::site::Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {
-    let sites = site_map(options, sites, hash);
-    Rewrite {
-        output: None,
-        inserted: Vec::new(),
-        sites,
-        diagnostics,
-        summary: Summary::default(),
-        used_waivers: BTreeSet::new(),
-        reasons: BTreeMap::new(),
-        shared_bytes: None,
-    }
 }
 
 /// Bytes that are no UTF-8 are fine in comments, and nowhere else.
@@ -231,4 +174,11 @@ fn reserved_names(source: &[u8], lexed: &Lexed) -> Option<Diagnostic> {
     let end = source[range.clone()].iter().position(|byte| *byte == b'\n').map_or(range.end, |at| range.start + at);
     let help = "run cuinstr on the original file; names that begin with __cuinstr_ are reserved";
     Some(Diagnostic::new(Code::OwnOutput, "the source holds names that only cuinstr inserts").at(range.start..end).help(help))
+}
+
+/// Comments and tokens of CUDA source, for waivers.
+fn remarks<'a>(source: &'a [u8], lexed: &Lexed) -> Remarked<'a> {
+    let tokens = if lexed.remarks.is_empty() { &[][..] } else { &lexed.tokens[..] };
+    let tokens = tokens.iter().map(|token| (token.start as usize, token.end as usize)).collect();
+    Remarked { source, remarks: lexed.remarks.clone(), tokens }
 }

@@ -2,10 +2,11 @@
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::Kind as SiteKind;
-use crate::source::plan::{Input, innermost_scope};
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::grammar::{self, Grammar, TreeKind};
+use crate::source::syntax::scopes::innermost_scope;
+use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::{Kind, Line};
 use std::collections::BTreeSet;
@@ -58,7 +59,13 @@ pub(crate) fn loop_kind(fragment: &Fragment, token: usize) -> SiteKind {
 }
 
 /// Indices of loops that the tree does not confirm under any choice of arms.
-pub(crate) fn unseen_by_tree(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize), grammar: &mut Grammar) -> Vec<usize> {
+pub(crate) fn unseen_by_tree(
+    input: &SourceFile,
+    fragment: &Fragment,
+    body: &Body,
+    range: (usize, usize),
+    grammar: &mut Grammar,
+) -> Vec<usize> {
     let mut unseen: Vec<usize> = (0..body.loops.len()).collect();
     if unseen.is_empty() {
         return unseen;
@@ -104,7 +111,7 @@ fn ends_there(fragment: &Fragment, loop_: &Loop, offset: usize) -> bool {
 }
 
 /// What the grammar can't read: directives, macros in front of statements, attributes.
-fn blanks(input: &Input, fragment: &Fragment, body: &Body, range: (usize, usize), span: &Range<usize>) -> Vec<Range<usize>> {
+fn blanks(input: &SourceFile, fragment: &Fragment, body: &Body, range: (usize, usize), span: &Range<usize>) -> Vec<Range<usize>> {
     let mut blank: Vec<Range<usize>> = Vec::new();
     let first = input.lexed.directives.partition_point(|directive| directive.span.end < span.start);
     blank.extend(

@@ -1,11 +1,11 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
 use crate::common::options::{Options, Polls};
+use crate::common::poll_interval::MOST_PACE;
 use crate::source::analysis::block_share::Tile;
+use crate::source::analysis::file_facts::{CallCost, Context};
 use crate::source::analysis::function_scope::Home;
-use crate::source::analysis::purity::Context;
 use crate::source::analysis::trip_count;
-use crate::source::emit::poll_text::MOST_PACE;
 use crate::source::syntax::asm;
 use crate::source::syntax::declaration::{is_declared, others};
 use crate::source::syntax::fragment::Fragment;
@@ -43,19 +43,15 @@ const OWN: u64 = 3;
 /// Tokens that a call costs whose function may run for long.
 const CALL: u64 = 1024;
 
-/// What a call of a function costs its caller.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Call {
-    /// Its tokens, if nothing in it repeats.
-    tokens: u64,
-    /// Whether it has a loop in whose condition no number stands.
-    loops: bool,
-}
-
 /// What a call of each function of the fragment costs its caller, by name.
-pub(crate) fn of_calls<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> BTreeMap<&'a [u8], Call> {
+pub(crate) fn of_calls<'a>(
+    source: &'a [u8],
+    fragment: &Fragment,
+    functions: &[&Function],
+    macros: &Macros,
+) -> BTreeMap<&'a [u8], CallCost> {
     let names: BTreeSet<&[u8]> = functions.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
-    let mut costs: BTreeMap<&[u8], Call> = BTreeMap::new();
+    let mut costs: BTreeMap<&[u8], CallCost> = BTreeMap::new();
     for function in functions {
         let Some(name) = function.name else { continue };
         let mut cost = 0;

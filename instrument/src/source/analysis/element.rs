@@ -4,7 +4,8 @@
 //! `__restrict__`, so that nothing writes it while the function runs; or nothing in the loop stores or waits for others, and then only a race could change
 //! it, which has no meaning. The pointer is a parameter to numbers, as the text says it, so nothing of it is volatile.
 
-use crate::source::analysis::function_scope::{Home, Invariant};
+use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::invariant::Invariant;
 use crate::source::analysis::purity;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
 use crate::source::syntax::statement::{Loop, LoopKind};

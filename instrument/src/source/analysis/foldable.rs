@@ -9,14 +9,13 @@
 //! Where the front end already knows what a header says ([`extent`]), the prelude decides there: no poll, or one in so many units. Else each unrolled
 //! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
 
+use crate::common::poll_interval::NEST;
 use crate::source::analysis::block_share::Tile;
 use crate::source::analysis::cost::Cost;
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::strip_mine;
 use crate::source::analysis::trip_count;
-use crate::source::emit::poll_text::NEST;
-use crate::source::plan::loop_form::{MOST_LOOPS, Nest};
 use crate::source::syntax::declaration;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
@@ -35,6 +34,21 @@ const ROLLED_WORDS: u64 = 4096;
 
 /// Most characters of a weight.
 const MOST_TEXT: usize = 400;
+
+/// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
+pub(crate) const MOST_LOOPS: usize = 256;
+
+/// The nest of a loop that the compiler may know the trips of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nest {
+    /// Which of its activation's nests it counts in.
+    pub(crate) index: usize,
+    /// Where a statement can say that the count begins with this loop; nowhere if nothing can stand between it and the loop around it, in
+    /// whose count it then is.
+    pub(crate) begins: Option<usize>,
+    /// Whether the loop is to be unrolled as a whole, as the compiler would do by itself with the user's own.
+    pub(crate) unrolled: bool,
+}
 
 /// Whether the compiler may know how often the loop runs: nothing in its header is surely known at run time only.
 pub(crate) fn may_be_known(home: &Home, loop_: &Loop) -> bool {

@@ -1,6 +1,6 @@
 //! The counter of a loop: its start, the relation that its condition begins with, and its step, as ranges of tokens. Nothing is judged here.
 
-use crate::source::analysis::purity::Context;
+use crate::source::analysis::file_facts::Context;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;

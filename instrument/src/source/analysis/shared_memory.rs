@@ -1,6 +1,7 @@
 //! How much shared memory a file declares: a kernel may declare 48 KiB in all, and words of ours must not take it beyond that.
 
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::integer;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Kind, Lexed};
 use std::collections::BTreeMap;
@@ -171,7 +172,7 @@ impl<'a> Constants<'a> {
         }
         *at += 1;
         match fragment.kind(first)? {
-            Kind::Number => crate::source::syntax::macros::integer(fragment.text(self.source, first)).map(|integer| integer.value),
+            Kind::Number => integer::literal(fragment.text(self.source, first)).map(|integer| integer.value),
             Kind::Ident => self.named(fragment.text(self.source, first), depth),
             Kind::Punct(b'(') => {
                 let close = fragment.mate(first).filter(|close| *close > first && *close < end)?;

@@ -10,8 +10,9 @@
 //! when it was taken. If it did, and `i < n` would hold at the begin of `t` iterations of a `while`, it holds behind the first `t - 1`
 //! iterations here, as each of them steps at most once; so nobody needs to ask it there. A `continue` goes on to where it would be asked.
 
-use crate::source::analysis::function_scope::{Home, Invariant};
+use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction::{self, Relation, Step};
+use crate::source::analysis::invariant::Invariant;
 use crate::source::analysis::purity;
 use crate::source::analysis::trip_count;
 use crate::source::syntax::fragment::Fragment;

@@ -3,12 +3,12 @@
 //! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
 //! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
 
+use crate::source::analysis::file_facts::Context;
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction::{self, Induction, Relation, Step};
-use crate::source::analysis::purity::{self, Context};
-use crate::source::syntax::arithmetic;
+use crate::source::analysis::purity;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
-use crate::source::syntax::macros::{Integer, integer};
+use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::statement::Loop;
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
@@ -245,7 +245,7 @@ fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integ
     let operand = |at: usize| {
         let text = fragment.text(source, at);
         let value = match fragment.kind(at)? {
-            Kind::Number => integer(text),
+            Kind::Number => integer::literal(text),
             Kind::Ident => {
                 let guess = || likely_of(context, text).filter(|_| guesses).map(|value| Integer { value, unsigned: false });
                 context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
@@ -254,7 +254,7 @@ fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integ
         };
         Some((value?, at + 1))
     };
-    arithmetic::value(fragment, range, MOST_VALUE, &operand)
+    integer::value(fragment, range, MOST_VALUE, &operand)
 }
 
 /// The number that a name probably stands for: a macro, what is declared with a number, or with the name of one.

@@ -5,7 +5,8 @@
 //! names, and if what decides whether it gets that value is, too. Names are looked up by their text, whatever scope they stand in: all that are
 //! alike must be settled.
 
-use crate::source::analysis::purity::{self, Context};
+use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::purity;
 use crate::source::analysis::trip_count;
 use crate::source::syntax::declaration::{self, is_builtin, is_declared, is_integer, others};
 use crate::source::syntax::fragment::Fragment;

@@ -1,6 +1,6 @@
 //! What a pragma in front of a loop asks the compiler to do with it.
 
-use crate::source::analysis::purity::Context;
+use crate::source::analysis::file_facts::Context;
 use crate::source::syntax::statement::{Body, Loop};
 use crate::source::syntax::token::{Kind, Line};
 

@@ -1,9 +1,10 @@
 //! The text in front of a rewritten file: the device side of `docs/ABI.md`, the site map as a record in the module, and the line that
 //! lets compilers name the user's file.
 
+use crate::common::block_decision::{DECIDE, DECLINE, OF_CLUSTERS};
 use crate::common::options::{AtExit, BarrierMarks, Options};
+use crate::common::poll_interval::{self, Pace};
 use crate::common::site::{Form, Kind, SiteMap};
-use crate::source::emit::poll_text;
 use cuinstr_abi::control;
 use std::fmt::Write as _;
 
@@ -25,23 +26,7 @@ const BODY: &str = concat!(
 #[cfg(feature = "launcher")]
 const HOST: &str = include_str!("prelude/host.cuh");
 
-/// The two parts of a block's decision whether it runs, as PTX: what is read, and what comes of it. What stands between them overlaps the reading.
-const DECIDE: &str = include_str!("prelude/decide.ptx");
-const DECLINE: &str = include_str!("prelude/decline.ptx");
-
-/// The lines of it that only architectures with clusters know: blocks of a cluster that has several never decline.
-const OF_CLUSTERS: &str = "\tmov.u32 x, %cluster_nctarank;\n\tsetp.eq.and.u32 p, x, 1, p;\n";
-
-/// The decision around `between`, for an architecture that has clusters, or for one that has none.
-pub(crate) fn decision(between: &str, has_clusters: bool) -> String {
-    let decline = DECLINE.replace("@CLUSTERS@\n", if has_clusters { OF_CLUSTERS } else { "" });
-    format!(
-        "\n\t{{\n\t.reg .b32 launch, word;\n\t{{\n\t.reg .pred p, leads;\n\t.reg .b32 first, span, index, x, y, mask;\n\t.reg .b64 asked, list, at;\n{DECIDE}\t}}\
-         {between}\n\t{{\n\t.reg .pred p;\n\t.reg .b32 index, x, y, mask;\n\t.reg .b64 at;\n{decline}\t}}\n\t}}"
-    )
-}
-
-/// A part of it as strings of C, for inline assembly.
+/// A part of the decision as strings of C, for inline assembly.
 fn in_c(part: &str) -> String {
     let quoted = |line: &str| {
         let line = line.trim_start().replace('%', "%%").replace("relaxed.gpu.global", "\" __cuinstr_strong(\"gpu\") \"");
@@ -153,8 +138,8 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
 pub fn body() -> String {
     let values = [
         ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
-        ("MOST_PACE", poll_text::MOST_PACE.to_string()),
-        ("NEST", poll_text::NEST.to_string()),
+        ("MOST_PACE", poll_interval::MOST_PACE.to_string()),
+        ("NEST", poll_interval::NEST.to_string()),
         ("OF_CLUSTERS", of_clusters_in_c()),
         ("DECIDE", in_c(DECIDE)),
         ("DECLINE", in_c(DECLINE)),
@@ -166,7 +151,7 @@ pub fn body() -> String {
 fn settings(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
-    let pace = poll_text::Pace::of(options.poll_gap);
+    let pace = Pace::of(options.poll_gap);
     let values = [
         ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),

@@ -1,6 +1,6 @@
 //! Jumps: which go back, and what a round of the loop that such a jump makes takes from the allowance.
 
-use crate::source::emit::poll_text::{MOST_PACE, NEST};
+use crate::common::poll_interval::{MOST_PACE, NEST};
 use crate::source::plan::loop_form::{Decision, Shape};
 use crate::source::syntax::statement::Body;
 

@@ -3,8 +3,8 @@
 //! Each activation has an allowance of its own. So a loop that calls a function with a loop runs as long as the two multiplied, and functions that
 //! call functions multiply without any loop. A function whose product is too large looks at its entry.
 
+use crate::common::poll_interval::MOST_PACE;
 use crate::source::analysis::call_graph::CallGraph;
-use crate::source::emit::poll_text::MOST_PACE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

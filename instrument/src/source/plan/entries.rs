@@ -1,18 +1,20 @@
 //! Looks where functions begin, for chains of calls that would run for too long between two.
 
-use super::{Known, Owner, Planner, innermost_scopes};
+use super::{Known, Owner, Planner};
 use crate::common::options::{Options, Polls};
+use crate::common::poll_interval;
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::census;
 use crate::source::analysis::cost;
-use crate::source::analysis::purity::Context;
+use crate::source::analysis::file_facts::Context;
 use crate::source::emit::poll_text::{self, Spelling};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
 use crate::source::plan::loop_form::Decision;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
+use crate::source::syntax::scopes::innermost_scopes;
 use crate::source::syntax::statement::Body;
 use std::cmp::Reverse;
 
@@ -77,7 +79,7 @@ pub(super) fn links(
         let rounds = match decision.cost.left_alone {
             _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
             Some(trips) => Rounds::Few(trips),
-            None if polls_each => Rounds::Paid(1 << poll_text::MOST_PACE),
+            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_PACE),
             None => Rounds::Paid(poll_text::least_weight(&decision.weight)),
         };
         let end = loop_.end.unwrap_or(range.1);

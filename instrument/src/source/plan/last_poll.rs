@@ -6,7 +6,7 @@
 //! what all its threads share in registers of each: `stencil3d` had 48 for 32.
 
 use crate::common::options::{AtExit, Options};
-use crate::source::analysis::purity::Context;
+use crate::source::analysis::file_facts::Context;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;

@@ -3,10 +3,11 @@
 use crate::common::options::{Options, Polls};
 use crate::source::analysis::block_share::{self, Tile};
 use crate::source::analysis::cost::{self, Cost};
-use crate::source::analysis::foldable::{self, Extent, Inner};
+use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::foldable::{self, Extent, Inner, MOST_LOOPS, Nest};
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction;
-use crate::source::analysis::purity::{self, Context};
+use crate::source::analysis::purity;
 use crate::source::analysis::strip_mine::{self, Strip};
 use crate::source::analysis::unroll::{self, Unroll};
 use crate::source::plan::placement;
@@ -16,9 +17,6 @@ use std::ops::Range;
 
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
 const HEAVY: u32 = 64;
-
-/// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
-pub(crate) const MOST_LOOPS: usize = 256;
 
 /// Most tokens in front of a function's name that are looked at.
 const MOST_HEAD: usize = 24;
@@ -39,18 +37,6 @@ pub(crate) enum Shape {
     Shared(Tile),
     /// The allowance is counted down in each iteration.
     CountDown,
-}
-
-/// The nest of a loop that the compiler may know the trips of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nest {
-    /// Which of its activation's nests it counts in.
-    pub(crate) index: usize,
-    /// Where a statement can say that the count begins with this loop; nowhere if nothing can stand between it and the loop around it, in
-    /// whose count it then is.
-    pub(crate) begins: Option<usize>,
-    /// Whether the loop is to be unrolled as a whole, as the compiler would do by itself with the user's own.
-    pub(crate) unrolled: bool,
 }
 
 /// What is decided about a loop.

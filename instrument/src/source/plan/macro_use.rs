@@ -1,11 +1,12 @@
 //! Uses of macros where statements stand: such a macro may open a loop, or jump.
 
-use super::{Known, Owner, Planner, innermost_scope};
+use super::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
 use crate::source::plan::backward_goto;
 use crate::source::plan::placement::{self, Place};
+use crate::source::syntax::scopes::innermost_scope;
 use crate::source::syntax::statement::{self, Body};
 use crate::source::syntax::token::Kind;
 

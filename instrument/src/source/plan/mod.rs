@@ -10,17 +10,16 @@ pub(crate) mod placement;
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::edit::Edit;
-use crate::common::options::{AtExit, Options, Polls};
-use crate::common::position::LineIndex;
+use crate::common::options::{AtExit, Polls};
 use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::source::analysis::call_graph::{self, CallGraph};
 use crate::source::analysis::census;
 use crate::source::analysis::check_elision;
 use crate::source::analysis::cost;
 use crate::source::analysis::descent::{self, Descent};
+use crate::source::analysis::file_facts::{CallCost, Context};
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::hardware;
-use crate::source::analysis::purity::Context;
 use crate::source::emit::brief;
 use crate::source::emit::poll_text;
 use crate::source::emit::poll_text::{Opening, Spelling};
@@ -33,9 +32,10 @@ use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{self, Function};
 use crate::source::syntax::grammar::Grammar;
-use crate::source::syntax::macros::Macros;
+use crate::source::syntax::scopes::{innermost_scope, innermost_scopes};
+use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::{self, Body, Loop, LoopKind};
-use crate::source::syntax::token::{Kind, Lexed};
+use crate::source::syntax::token::Kind;
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -52,19 +52,8 @@ pub(crate) struct Plan {
     pub(crate) reasons: BTreeMap<u64, &'static str>,
 }
 
-/// What a plan is made from.
-pub(crate) struct Input<'a> {
-    pub(crate) source: &'a [u8],
-    pub(crate) lexed: &'a Lexed,
-    pub(crate) macros: &'a Macros<'a>,
-    pub(crate) options: &'a Options,
-    pub(crate) lines: &'a LineIndex,
-    /// Hash of path and text, which site ids are made from.
-    pub(crate) hash: u64,
-}
-
 /// Plans the file and the bodies of its macros.
-pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
+pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
     let mut declarations = Declarations::default();
     for fragment in std::iter::once(file).chain(input.macros.bodies()) {
         declarations.read(input.source, fragment);
@@ -87,7 +76,7 @@ pub(crate) fn plan(input: &Input, file: &Fragment) -> Plan {
 }
 
 struct Planner<'a> {
-    input: &'a Input<'a>,
+    input: &'a SourceFile<'a>,
     declarations: Declarations<'a>,
     /// Names of device functions outside the fragment that is planned.
     others: BTreeSet<&'a [u8]>,
@@ -108,7 +97,7 @@ struct Known<'a> {
     /// Names of functions: a call costs the caller's allowance.
     names: BTreeSet<&'a [u8]>,
     /// What a call of each costs, in tokens.
-    call_costs: BTreeMap<&'a [u8], cost::Call>,
+    call_costs: BTreeMap<&'a [u8], CallCost>,
     /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
     by_open: BTreeMap<usize, usize>,
     by_close: BTreeMap<usize, Vec<usize>>,
@@ -680,31 +669,4 @@ impl Planner<'_> {
         self.plan.sites.push((offset, site));
         id
     }
-}
-
-/// The innermost scope of each token of the range. Scopes stand in the order of their braces.
-fn innermost_scopes(fragment: &Fragment, body: &Body, range: Range<usize>) -> Vec<usize> {
-    let mut open: Vec<usize> = Vec::new();
-    let mut next = 1;
-    let mut innermost = Vec::with_capacity(range.len());
-    for at in range {
-        while open.last().is_some_and(|scope| fragment.mate(body.scopes[*scope].open).is_none_or(|close| at > close)) {
-            open.pop();
-        }
-        while body.scopes.get(next).is_some_and(|scope| scope.open <= at) {
-            open.push(next);
-            next += 1;
-        }
-        innermost.push(open.last().copied().unwrap_or(0));
-    }
-    innermost
-}
-
-/// The innermost scope that holds a token. Scopes stand in the order of their braces.
-pub(crate) fn innermost_scope(fragment: &Fragment, body: &Body, token: usize) -> usize {
-    let mut index = body.scopes.partition_point(|scope| scope.open <= token).saturating_sub(1);
-    while index > 0 && fragment.mate(body.scopes[index].open).is_none_or(|close| token > close) {
-        index = body.scopes[index].outer.unwrap_or(0);
-    }
-    index
 }

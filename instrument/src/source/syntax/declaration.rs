@@ -1,7 +1,7 @@
 //! What a file declares, as far as its tokens tell: names that may therefore mean something else than they do in CUDA.
 
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::macros::integer;
+use crate::source::syntax::integer;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl<'a> Declarations<'a> {
     fn add_number(&mut self, source: &'a [u8], fragment: &Fragment, at: usize) {
         let ends = matches!(fragment.kind(at + 3), Some(Kind::Punct(b';' | b',')));
         if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Number) && ends {
-            self.numbers.extend(integer(fragment.text(source, at + 2)).map(|number| (fragment.text(source, at), number.value)));
+            self.numbers.extend(integer::literal(fragment.text(source, at + 2)).map(|number| (fragment.text(source, at), number.value)));
         }
         if fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Ident) && ends {
             self.named.insert(fragment.text(source, at), fragment.text(source, at + 2));

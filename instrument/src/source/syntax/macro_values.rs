@@ -5,11 +5,10 @@
 //! a loop probably runs decides only which form it gets.
 
 use crate::common::options::ValueMacro;
-use crate::source::analysis::purity::takes_values;
-use crate::source::syntax::arithmetic;
 use crate::source::syntax::declaration::is_integer;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::macros::{Integer, integer};
+use crate::source::syntax::integer::{self, Integer};
+use crate::source::syntax::known_names::takes_values;
 use crate::source::syntax::token::{Define, Kind, Lexed, Line, is_name_byte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -162,7 +161,7 @@ impl<'a> Files<'a> {
         let whole = !asks_memory && (is_single || is_picked || (from > 0 && !is_type(source, body, from..to)));
         let harmless = computed || reads.is_empty() || (to > from && body.is(to - 1, b']'));
         let operand = |at: usize| self.likely_operand(source, body, at, depth);
-        let likely = arithmetic::value(body, &(0..body.len()), i64::MAX, &operand).map(|integer| integer.value);
+        let likely = integer::value(body, &(0..body.len()), i64::MAX, &operand).map(|integer| integer.value);
         Some(Value { harmless, computed, whole, constant: constant && !asks_memory, reads, likely })
     }
 
@@ -174,7 +173,7 @@ impl<'a> Files<'a> {
             Some(Integer { value, unsigned: false })
         };
         match body.kind(at)? {
-            Kind::Number => integer(text).map(|integer| (integer, at + 1)),
+            Kind::Number => integer::literal(text).map(|integer| (integer, at + 1)),
             // The first that it may pick, or the only one.
             Kind::Ident if body.is(at + 1, b'(') => {
                 let close = body.mate(at + 1)?;

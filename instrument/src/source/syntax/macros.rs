@@ -3,6 +3,7 @@
 
 use crate::common::options::{Options, Space, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::macro_values;
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,14 +41,6 @@ impl Spaces {
 pub(crate) struct Looping {
     /// The body is a loop's header without its statement, so what follows the use is the loop's body.
     pub(crate) opens: bool,
-}
-
-/// An integer that a name stands for, or a literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Integer {
-    pub(crate) value: i64,
-    /// Its type is unsigned, and so is a comparison with it.
-    pub(crate) unsigned: bool,
 }
 
 /// All that is known of macros.
@@ -545,7 +538,7 @@ fn integer_of(source: &[u8], body: &Fragment) -> Option<Integer> {
     while to > from + 1 && body.is(from, b'(') && body.mate(from) == Some(to - 1) {
         (from, to) = (from + 1, to - 1);
     }
-    if to == from + 1 && body.kind(from) == Some(Kind::Number) { integer(body.text(source, from)) } else { None }
+    if to == from + 1 && body.kind(from) == Some(Kind::Number) { integer::literal(body.text(source, from)) } else { None }
 }
 
 /// Whether a macro's body is one literal, with signs and parentheses perhaps, or a pragma to unroll.
@@ -563,18 +556,6 @@ fn is_literal(source: &[u8], body: &Fragment) -> bool {
         }
     }
     depth == 0 && literals == 1
-}
-
-/// A decimal integer that is not too large, with a suffix perhaps: no sum of two such overflows 32 bits.
-pub(crate) fn integer(text: &[u8]) -> Option<Integer> {
-    let text: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'\'').collect();
-    let count = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, suffix) = text.split_at(count);
-    if !suffix.iter().all(|byte| matches!(byte, b'u' | b'U' | b'l' | b'L')) || (digits.starts_with(b"0") && digits != b"0") {
-        return None;
-    }
-    let value = std::str::from_utf8(digits).ok()?.parse().ok().filter(|value| *value <= 1 << 29)?;
-    Some(Integer { value, unsigned: suffix.iter().any(|byte| matches!(byte, b'u' | b'U')) })
 }
 
 #[cfg(all(test, feature = "launcher"))]

@@ -1,11 +1,30 @@
-//! Sums and products of integers, as tokens: what bounds, steps and macros that stand for numbers are made of.
+//! Integers and their sums and products, as tokens. Bounds, steps, and macros that stand for numbers are made of these.
 
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::macros::Integer;
 use std::ops::Range;
 
 /// How deep parentheses and signs are followed.
 const DEPTH: usize = 16;
+
+/// An integer that a name stands for, or a literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Integer {
+    pub(crate) value: i64,
+    /// Its type is unsigned, and so is a comparison with it.
+    pub(crate) unsigned: bool,
+}
+
+/// A decimal integer that is not too large, with a suffix perhaps: no sum of two such overflows 32 bits.
+pub(crate) fn literal(text: &[u8]) -> Option<Integer> {
+    let text: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'\'').collect();
+    let count = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(count);
+    if !suffix.iter().all(|byte| matches!(byte, b'u' | b'U' | b'l' | b'L')) || (digits.starts_with(b"0") && digits != b"0") {
+        return None;
+    }
+    let value = std::str::from_utf8(digits).ok()?.parse().ok().filter(|value| *value <= 1 << 29)?;
+    Some(Integer { value, unsigned: suffix.iter().any(|byte| matches!(byte, b'u' | b'U')) })
+}
 
 /// What reads the operand that begins at a token: its value, and the token behind it.
 pub(crate) type Operand<'a> = &'a dyn Fn(usize) -> Option<(Integer, usize)>;
