@@ -4,7 +4,6 @@
 //! allow it. A function too many costs a poll at its entry; one too few could hang.
 
 use crate::source::analysis::induction;
-use crate::source::analysis::instance;
 use crate::source::analysis::overload::{Class, Parameters, Vectors};
 use crate::source::syntax::class;
 use crate::source::syntax::fragment::Fragment;
@@ -92,9 +91,9 @@ impl CallGraph {
                         _ => continue,
                     };
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
-                    let named = instance::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
+                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
                     let named =
-                        named.filter(|name| *whole.entry(name).or_insert_with(|| instance::is_whole(source, fragment, macros, name)));
+                        named.filter(|name| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name)));
                     let fits = |callee: &&usize| {
                         gives.0 <= takes[**callee].1
                             && gives.1 >= takes[**callee].0

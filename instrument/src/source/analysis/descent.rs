@@ -4,8 +4,6 @@
 //! before it. A poll in each would be unrolled and inlined by the thousand.
 
 use crate::source::analysis::call_graph::Call;
-use crate::source::analysis::instance::{self, Named};
-use crate::source::analysis::terms::{self, Handed};
 use crate::source::syntax::class::{self, MOST_HEAD, is_class, opener};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -30,10 +28,6 @@ pub(crate) enum Descent {
     /// function can't be called before that statement is compiled, so no cycle of calls is made of such functions alone: what looks like one calls
     /// overloads or other instances.
     Deduced,
-    /// Its calls hand on types, and the compiler sees which of them are smaller than its own.
-    Smaller(Vec<Handed>),
-    /// Its calls name the classes whose members they call, and the compiler sees which of them come before its own.
-    Named(Vec<Named>),
 }
 
 impl Descent {
@@ -44,13 +38,8 @@ impl Descent {
                 Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
             }
             Self::Instances => Some("each call is of another instance, whose number is one less or one more: compilers end that"),
-            Self::Parts(_) | Self::Smaller(_) | Self::Named(_) | Self::Unknown => None,
+            Self::Parts(_) | Self::Unknown => None,
         }
-    }
-
-    /// Whether its calls ask, not the function where it begins.
-    pub(crate) fn asks_in_calls(&self) -> bool {
-        matches!(self, Self::Smaller(_) | Self::Named(_))
     }
 }
 
@@ -89,32 +78,8 @@ pub(crate) fn of_cycles(
         let all_instances = steps.len() == 1 && steps.pop_first().flatten().is_some() && is_of_one_name(source, fragment, functions, cycle);
         let is_deduced = |index: &usize| is_deduced(source, fragment, functions[*index], &cycle[index]);
         let deduced: BTreeSet<usize> = cycle.keys().copied().filter(is_deduced).collect();
-        let mut smaller = if all_parts || all_instances || deduced.len() == cycle.len() {
-            BTreeMap::new()
-        } else {
-            terms::of_cycle(source, fragment, functions, macros, cycle)
-        };
-        // What is deduced calls others before it has a type, and these may hand on more than they were given: where calls hand on types, it has to ask.
-        if smaller.len() < deduced.len() {
-            smaller.clear();
-        }
-        let mut named = if all_parts || all_instances || !smaller.is_empty() {
-            BTreeMap::new()
-        } else {
-            instance::of_cycle(source, fragment, functions, macros, cycle)
-        };
-        if named.len() < deduced.len() {
-            named.clear();
-        }
-        let hands_on = !smaller.is_empty() || !named.is_empty();
         for index in cycle.keys() {
-            let descent = if let Some(calls) = smaller.remove(index) {
-                Descent::Smaller(calls)
-            } else if let Some(calls) = named.remove(index) {
-                Descent::Named(calls)
-            } else if hands_on {
-                Descent::Unknown
-            } else if all_parts {
+            let descent = if all_parts {
                 let parts = objects.remove(index).unwrap_or_default();
                 Descent::Parts(parts.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
             } else if all_instances {
@@ -234,12 +199,12 @@ fn step(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, 
 /// Where the arguments begin of a class that a call at the token names, and where the head of that class does, if it is the caller's own: the template
 /// itself, not a special case of it, whose arguments stand in other places. It has no bases, so what is called is a function of its own.
 fn of_own_class(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, at: usize) -> Option<(usize, Option<usize>)> {
-    let named = instance::class_of_call(fragment, caller, at)?;
+    let named = class::class_of_call(fragment, caller, at)?;
     let brace = opener(fragment, caller.head)?;
     let own = class::name_of(source, fragment, brace)?;
     let key = (0..brace).rev().take(MOST_HEAD).find(|token| fragment.text(source, *token) == own)?;
     let is_template_itself = key + 1 == brace || fragment.text(source, key + 1) == b"final";
-    let is_same = fragment.text(source, named) == own && instance::is_whole(source, fragment, macros, own);
+    let is_same = fragment.text(source, named) == own && class::has_no_base(source, fragment, macros, own);
     (is_template_itself && is_same).then_some((named + 1, Some(key - 1)))
 }
 

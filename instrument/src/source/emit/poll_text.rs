@@ -3,12 +3,9 @@
 use crate::common::options::Polls;
 use crate::common::site::Form;
 use crate::source::analysis::block_share::{self, Tile};
-use crate::source::analysis::descent::Descent;
 use crate::source::analysis::foldable::{Extent, Nest};
 use crate::source::analysis::induction::Relation;
-use crate::source::analysis::instance::Named;
 use crate::source::analysis::strip_mine::Strip;
-use crate::source::analysis::terms::Handed;
 use crate::source::analysis::unroll::Unroll;
 use crate::source::plan::loop_form::{Chunk, Shape};
 use crate::source::syntax::statement::{Loop, LoopKind};
@@ -78,16 +75,6 @@ impl Spelling {
             "__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)",
             block_share::MOST
         )
-    }
-
-    /// The polls in front of a function's calls that lead down where the compiler says so, each with the first and the last token of its call.
-    pub(crate) fn in_calls(self, descent: &Descent, site: u64) -> Vec<(usize, usize, String)> {
-        let poll = |is_less: String| format!("__cuinstr_call_smaller{}<{is_less}>({site:#x}ull)", self.suffix());
-        match descent {
-            Descent::Smaller(calls) => calls.iter().map(|call| (call.first, call.last, poll(is_smaller(call)))).collect(),
-            Descent::Named(calls) => calls.iter().map(|call| (call.first, call.last, poll(is_before(call)))).collect(),
-            _ => Vec::new(),
-        }
     }
 
     /// How a loop's poll appears in the site map.
@@ -193,17 +180,6 @@ pub(crate) struct Opening {
     pub(crate) turns: usize,
     /// How many nests of loops count what they have run.
     pub(crate) nests: usize,
-}
-
-/// Whether a call hands on types that are smaller than its caller's.
-fn is_smaller(call: &Handed) -> String {
-    let arguments: Vec<String> = call.arguments.iter().map(|text| format!("decltype({text})")).collect();
-    format!("(__cuinstr_terms<{}>::all < __cuinstr_terms<{}>::all)", arguments.join(", "), call.types.join(", "))
-}
-
-/// Whether the class that a call names comes before its caller's.
-fn is_before(call: &Named) -> String {
-    format!("__cuinstr_before<{}, {}>::value", call.class, call.own)
 }
 
 /// The declaration of a kernel's last poll, which stands on every way out behind it.

@@ -463,13 +463,7 @@ impl Planner<'_> {
                 let is_short = known.functions[index].constexpr && Self::is_one_return(known, index);
                 let no_room = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
                 let why = if is_short { Some(no_room) } else { descent.why_none() };
-                if why.is_none() && descent.asks_in_calls() {
-                    let site = self.site(SiteKind::Recursion, name_at, owner, Form::Foldable, None);
-                    for (first, last, poll) in owner.spelling.in_calls(descent, site) {
-                        self.insert(known.fragment.tokens[first].start as usize, false, format!("({poll}, "));
-                        self.insert(known.fragment.tokens[last].end as usize, true, ")".to_owned());
-                    }
-                } else if let Some(why) = why {
+                if let Some(why) = why {
                     self.site(SiteKind::Recursion, name_at, owner, Form::None, Some(why.to_owned()));
                 } else {
                     opening.recursion = Some(self.site(SiteKind::Recursion, name_at, owner, Form::Each, None));

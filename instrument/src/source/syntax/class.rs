@@ -8,6 +8,9 @@ use crate::source::syntax::token::Kind;
 /// Most tokens in front of a brace that are looked at.
 pub(crate) const MOST_HEAD: usize = 128;
 
+/// Most tokens of a class's arguments in a call.
+const MOST_ARGUMENTS: usize = 48;
+
 /// The brace that a token stands in.
 pub(crate) fn opener(fragment: &Fragment, at: usize) -> Option<usize> {
     let mut token = at;
@@ -134,4 +137,53 @@ pub(crate) fn may_hold(source: &[u8], fragment: &Fragment, name: &[u8], function
 /// Whether the function is defined outside of its class, if it has one.
 fn is_outside(fragment: &Fragment, function: &Function) -> bool {
     function.name.is_some_and(|name| fragment.kind(name - 1) == Some(Kind::Scope))
+}
+
+/// Whether all that the file says of the name is that it is a class without bases.
+pub(crate) fn has_no_base(source: &[u8], fragment: &Fragment, macros: &Macros, name: &[u8]) -> bool {
+    let mut bodies = 0;
+    for at in (1..fragment.len()).filter(|at| fragment.text(source, *at) == name) {
+        match fragment.text(source, at - 1) {
+            b"struct" | b"class" | b"union" => {}
+            b"typename" | b"using" | b"namespace" | b"enum" => return false,
+            _ => continue,
+        }
+        // A parameter of a template.
+        if at.checked_sub(2).is_some_and(|before| matches!(fragment.kind(before), Some(Kind::Punct(b'<' | b',')))) {
+            return false;
+        }
+        // Behind it may stand arguments, and nothing that names a base or may hide one.
+        let (mut end, mut depth) = (at + 1, 0_u32);
+        while end < at + MOST_HEAD && (depth > 0 || !matches!(fragment.kind(end), Some(Kind::Punct(b'{' | b';')))) {
+            match fragment.kind(end) {
+                Some(Kind::Punct(b'<')) => depth += 1,
+                Some(Kind::Punct(b'>')) if depth > 0 => depth -= 1,
+                Some(_) if depth > 0 || fragment.text(source, end) == b"final" => {}
+                _ => return false,
+            }
+            end += 1;
+        }
+        bodies += usize::from(fragment.is(end, b'{'));
+    }
+    bodies > 0 && !macros.is_defined(name)
+}
+
+/// The name of the class, with no scope in front, whose function is called at the token: `Class<…>::f`.
+pub(crate) fn class_of_call(fragment: &Fragment, caller: &Function, at: usize) -> Option<usize> {
+    let close = at.checked_sub(2).filter(|close| fragment.kind(at - 1) == Some(Kind::Scope) && fragment.is(*close, b'>'))?;
+    let (mut open, mut depth) = (close, 0_u32);
+    loop {
+        match fragment.kind(open)? {
+            Kind::Punct(b'>') => depth += 1,
+            Kind::Punct(b'<') => depth -= 1,
+            Kind::Ident | Kind::Number | Kind::Scope | Kind::Keyword | Kind::Punct(b',' | b'+' | b'-' | b'*' | b'/') => {}
+            _ => return None,
+        }
+        if depth == 0 {
+            break;
+        }
+        open = open.checked_sub(1).filter(|open| *open > caller.open && close - *open < MOST_ARGUMENTS)?;
+    }
+    let first = open.checked_sub(1).filter(|first| fragment.kind(*first) == Some(Kind::Ident))?;
+    (fragment.kind(first - 1) != Some(Kind::Scope)).then_some(first)
 }

@@ -154,52 +154,6 @@ template <class... __cuinstr_t>
 __cuinstr_everywhere void __cuinstr_call_part_hd(unsigned long long site) {
   if (!__cuinstr_values<__cuinstr_t...>::all) __cuinstr_call_hd(site);
 }
-// A call that hands on types. How many a type is made of falls where it is less than for the caller, which has an end.
-template <class __cuinstr_t>
-struct __cuinstr_terms_of {
-  static constexpr unsigned long long value = 1ull;
-};
-template <class...>
-struct __cuinstr_terms {
-  static constexpr unsigned long long all = 0ull;
-};
-template <class __cuinstr_t, class... __cuinstr_more>
-struct __cuinstr_terms<__cuinstr_t, __cuinstr_more...> {
-  static constexpr unsigned long long all = __cuinstr_terms_of<typename __cuinstr_bare<__cuinstr_t>::type>::value + __cuinstr_terms<__cuinstr_more...>::all;
-};
-template <template <class...> class __cuinstr_c, class... __cuinstr_t>
-struct __cuinstr_terms_of<__cuinstr_c<__cuinstr_t...>> {
-  static constexpr unsigned long long value = 1ull + __cuinstr_terms<__cuinstr_t...>::all;
-};
-// A call of a member of a class that it names, from a member of another. Classes have an order by what the compiler calls them, shorter names first.
-template <class __cuinstr_t>
-struct __cuinstr_called_class {
-  static __host__ __device__ constexpr unsigned int length() { return sizeof(__PRETTY_FUNCTION__); }
-  static __host__ __device__ constexpr int letter(unsigned int at) { return (int)__PRETTY_FUNCTION__[at]; }
-};
-// The first difference of the letters from one place up to another, by halves, for compilers call nothing in itself very often.
-template <class __cuinstr_t, class __cuinstr_u>
-struct __cuinstr_letters {
-  static __host__ __device__ constexpr int differ(unsigned int from, unsigned int to) {
-    return to - from == 1u ? __cuinstr_called_class<__cuinstr_t>::letter(from) - __cuinstr_called_class<__cuinstr_u>::letter(from)
-                           : or_else(differ(from, from + (to - from) / 2u), from + (to - from) / 2u, to);
-  }
-  static __host__ __device__ constexpr int or_else(int found, unsigned int from, unsigned int to) { return found != 0 ? found : differ(from, to); }
-};
-template <class __cuinstr_t, class __cuinstr_u>
-struct __cuinstr_before {
-  static constexpr unsigned int length = __cuinstr_called_class<__cuinstr_t>::length();
-  static constexpr unsigned int other = __cuinstr_called_class<__cuinstr_u>::length();
-  static constexpr bool value = length != other ? length < other : length < 2048u && __cuinstr_letters<__cuinstr_t, __cuinstr_u>::differ(0u, length) < 0;
-};
-template <bool __cuinstr_less>
-__cuinstr_device void __cuinstr_call_smaller(unsigned long long site) {
-  if (!__cuinstr_less) __cuinstr_call(site);
-}
-template <bool __cuinstr_less>
-__cuinstr_everywhere void __cuinstr_call_smaller_hd(unsigned long long site) {
-  if (!__cuinstr_less) __cuinstr_call_hd(site);
-}
 
 // What a kernel does first, with barriers of its own or without.
 template <bool __cuinstr_has_barriers>
