@@ -8,70 +8,22 @@
 
 #![forbid(unsafe_code)]
 
-mod address;
-mod apply;
-mod arithmetic;
-mod asm;
-mod bound;
-mod brief;
 #[cfg(feature = "build")]
 pub mod build;
-mod calls;
-mod census;
-mod chain;
-mod class;
-mod cost;
-mod declaration;
-mod definition;
-mod descent;
-pub mod diagnostic;
-pub mod duration;
-mod element;
-mod exit;
-mod form;
-mod fragment;
-mod function;
-mod hardware;
-mod header;
-mod induction;
-mod instance;
-mod invariant;
-mod jump;
-mod keyword;
+mod common;
 #[cfg(feature = "launcher")]
 pub mod launcher;
-mod macros;
-#[cfg(feature = "project")]
-pub mod nearest;
-mod nest;
-pub mod options;
-mod overload;
-mod place;
-mod plan;
-mod poll;
 mod polls;
-pub mod position;
-pub mod prelude;
 #[cfg(feature = "project")]
 pub mod project;
-mod read_only;
-mod release;
-pub mod render;
-mod rewrite;
-mod run_time;
-mod shared;
-pub mod site;
-mod splice;
-mod statement;
-mod strip;
-mod terms;
-mod tile;
-mod token;
-mod tree;
-mod unroll;
-mod value;
-mod waiver;
+mod source;
 
 pub use cuinstr_verify as verify;
+
+#[cfg(feature = "project")]
+pub use common::nearest;
+pub use common::rewrite::Rewrite;
+pub use common::{diagnostic, duration, options, position, render, site};
 pub use polls::{is_ptx, rewrite_ptx};
-pub use rewrite::{Rewrite, rewrite};
+pub use source::emit::prelude;
+pub use source::rewrite;

@@ -140,10 +140,10 @@ fn the_library_measures_no_time_and_hashes_in_no_random_order() {
 #[test]
 fn one_module_of_a_crate_names_tree_sitter_and_one_the_renderer() {
     for (words, folder, owner) in [
-        (["tree_sitter", "tree_sitter_cuda"], "instrument/src", Some("instrument/src/tree.rs")),
+        (["tree_sitter", "tree_sitter_cuda"], "instrument/src", Some("instrument/src/source/syntax/grammar.rs")),
         (["tree_sitter", "tree_sitter_cuda"], "mutate", Some("mutate/src/walk.rs")),
         (["tree_sitter", "tree_sitter_cuda"], "runtime", None),
-        (["annotate_snippets", "annotate_snippets"], "instrument/src", Some("instrument/src/render.rs")),
+        (["annotate_snippets", "annotate_snippets"], "instrument/src", Some("instrument/src/common/render.rs")),
         (["annotate_snippets", "annotate_snippets"], "runtime", Some("runtime/src/report/text.rs")),
     ] {
         let files = rust_files(&[folder]);
@@ -184,7 +184,7 @@ fn the_proof_and_the_rewriter_share_no_code() {
     let used: Vec<&str> = manifest.lines().filter(|line| line.starts_with("cuinstr")).collect();
     assert_eq!(used, ["cuinstr-ptx.workspace = true"]);
     // The crate's root is handed on, and the codes of findings are names.
-    let users = ["instrument/src/lib.rs", "instrument/src/diagnostic.rs"];
+    let users = ["instrument/src/lib.rs", "instrument/src/common/diagnostic.rs"];
     let others: Vec<_> = others.into_iter().filter(|(path, _)| !users.contains(&path.as_str())).collect();
     // Where diagnostics are explained, the command's name stands in sentences.
     let others: Vec<_> = others.into_iter().map(|(path, text)| (path, text.replace("`cuinstr verify`", ""))).collect();
@@ -201,7 +201,8 @@ fn no_file_is_longer_than_a_person_reads_in_one_go() {
 
 #[test]
 fn what_goes_into_users_sources_includes_nothing_and_defines_only_its_own_names() {
-    let part = |name: &str| fs::read_to_string(workspace().join("instrument/src/prelude").join(name)).expect("a part of the prelude");
+    let part =
+        |name: &str| fs::read_to_string(workspace().join("instrument/src/source/emit/prelude").join(name)).expect("a part of the prelude");
     let prelude: String = ["settings.cuh", "control.cuh", "look.cuh", "loops.cuh", "kernel.cuh"].into_iter().map(part).collect();
     for line in prelude.lines().map(str::trim) {
         assert!(!line.starts_with("#include"), "{line}");

@@ -172,7 +172,7 @@ pub(super) fn tell(session: &Path, maps: &mut [&mut SiteMap]) {
     }
 }
 
-/// Where the numbers of polls at calls stand, and what they are: `__cuinstr_call_hd(0x1ull)`, `__cuinstr_call_smaller<…>(0x1ull)`.
+/// Where the numbers of polls at calls stand, and what they are: `__cuinstr_call_hd(0x1ull)`, `__cuinstr_call_part<…>(0x1ull)`.
 fn calls(text: &[u8]) -> Vec<(usize, usize, u64)> {
     const NAME: &[u8] = b"__cuinstr_call";
     let mut found = Vec::new();

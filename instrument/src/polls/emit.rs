@@ -11,8 +11,8 @@
 //! ```
 
 use super::counted::{Counted, Joined, Order};
+use crate::common::poll_interval::Pace;
 use crate::options::PollGap;
-use crate::poll::Pace;
 use std::fmt::Write as _;
 
 /// Names of the pass begin with this, so that a text which holds it is taken for instrumented.

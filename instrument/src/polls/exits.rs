@@ -2,7 +2,7 @@
 
 use super::find::{Loops, NONE};
 use super::{emit, insert};
-use crate::apply::Edit;
+use crate::common::edit::Edit;
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a

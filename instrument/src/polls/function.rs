@@ -5,7 +5,7 @@ use super::emit::{self, Cold, Place, Spelling};
 use super::exits::before_label;
 use super::find::{Loops, NONE, Writers};
 use super::insert;
-use crate::apply::Edit;
+use crate::common::edit::Edit;
 use crate::options::Polls;
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Span, tokens};

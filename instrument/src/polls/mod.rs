@@ -12,13 +12,13 @@ mod function;
 mod old;
 mod pause;
 
-use crate::apply::{self, Edit};
+use crate::common::edit::{self, Edit};
+use crate::common::rewrite::{Rewrite, refused, site_map};
+use crate::common::waiver::{self, Remarked};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::Options;
 use crate::position::LineIndex;
-use crate::rewrite::{Rewrite, refused, site_map};
 use crate::site::{Form, Kind, Site, Summary};
-use crate::waiver::{self, Remarked};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
 use cuinstr_ptx::{Function, Kind as Token, Module, Span};
@@ -310,7 +310,7 @@ impl Pass<'_> {
             insert(&mut self.edits, at, front);
         }
         old::spell(self.module.version, &mut self.edits);
-        let (output, inserted) = apply::apply(self.text.as_bytes(), self.edits);
+        let (output, inserted) = edit::apply(self.text.as_bytes(), self.edits);
         Rewrite {
             output: Some(output),
             inserted,

@@ -1,6 +1,6 @@
 //! Polls in PTX that is older than an instruction of theirs.
 
-use crate::apply::Edit;
+use crate::common::edit::Edit;
 
 /// The version that brought `activemask`.
 const ACTIVEMASK: (u32, u32) = (6, 2);

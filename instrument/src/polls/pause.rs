@@ -1,8 +1,8 @@
 //! Where a kernel of a pausable module begins: the block decides whether it runs.
 
 use super::Pass;
+use crate::common::block_decision::decision;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::prelude::decision;
 use cuinstr_ptx::{CallTarget, Function};
 
 /// Oldest architecture with clusters.

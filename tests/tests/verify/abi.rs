@@ -11,7 +11,7 @@ fn offset_in(fields: &[Field], name: &str) -> usize {
     fields.iter().find(|field| field.name == name).map(|field| field.offset).expect("there is a field of that name")
 }
 
-/// The assembly of a stop, a look and a kernel's end (`instrument/src/prelude`) names words by their numbers.
+/// The assembly of a stop, a look and a kernel's end (`instrument/src/source/emit/prelude`) names words by their numbers.
 #[test]
 fn the_words_that_the_preludes_assembly_names_by_number_lie_there() {
     let words = [

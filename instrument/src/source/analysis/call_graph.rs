@@ -1,0 +1,288 @@
+//! Who calls whom among a file's device functions, by name, and which functions can so reach themselves.
+//!
+//! Names are most of what tokens offer: overloads count as one another's callees where the numbers of arguments, and what can be told of their types,
+//! allow it. A function too many costs a poll at its entry; one too few could hang.
+
+use crate::source::analysis::induction;
+use crate::source::analysis::overload::{Class, Parameters, Vectors};
+use crate::source::syntax::class;
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::Function;
+use crate::source::syntax::macros::Macros;
+use crate::source::syntax::token::Kind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls between functions, by their index in the order of their bodies.
+#[derive(Debug, Default)]
+pub(crate) struct CallGraph {
+    callees: Vec<Vec<Call>>,
+}
+
+/// That a function calls another, or names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Call {
+    pub(crate) callee: usize,
+    /// The token that says so.
+    pub(crate) at: usize,
+}
+
+/// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
+type Arity = (usize, usize);
+
+impl CallGraph {
+    pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> Self {
+        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (index, function) in functions.iter().enumerate() {
+            if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
+                by_name.entry(fragment.text(source, name)).or_default().push(index);
+            }
+        }
+        let is_call_operator = |function: &Function| {
+            function.name.is_some_and(|name| {
+                fragment.kind(name) == Some(Kind::Operator) && fragment.is(name + 1, b'(') && fragment.is(name + 2, b')')
+            })
+        };
+        let call_operators: Vec<usize> = (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect();
+        let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
+        let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
+        let vectors = Vectors::new(source, fragment, macros);
+        let typed = functions
+            .iter()
+            .zip(&lists)
+            .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
+        let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
+        let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
+        let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
+        let callees = functions
+            .iter()
+            .enumerate()
+            .map(|(index, function)| {
+                let mut callees = BTreeSet::new();
+                for at in function.open..function.close {
+                    if calls_the_call_operator(source, fragment, at) {
+                        callees.extend(call_operators.iter().map(|callee| Call { callee: *callee, at }));
+                    } else if function.name.is_none() && calls_its_own_argument(source, fragment, at) {
+                        callees.insert(Call { callee: index, at });
+                    }
+                    if fragment.kind(at) != Some(Kind::Ident) {
+                        continue;
+                    }
+                    let name = fragment.text(source, at);
+                    if macros.is_defined(name) {
+                        let behind = behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name));
+                        callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
+                    }
+                    let Some(candidates) = by_name.get(name) else { continue };
+                    if is_data(source, fragment, macros, at) {
+                        continue;
+                    }
+                    let mut arguments: Vec<Class> = Vec::new();
+                    let explicit =
+                        if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
+                    let list = explicit.unwrap_or(at) + 1;
+                    let gives = match fragment.kind(list) {
+                        Some(Kind::Punct(b'(')) => fragment.mate(list).map_or((0, usize::MAX), |close| {
+                            arguments = typed[index].classify(source, fragment, macros, list, close);
+                            arity(fragment, list, close)
+                        }),
+                        _ if explicit.is_some() => (0, usize::MAX),
+                        // Template arguments that nobody can tell the end of; or a name alone, a function that is passed on.
+                        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
+                        _ => continue,
+                    };
+                    let of_class = class::of_call(source, fragment, macros, function.head, at);
+                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
+                    let named =
+                        named.filter(|name| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name)));
+                    let fits = |callee: &&usize| {
+                        gives.0 <= takes[**callee].1
+                            && gives.1 >= takes[**callee].0
+                            && typed[**callee].take(&arguments)
+                            && of_class.is_none_or(|of| class::holds(source, fragment, of, functions[**callee]))
+                            && named.is_none_or(|of| class::may_hold(source, fragment, of, functions[**callee]))
+                    };
+                    callees.extend(candidates.iter().filter(fits).map(|callee| Call { callee: *callee, at }));
+                }
+                callees.into_iter().collect()
+            })
+            .collect();
+        Self { callees }
+    }
+
+    /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions (Tarjan's algorithm, without
+    /// recursion: nothing of the user's nests too deep).
+    pub(crate) fn cycles(&self) -> Vec<BTreeMap<usize, Vec<Call>>> {
+        let count = self.callees.len();
+        let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
+        let (mut on_stack, mut stack) = (vec![false; count], Vec::new());
+        let mut next = 0;
+        let mut found = Vec::new();
+        for root in 0..count {
+            if index[root] != usize::MAX {
+                continue;
+            }
+            let mut work = vec![(root, 0)];
+            while let Some((node, edge)) = work.pop() {
+                if edge == 0 {
+                    index[node] = next;
+                    low[node] = next;
+                    next += 1;
+                    stack.push(node);
+                    on_stack[node] = true;
+                }
+                if let Some(&Call { callee, .. }) = self.callees[node].get(edge) {
+                    work.push((node, edge + 1));
+                    if index[callee] == usize::MAX {
+                        work.push((callee, 0));
+                    } else if on_stack[callee] {
+                        low[node] = low[node].min(index[callee]);
+                    }
+                    continue;
+                }
+                if let Some(&(parent, _)) = work.last() {
+                    low[parent] = low[parent].min(low[node]);
+                }
+                if low[node] == index[node] {
+                    let mut component = BTreeSet::new();
+                    while let Some(member) = stack.pop() {
+                        on_stack[member] = false;
+                        component.insert(member);
+                        if member == node {
+                            break;
+                        }
+                    }
+                    let calls = |member: &usize| {
+                        let calls = self.callees[*member].iter().filter(|call| component.contains(&call.callee));
+                        (*member, calls.copied().collect::<Vec<_>>())
+                    };
+                    let cycle: BTreeMap<usize, Vec<Call>> = component.iter().map(calls).collect();
+                    if cycle.values().any(|calls| !calls.is_empty()) {
+                        found.push(cycle);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What the function calls.
+    pub(crate) fn calls_of(&self, function: usize) -> &[Call] {
+        &self.callees[function]
+    }
+
+    /// All functions that can be reached from `roots`, them included.
+    pub(crate) fn reachable(&self, roots: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut work: Vec<usize> = roots.into_iter().collect();
+        while let Some(node) = work.pop() {
+            if found.insert(node) {
+                work.extend(self.callees[node].iter().map(|call| call.callee));
+            }
+        }
+        found
+    }
+}
+
+/// Whether a member is named that nobody calls, so that it holds data: the address of a function has a scope in front. A macro may call what it is given.
+fn is_data(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
+    let is_member = matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow));
+    if !is_member || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) {
+        return false;
+    }
+    let mut token = at;
+    while let Some(before) = token.checked_sub(1) {
+        token = match fragment.kind(before) {
+            Some(Kind::Punct(b';' | b'{' | b'}')) => return true,
+            Some(Kind::Punct(b')' | b']')) => match fragment.mate(before).filter(|open| *open < before) {
+                Some(open) => open,
+                None => return false,
+            },
+            Some(Kind::Punct(b'(')) => {
+                let name = before.checked_sub(1).map_or(&b""[..], |name| fragment.text(source, name));
+                if macros.is_defined(name) || (!name.is_empty() && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')) {
+                    return false;
+                }
+                before
+            }
+            _ => before,
+        };
+    }
+    true
+}
+
+/// `(*this)(…)` and `this->operator()(…)`: a functor reaches itself, or another in this file.
+fn calls_the_call_operator(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    match fragment.kind(at) {
+        Some(Kind::Keyword) if fragment.text(source, at) == b"this" => fragment.is(at + 1, b')') && fragment.is(at + 2, b'('),
+        Some(Kind::Operator) => fragment.is(at + 1, b'(') && fragment.is(at + 2, b')') && fragment.is(at + 3, b'('),
+        _ => false,
+    }
+}
+
+/// `self(self, …)`, by which a lambda reaches itself.
+pub(crate) fn calls_its_own_argument(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    fragment.kind(at) == Some(Kind::Ident)
+        && fragment.is(at + 1, b'(')
+        && fragment.kind(at + 2) == Some(Kind::Ident)
+        && fragment.text(source, at + 2) == fragment.text(source, at)
+        && matches!(fragment.kind(at + 3), Some(Kind::Punct(b',' | b')')))
+}
+
+/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses.
+fn behind_macro<'a>(source: &'a [u8], macros: &Macros, name: &'a [u8], by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([name]), vec![name]);
+    while let Some(name) = work.pop() {
+        for body in macros.bodies_of(name) {
+            for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
+                let text = &source[token.range()];
+                found.extend(by_name.get(text).into_iter().flatten());
+                if macros.is_defined(text) && seen.insert(text) {
+                    work.push(text);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Arguments or parameters between two parentheses.
+fn arity(fragment: &Fragment, open: usize, close: usize) -> Arity {
+    if fragment.skip_arms(open + 1) >= close {
+        return (0, 0);
+    }
+    let (mut fewest, mut most, mut angles) = (1, 1, 0_i32);
+    let mut at = open + 1;
+    while at < close {
+        match fragment.tokens[at].kind {
+            Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at).unwrap_or(at),
+            Kind::Punct(b'<') => angles += 1,
+            Kind::Punct(b'>') => angles -= 1,
+            Kind::Punct(b',') => {
+                most += 1;
+                if angles <= 0 {
+                    fewest += 1;
+                }
+            }
+            // A pack may be any number; arms may hold several lists.
+            Kind::ArmIf => return (0, usize::MAX),
+            Kind::Op if fragment.tokens[at].end - fragment.tokens[at].start == 3 => return (0, usize::MAX),
+            _ => {}
+        }
+        at += 1;
+    }
+    (fewest, most)
+}
+
+/// The parentheses of a function's parameters.
+pub(crate) fn list(fragment: &Fragment, function: &Function) -> Option<(usize, usize)> {
+    let open = (function.name?..function.open).find(|at| fragment.is(*at, b'('))?;
+    Some((open, fragment.mate(open)?))
+}
+
+fn parameters(source: &[u8], fragment: &Fragment, list: Option<(usize, usize)>) -> Arity {
+    let Some((open, close)) = list else { return (0, usize::MAX) };
+    let (fewest, most) = arity(fragment, open, close);
+    let is_void = close == open + 2 && fragment.text(source, open + 1) == b"void";
+    let defaults = (open..close).any(|at| fragment.kind(at) == Some(Kind::Assign));
+    if is_void || defaults { (0, most) } else { (fewest, most) }
+}

@@ -1,0 +1,32 @@
+//! What all analyses of a fragment know of its file.
+
+use crate::source::syntax::declaration::Declarations;
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::macros::Macros;
+use crate::source::syntax::token::Lexed;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a call of a function costs its caller.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CallCost {
+    /// Its tokens, if nothing in it repeats.
+    pub(crate) tokens: u64,
+    /// Whether it has a loop in whose condition no number stands.
+    pub(crate) loops: bool,
+}
+
+/// What the judgement of a loop's body needs to know of its file.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) source: &'a [u8],
+    pub(crate) lexed: &'a Lexed,
+    pub(crate) fragment: &'a Fragment,
+    pub(crate) macros: &'a Macros<'a>,
+    pub(crate) declarations: &'a Declarations<'a>,
+    /// Device functions of the fragment.
+    pub(crate) functions: &'a BTreeSet<&'a [u8]>,
+    /// Device functions of other files, or of this one where the fragment is a macro's body.
+    pub(crate) others: &'a BTreeSet<&'a [u8]>,
+    /// What a call of each costs, in tokens.
+    pub(crate) call_costs: &'a BTreeMap<&'a [u8], CallCost>,
+}

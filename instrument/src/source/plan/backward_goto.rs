@@ -1,0 +1,43 @@
+//! Jumps: which go back, and what a round of the loop that such a jump makes takes from the allowance.
+
+use crate::common::poll_interval::{MOST_PACE, NEST};
+use crate::source::plan::loop_form::{Decision, Shape};
+use crate::source::syntax::statement::Body;
+
+/// Whether the label stands below the jump and nowhere else. One that can't be found may be a macro's, and above.
+pub(crate) fn is_ahead(body: &Body, jump: usize, name: &[u8]) -> bool {
+    body.label_places.get(name).is_some_and(|first| *first > jump)
+}
+
+/// What the loops of a body may run without paying, summed up in the order of their keywords.
+pub(crate) struct Unpaid {
+    /// Keywords, and the sum in front of each and behind the last.
+    keywords: Vec<usize>,
+    sums: Vec<u64>,
+}
+
+impl Unpaid {
+    pub(crate) fn of(body: &Body, decisions: &[Decision]) -> Self {
+        let unpaid = |decision: &Decision| match (&decision.shape, decision.cost.left_alone) {
+            (_, Some(trips)) => trips.saturating_mul(decision.cost.weight().into()),
+            (Shape::Foldable(_), None) => NEST.into(),
+            // As much as an allowance holds at its largest.
+            (Shape::Shared(_), None) => 1 << MOST_PACE,
+            (Shape::Strip(..) | Shape::Chunk(..) | Shape::CountDown, None) => 0,
+        };
+        let mut sums = vec![0_u64];
+        sums.extend(decisions.iter().map(unpaid).scan(0, |sum: &mut u64, next| {
+            *sum = sum.saturating_add(next);
+            Some(*sum)
+        }));
+        Self { keywords: body.loops.iter().map(|loop_| loop_.keyword).collect(), sums }
+    }
+
+    /// What the jump at the token `jump` to the label `name` above it takes, in units: one, and all that loops between the two may run without
+    /// paying, for nothing else pays for that.
+    pub(crate) fn weight(&self, body: &Body, jump: usize, name: &[u8]) -> u64 {
+        let from = body.label_places.get(name).copied().filter(|label| *label < jump).unwrap_or(0);
+        let sum = |at: usize| self.sums[self.keywords.partition_point(|keyword| *keyword < at)];
+        sum(jump).saturating_sub(sum(from)).saturating_add(1).min(1 << MOST_PACE)
+    }
+}

@@ -1,0 +1,109 @@
+//! Looks where functions begin, for chains of calls that would run for too long between two.
+
+use super::{Known, Owner, Planner};
+use crate::common::options::{Options, Polls};
+use crate::common::poll_interval;
+use crate::common::site::{Form, Kind as SiteKind};
+use crate::source::analysis::call_graph::CallGraph;
+use crate::source::analysis::census;
+use crate::source::analysis::cost;
+use crate::source::analysis::file_facts::Context;
+use crate::source::emit::poll_text::{self, Spelling};
+use crate::source::plan::backward_goto;
+use crate::source::plan::call_chain::{self, Link, Rounds};
+use crate::source::plan::loop_form::Decision;
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function;
+use crate::source::syntax::scopes::innermost_scopes;
+use crate::source::syntax::statement::Body;
+use std::cmp::Reverse;
+
+impl Planner<'_> {
+    /// Where chains of calls run for too long, functions look where they begin.
+    pub(super) fn looks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
+        let mut noted = std::mem::take(&mut self.links);
+        noted.sort_by_key(|(link, ..)| (link.range.start, Reverse(link.range.end)));
+        let mut links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
+        // A name that a macro pastes together may be that of any function with a loop.
+        let macros = &self.input.macros.fragments;
+        if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
+            for link in &mut links {
+                link.must_look |= !link.loops.is_empty();
+            }
+        }
+        for index in call_chain::looks(&links, calls) {
+            let (link, owner, name) = &noted[index];
+            let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
+            let text = format!(" {};", Spelling { polls: Polls::Each, ..owner.spelling }.repeat(site, "1u"));
+            let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
+            let opens = twins.map_or(vec![link.range.start], |twins| twins.iter().map(|twin| known.functions[*twin].open).collect());
+            for open in opens {
+                self.insert(known.fragment.tokens[open].end as usize, false, text.clone());
+            }
+        }
+    }
+}
+
+/// What a body's activations may run between two looks, each with its owner and where its name stands.
+pub(super) fn links(
+    options: &Options,
+    context: &Context,
+    known: &Known,
+    owners: &[Owner],
+    body: &Body,
+    decisions: &[Decision],
+    range: (usize, usize),
+) -> Vec<(Link, Owner, usize)> {
+    let (source, fragment) = (context.source, context.fragment);
+    let mut noted = Vec::with_capacity(body.scopes.len());
+    for (index, scope) in body.scopes.iter().enumerate() {
+        let own = known.by_open.get(&scope.open).copied();
+        let function = own.map(|index| known.functions[index]);
+        let is_bare = index == 0 && body.bare;
+        let is_kernel = function.is_some_and(|function| function.spaces.global);
+        let has_no_room = own.is_some_and(|own| known.functions[own].constexpr && Planner::is_one_return(known, own));
+        let name = fragment.tokens[function.and_then(|function| function.name).unwrap_or(scope.open)].start as usize;
+        let link = Link {
+            range: if is_bare { range.0..range.1 } else { scope.open..fragment.mate(scope.open).unwrap_or(range.1) },
+            loops: Vec::new(),
+            unseen: Vec::new(),
+            function: own,
+            is_fixed: is_bare || is_kernel || has_no_room || owners[index].untouched.is_some(),
+            is_implicit: function.is_none_or(|function| function::is_called_by_no_name(source, fragment, function)),
+            must_look: false,
+        };
+        noted.push((link, owners[index].clone(), name));
+    }
+    for (loop_, decision) in body.loops.iter().zip(decisions) {
+        let polls_each = options.polls == Polls::Each || body.bare;
+        let rounds = match decision.cost.left_alone {
+            _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
+            Some(trips) => Rounds::Few(trips),
+            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_PACE),
+            None => Rounds::Paid(poll_text::least_weight(&decision.weight)),
+        };
+        let end = loop_.end.unwrap_or(range.1);
+        noted[loop_.scope].0.loops.push((loop_.keyword..end + 1, rounds));
+    }
+    for goto in &body.gotos {
+        let label = fragment.text(source, goto.token + 1);
+        if !backward_goto::is_ahead(body, goto.token, label) {
+            noted[goto.scope].0.loops.push((range.0..goto.token, Rounds::Paid(1)));
+        }
+    }
+    let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
+    for (at, scope) in (range.0..).zip(scopes) {
+        let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
+        if is_made || cost::calls_the_unseen(context, at) {
+            let link = &mut noted[scope].0;
+            link.must_look |= is_made && link.range.start < at;
+            link.unseen.push(at);
+        }
+    }
+    noted
+}
+
+/// Whether the token ends a name that `##` pastes together, and parentheses follow.
+fn is_pasted_call(fragment: &Fragment, at: usize) -> bool {
+    fragment.is(at + 1, b'(') && fragment.is(at.wrapping_sub(1), b'#')
+}

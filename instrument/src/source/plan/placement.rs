@@ -1,0 +1,159 @@
+//! Where a poll can stand in a loop.
+//!
+//! Each way round must pass it, whatever macros the body is made of. In front of the step of a `for`, behind the brace of a body or around a
+//! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
+
+use crate::common::edit::Edit;
+use crate::source::analysis::induction;
+use crate::source::emit::poll_text::{self, Around, Header};
+use crate::source::plan::loop_form::Shape;
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::statement::{Body, Loop, LoopKind, MacroUse};
+use crate::source::syntax::token::Kind;
+
+/// A place for a loop's poll, as offsets.
+pub(crate) enum Place {
+    /// In front of the step of a `for`.
+    Step { at: usize, empty: bool },
+    /// Behind the brace of the body.
+    Brace { at: usize },
+    /// Around the condition.
+    Condition { open: usize, close: usize },
+    /// Around the body.
+    Wrap { open: usize, close: usize },
+}
+
+/// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
+pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
+    let (open, close) = loop_.header?;
+    if splits_arms(fragment, open, close) {
+        return None;
+    }
+    if loop_.kind == LoopKind::For
+        && let Some((_, second)) = induction::semicolons(fragment, open, close)
+    {
+        return Some(Place::Step { at: fragment.tokens[second].end as usize, empty: second + 1 == close });
+    }
+    let behind = |at: usize| body.prefixes.partition_point(|(from, _)| *from <= at).checked_sub(1).map(|index| body.prefixes[index].1);
+    let is_prefix = |at: usize| behind(at).filter(|to| at <= *to).map(|to| to + 1);
+    let mut first = loop_.body;
+    while let Some(behind) = is_prefix(first) {
+        first = behind;
+    }
+    if fragment.is(first, b'{') {
+        return Some(Place::Brace { at: fragment.tokens[first].end as usize });
+    }
+    match loop_.kind {
+        LoopKind::While | LoopKind::Do if loop_.kind == LoopKind::Do || !declares(fragment, open, close) => {
+            Some(Place::Condition { open: fragment.tokens[open].end as usize, close: fragment.tokens[close].start as usize })
+        }
+        LoopKind::RangeFor | LoopKind::For if is_plain_statement(fragment, &body.macro_uses, loop_.body, loop_.body_end) => {
+            let end = loop_.body_end?;
+            Some(Place::Wrap { open: fragment.tokens[close].end as usize, close: fragment.tokens[end].end as usize })
+        }
+        _ => None,
+    }
+}
+
+/// The text of a strip-mined or chunked loop, and whether it counts in the variable `index` of its activation; none if the loop is neither.
+pub(crate) fn of_shape(
+    fragment: &Fragment,
+    loop_: &Loop,
+    shape: &Shape,
+    weight: &str,
+    index: usize,
+    site: u64,
+) -> Option<(bool, Vec<Edit>)> {
+    if loop_.kind == LoopKind::Do {
+        return poll_text::around(shape, weight, index, site).map(|text| (text.counts, around(fragment, loop_, text)));
+    }
+    poll_text::header(shape, loop_, weight, index, site).map(|header| (header.counts, in_header(fragment, loop_, header)))
+}
+
+/// All of the text stands in the header.
+fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Vec<Edit> {
+    let Some((open, close)) = loop_.header else { return Vec::new() };
+    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
+    let semicolons = if loop_.kind == LoopKind::For { induction::semicolons(fragment, open, close) } else { None };
+    let (before, behind) = semicolons.unwrap_or((open, close));
+    let step = if behind + 1 == close { header.step } else { header.step + "," };
+    let mut edits = vec![
+        Edit { at: start(loop_.keyword), closes: false, text: header.keyword },
+        Edit { at: end(before), closes: false, text: header.before },
+        Edit { at: start(behind), closes: true, text: header.behind },
+    ];
+    edits.extend(header.inside.map(|(at, text)| Edit { at: start(at), closes: true, text }));
+    if semicolons.is_some() {
+        edits.push(Edit { at: end(behind), closes: false, text: step });
+    }
+    edits.retain(|edit| !edit.text.is_empty());
+    edits
+}
+
+/// The text stands around the keyword and the condition.
+fn around(fragment: &Fragment, loop_: &Loop, around: Around) -> Vec<Edit> {
+    let Some((open, close)) = loop_.header else { return Vec::new() };
+    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
+    let mut edits = vec![
+        Edit { at: start(loop_.keyword), closes: false, text: around.keyword },
+        Edit { at: end(loop_.keyword), closes: false, text: around.body },
+        Edit { at: end(open), closes: false, text: around.before },
+        Edit { at: start(close), closes: true, text: around.behind },
+    ];
+    edits.retain(|edit| !edit.text.is_empty());
+    edits
+}
+
+/// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.
+pub(crate) fn declares(fragment: &Fragment, open: usize, close: usize) -> bool {
+    let mut at = open + 1;
+    let mut words = 0;
+    while at < close {
+        match fragment.tokens[at].kind {
+            Kind::Ident | Kind::Keyword => words += 1,
+            Kind::Assign | Kind::Punct(b'{') => return words > 1,
+            Kind::Scope | Kind::Punct(b'*' | b'&' | b'<' | b'>' | b',') => {}
+            Kind::Punct(b'(' | b'[') => at = fragment.mate(at).unwrap_or(at),
+            _ => return false,
+        }
+        at += 1;
+    }
+    false
+}
+
+/// One statement that ends with its own semicolon, so that braces can be put around it: nothing in it may be a macro that brings the
+/// semicolon along.
+pub(crate) fn is_plain_statement(fragment: &Fragment, macro_uses: &[MacroUse], from: usize, to: Option<usize>) -> bool {
+    let Some(to) = to else { return false };
+    let arms = (from..=to).any(|at| matches!(fragment.kind(at), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)));
+    let uses_macro = macro_uses.iter().any(|use_| (from..=to).contains(&use_.name));
+    !arms && !uses_macro && (fragment.is(to, b';') || fragment.is(to, b'}'))
+}
+
+/// Whether an arm of an `#if` begins between the tokens and ends outside, so that the text holds several headers in one.
+fn splits_arms(fragment: &Fragment, from: usize, to: usize) -> bool {
+    let mut depth = 0_usize;
+    for token in &fragment.tokens[from..=to] {
+        match token.kind {
+            Kind::ArmIf => depth += 1,
+            Kind::ArmElse | Kind::ArmEnd if depth == 0 => return true,
+            Kind::ArmEnd => depth -= 1,
+            _ => {}
+        }
+    }
+    depth != 0
+}
+
+/// Whether the name behind a macro is declared there, so that the macro stands for a type: `VEC(float) x;`, not `EACH(i, n) f(i);`.
+pub(crate) fn is_declarator(fragment: &Fragment, name: usize) -> bool {
+    let mut after = name + 1;
+    let is_array = fragment.is(after, b'[');
+    while fragment.is(after, b'[') {
+        after = fragment.mate(after).unwrap_or(after) + 1;
+    }
+    match fragment.kind(after) {
+        Some(Kind::Punct(b';' | b',' | b'{') | Kind::Ident) => true,
+        Some(Kind::Assign) => is_array && fragment.is(after + 1, b'{'),
+        _ => false,
+    }
+}

@@ -1,0 +1,274 @@
+//! A run of tokens that is read as one piece of code: the file, or the body of a macro. Knows which bracket belongs to which, also
+//! where the arms of an `#if` open different ones.
+
+use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
+use std::ops::Range;
+
+/// Stands for "no token".
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Tokens with matched brackets.
+#[derive(Debug, Clone)]
+pub(crate) struct Fragment {
+    /// Tokens without directives, but with the borders of `#if` arms; arms that are never compiled (`#if 0`) are gone.
+    pub(crate) tokens: Vec<Token>,
+    /// For each bracket its partner, else [`NONE`]. Openers in several arms share one closer; it points to the first.
+    pub(crate) mates: Vec<u32>,
+    /// The macro whose body this is.
+    pub(crate) of_macro: Option<Range<usize>>,
+    /// For each token, whether it stands between parentheses.
+    enclosed: Vec<bool>,
+}
+
+impl Fragment {
+    /// The file as one fragment, or the offset of a bracket that has no partner under any choice of arms.
+    pub(crate) fn of_file(lexed: &Lexed) -> Result<Self, usize> {
+        let tokens = live_tokens(&lexed.tokens, &lexed.directives);
+        let (mates, unbalanced) = match_brackets(&tokens, false);
+        let (mates, unbalanced) = match unbalanced {
+            None => (mates, None),
+            Some(first) => {
+                let (other, still) = match_brackets(&tokens, true);
+                if still.is_none() { (other, None) } else { (mates, Some(first)) }
+            }
+        };
+        match unbalanced {
+            Some(token) => Err(tokens[token].start as usize),
+            None => Ok(Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: None }),
+        }
+    }
+
+    /// The body of a macro. Its brackets need not match: a macro may open what another closes.
+    pub(crate) fn of_macro(source: &[u8], name: Range<usize>, body: Range<usize>) -> Self {
+        let tokens = lex(source, body, true).tokens;
+        let (mates, _) = match_brackets(&tokens, false);
+        Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: Some(name) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(crate) fn kind(&self, index: usize) -> Option<Kind> {
+        self.tokens.get(index).map(|token| token.kind)
+    }
+
+    pub(crate) fn is(&self, index: usize, byte: u8) -> bool {
+        self.kind(index) == Some(Kind::Punct(byte))
+    }
+
+    /// The partner of the bracket at `index`.
+    pub(crate) fn mate(&self, index: usize) -> Option<usize> {
+        self.mates.get(index).filter(|mate| **mate != NONE).map(|mate| *mate as usize)
+    }
+
+    /// Whether the token stands between parentheses, which may hold arguments of a macro: a comma divides these wherever it has no parentheses of its own.
+    pub(crate) fn is_enclosed(&self, index: usize) -> bool {
+        self.enclosed.get(index).copied().unwrap_or(false)
+    }
+
+    pub(crate) fn text<'a>(&self, source: &'a [u8], index: usize) -> &'a [u8] {
+        self.tokens.get(index).map_or(&[], |token| &source[token.range()])
+    }
+
+    /// The next token from `index` on that is no border of an arm.
+    pub(crate) fn skip_arms(&self, mut index: usize) -> usize {
+        while matches!(self.kind(index), Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)) {
+            index += 1;
+        }
+        index
+    }
+
+    /// The last token before `index` that is no border of an arm.
+    pub(crate) fn before(&self, index: usize) -> Option<usize> {
+        (0..index).rev().find(|at| !matches!(self.tokens[*at].kind, Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd))
+    }
+}
+
+/// For each token, whether it stands between parentheses.
+fn enclosed(tokens: &[Token], mates: &[u32]) -> Vec<bool> {
+    let mut until = 0;
+    let inside = |(index, token): (usize, &Token)| {
+        let is_inside = index < until;
+        if token.is(b'(') && mates[index] != NONE {
+            until = until.max(mates[index] as usize);
+        }
+        is_inside
+    };
+    tokens.iter().enumerate().map(inside).collect()
+}
+
+/// Drops directives and dead arms; marks the borders of the others.
+fn live_tokens(tokens: &[Token], directives: &[Directive]) -> Vec<Token> {
+    struct Conditional {
+        /// Whether tokens before the conditional are live.
+        outer: bool,
+        live: bool,
+        /// An arm is known to be the one compiled: later ones are dead.
+        decided: bool,
+        /// Whether a border has been written, so that further ones are `ArmElse`.
+        open: bool,
+    }
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut stack: Vec<Conditional> = Vec::new();
+    let mut live = true;
+    for token in tokens {
+        let Kind::Directive(index) = token.kind else {
+            if live {
+                out.push(*token);
+            }
+            continue;
+        };
+        let mut border = |kind| out.push(Token { kind, ..*token });
+        match directives[index as usize].line {
+            Line::If(value) => {
+                let conditional =
+                    Conditional { outer: live, live: value != Some(false), decided: value == Some(true), open: live && value.is_none() };
+                if conditional.open {
+                    border(Kind::ArmIf);
+                }
+                live = conditional.outer && conditional.live;
+                stack.push(conditional);
+            }
+            Line::Else { ref last } => {
+                if let Some(top) = stack.last_mut() {
+                    if top.decided {
+                        top.live = false;
+                    } else if top.outer {
+                        // After a dead first arm the next may be the whole of it.
+                        if top.open {
+                            border(Kind::ArmElse);
+                        } else if !*last {
+                            border(Kind::ArmIf);
+                            top.open = true;
+                        }
+                        top.live = true;
+                    }
+                    live = top.outer && top.live;
+                }
+            }
+            Line::Endif => {
+                if let Some(top) = stack.pop() {
+                    if top.open {
+                        border(Kind::ArmEnd);
+                    }
+                    live = top.outer;
+                }
+            }
+            Line::Define(_) | Line::Pragma | Line::Other => {}
+        }
+    }
+    out
+}
+
+/// Matches brackets, following the first arm of each conditional (the last, if `prefer_last`) behind its end. Returns the first
+/// bracket that found no partner.
+fn match_brackets(tokens: &[Token], prefer_last: bool) -> (Vec<u32>, Option<usize>) {
+    // The stack is a tree of nodes that point to their parents, so that keeping one for an `#if` costs nothing.
+    struct Node {
+        token: u32,
+        parent: u32,
+        depth: u32,
+    }
+    struct Arms {
+        saved: u32,
+        first_end: Option<u32>,
+    }
+    let mut mates = vec![NONE; tokens.len()];
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut arms: Vec<Arms> = Vec::new();
+    let mut twins: Vec<(u32, u32)> = Vec::new();
+    let mut top = NONE;
+    let mut unbalanced = None;
+    for (index, token) in tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Punct(b'(' | b'[' | b'{') => {
+                let depth = if top == NONE { 1 } else { nodes[top as usize].depth + 1 };
+                nodes.push(Node { token: index as u32, parent: top, depth });
+                top = nodes.len() as u32 - 1;
+            }
+            Kind::Punct(close @ (b')' | b']' | b'}')) => {
+                let open = match close {
+                    b')' => b'(',
+                    b']' => b'[',
+                    _ => b'{',
+                };
+                if top == NONE || !tokens[nodes[top as usize].token as usize].is(open) {
+                    unbalanced = unbalanced.or(Some(index));
+                    continue;
+                }
+                let opener = nodes[top as usize].token;
+                mates[index] = opener;
+                if mates[opener as usize] == NONE {
+                    mates[opener as usize] = index as u32;
+                }
+                top = nodes[top as usize].parent;
+            }
+            Kind::ArmIf => arms.push(Arms { saved: top, first_end: None }),
+            Kind::ArmElse => {
+                if let Some(arm) = arms.last_mut() {
+                    arm.first_end = arm.first_end.or(Some(top));
+                    top = arm.saved;
+                }
+            }
+            Kind::ArmEnd => {
+                let Some(Arms { first_end: Some(first), .. }) = arms.pop() else { continue };
+                let (kept, other) = if prefer_last { (top, first) } else { (first, top) };
+                // Openers at the same depth in two arms wait for the same closer.
+                let (mut a, mut b) = (kept, other);
+                while a != b && a != NONE && b != NONE {
+                    let (node_a, node_b) = (&nodes[a as usize], &nodes[b as usize]);
+                    if node_a.depth == node_b.depth {
+                        twins.push((node_b.token, node_a.token));
+                    }
+                    if node_a.depth >= node_b.depth {
+                        a = node_a.parent;
+                    }
+                    if node_b.depth >= node_a.depth {
+                        b = node_b.parent;
+                    }
+                }
+                top = kept;
+            }
+            _ => {}
+        }
+    }
+    for (other, kept) in twins {
+        if mates[other as usize] == NONE {
+            mates[other as usize] = mates[kept as usize];
+        }
+    }
+    if top != NONE && unbalanced.is_none() {
+        unbalanced = Some(nodes[top as usize].token as usize);
+    }
+    (mates, unbalanced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(text: &str) -> Result<Fragment, usize> {
+        Fragment::of_file(&lex(text.as_bytes(), 0..text.len(), false))
+    }
+
+    #[test]
+    fn arms_that_open_different_braces_share_the_closer() {
+        let text = "{\n#ifdef A\n if (x) {\n#else\n for (;;) {\n#endif\n f(); } }";
+        let fragment = fragment(text).expect("balanced");
+        let opens: Vec<usize> = (0..fragment.len()).filter(|index| fragment.is(*index, b'{')).collect();
+        assert_eq!(fragment.mate(opens[1]), fragment.mate(opens[2]));
+        assert_eq!(fragment.mate(opens[0]), Some(fragment.len() - 1));
+    }
+
+    #[test]
+    fn a_bracket_without_a_partner_is_found() {
+        assert_eq!(fragment("{ ( }").unwrap_err(), 4);
+        assert_eq!(fragment("a }").unwrap_err(), 2);
+        assert_eq!(fragment("{ a").unwrap_err(), 0);
+        assert!(fragment("#if 0\n }}} ' \" {\n#endif\nint x;").is_ok());
+        assert!(fragment("#if 1\n{\n#else\n{{{\n#endif\n}").is_ok());
+        assert!(fragment("#ifdef __cplusplus\nextern \"C\" {\n#endif\nint x;\n#ifdef __cplusplus\n}\n#endif\n").is_ok());
+        assert!(fragment("#if 0\n{\n#elif B\n{\n#else\n{\n#endif\n}").is_ok());
+    }
+}

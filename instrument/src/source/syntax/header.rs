@@ -1,0 +1,66 @@
+//! What a file includes: headers that nobody rewrites may hold device code with loops.
+
+use crate::common::diagnostic::{Code, Diagnostic};
+use crate::common::options::Options;
+use crate::source::syntax::token::{Lexed, Line};
+
+/// Headers in angle brackets, or of the toolkit, that hold no loop which device code could run.
+const WITHOUT_LOOPS: &str = "cuda.h cuda_runtime.h cuda_runtime_api.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_fp4.h cuda_fp6.h \
+    device_launch_parameters.h device_functions.h device_atomic_functions.h sm_20_intrinsics.h mma.h math_constants.h vector_types.h \
+    vector_functions.h builtin_types.h crt/host_defines.h host_defines.h cuComplex.h cuda_pipeline.h cuda_pipeline_primitives.h \
+    cuda_profiler_api.h nvtx3/nvToolsExt.h cublas_v2.h cudnn.h cufft.h cusparse.h curand.h nvrtc.h nccl.h mpi.h omp.h";
+
+/// Names of C's headers end so; C++'s have no ending.
+const OF_C: &str = "assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h stdalign.h \
+    stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h tgmath.h threads.h time.h uchar.h wchar.h \
+    wctype.h unistd.h pthread.h";
+
+/// Headers that are not rewritten with the file and may hold device code.
+pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> Vec<Diagnostic> {
+    if options.in_unit {
+        return Vec::new();
+    }
+    let others = lexed.directives.iter().filter(|directive| directive.line == Line::Other);
+    let named = others.filter_map(|directive| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
+    let unknown = named.filter(|(_, name)| !is_known(name) && !is_rewritten(name, options));
+    unknown
+        .map(|(span, name)| {
+            let name = String::from_utf8_lossy(name);
+            let help = "compile through the launcher (`cuinstr nvcc`), which rewrites headers too, or name the header beside this file";
+            Diagnostic::new(Code::HeaderNotRewritten, format!("`{name}` is not rewritten: loops of its device code have no polls"))
+                .at(span)
+                .help(help)
+        })
+        .collect()
+}
+
+/// What stands between the quotes or angle brackets of an `#include`, or the macro that names the file.
+fn included(directive: &[u8]) -> Option<&[u8]> {
+    let word = directive.strip_prefix(b"#").or_else(|| directive.strip_prefix(b"%:"))?.trim_ascii_start();
+    let rest = word.strip_prefix(b"include_next").or_else(|| word.strip_prefix(b"include"))?.trim_ascii();
+    let close = match rest.first()? {
+        b'"' => b'"',
+        b'<' => b'>',
+        _ => return Some(rest),
+    };
+    Some(rest[1..].split(|byte| *byte == close).next().unwrap_or_default())
+}
+
+fn is_known(name: &[u8]) -> bool {
+    let is_in = |list: &str| list.split_ascii_whitespace().any(|known| known.as_bytes() == name);
+    // A header of C++'s own: its loops are the host's, but under `--expt-relaxed-constexpr`, where device code names what it calls.
+    let is_of_cpp = name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_' || byte.is_ascii_digit());
+    is_of_cpp || name.starts_with(b"sys/") || is_in(WITHOUT_LOOPS) || is_in(OF_C)
+}
+
+/// Whether one of the files that are rewritten, too, may be the one that is named.
+fn is_rewritten(name: &[u8], options: &Options) -> bool {
+    let mut rest = name;
+    while let Some(behind) = rest.strip_prefix(b"./").or_else(|| rest.strip_prefix(b"../")) {
+        rest = behind;
+    }
+    options
+        .rewritten_too
+        .iter()
+        .any(|path| path.as_bytes().strip_suffix(rest).is_some_and(|folder| folder.is_empty() || folder.ends_with(b"/")))
+}

@@ -1,0 +1,17 @@
+//! A file as all parts of the source pass see it.
+
+use crate::common::options::Options;
+use crate::common::position::LineIndex;
+use crate::source::syntax::macros::Macros;
+use crate::source::syntax::token::Lexed;
+
+/// A text with its tokens, its macros, and what was asked of it.
+pub(crate) struct SourceFile<'a> {
+    pub(crate) source: &'a [u8],
+    pub(crate) lexed: &'a Lexed,
+    pub(crate) macros: &'a Macros<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) lines: &'a LineIndex,
+    /// Hash of path and text, which site ids are made from.
+    pub(crate) hash: u64,
+}
