@@ -27,6 +27,7 @@ mod cudart;
 mod engine;
 mod machine;
 mod mapping;
+mod modules;
 mod nvml;
 mod processes;
 mod raw;
