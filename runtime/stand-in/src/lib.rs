@@ -31,4 +31,5 @@ mod modules;
 mod nvml;
 mod processes;
 mod raw;
+pub mod targets;
 mod versions;
