@@ -351,14 +351,14 @@ pub(crate) fn is_capturing(stream: sys::CUstream) -> Result<bool, DriverFault> {
 ///
 /// It is none of cudarc's: the first stream that cudarc makes waits for the context, and makes every later launch track events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct UrgentStream(sys::CUstream);
+pub(crate) struct PriorityStream(sys::CUstream);
 
 // SAFETY: the driver's calls on streams may come from any thread.
-unsafe impl Send for UrgentStream {}
+unsafe impl Send for PriorityStream {}
 // SAFETY: as above.
-unsafe impl Sync for UrgentStream {}
+unsafe impl Sync for PriorityStream {}
 
-impl UrgentStream {
+impl PriorityStream {
     /// In the current context.
     pub(crate) fn new() -> Result<Self, DriverFault> {
         let (mut lowest, mut highest) = (0, 0);
@@ -379,7 +379,7 @@ impl UrgentStream {
 
 /// A non-blocking stream of the same priority as another one. It lives as long as its context.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BesideStream(UrgentStream);
+pub(crate) struct BesideStream(PriorityStream);
 
 impl BesideStream {
     /// In the current context.
@@ -391,7 +391,7 @@ impl BesideStream {
             check("cuStreamGetPriority", sys::cuStreamGetPriority(beside, &raw mut priority))?;
             check("cuStreamCreateWithPriority", sys::cuStreamCreateWithPriority(&raw mut stream, flags, priority))?;
         }
-        Ok(Self(UrgentStream(stream)))
+        Ok(Self(PriorityStream(stream)))
     }
 
     pub(crate) fn raw(self) -> sys::CUstream {

@@ -1,6 +1,10 @@
 //! What can go wrong that is not the kernel's own doing.
 
+#[cfg(all(feature = "worker", unix))]
+pub(crate) mod worker;
+
 use crate::names::UnknownKernel;
+use crate::outcome::Outcome;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -234,13 +238,16 @@ pub enum Error {
     /// A worker process could not be started, or was lost.
     #[cfg(all(feature = "worker", unix))]
     #[error(transparent)]
-    Worker(crate::worker::Fault),
+    Worker(worker::Fault),
     /// A launch that did not do all its work ([`Outcome::into_result`](crate::Outcome::into_result)).
     #[error("{0}")]
-    Unfinished(Box<crate::Outcome>),
-    /// Something that this machine should do and does not.
+    Unfinished(Box<Outcome>),
+    /// Something that this machine or the program's environment should do and does not.
     #[error("{0}")]
-    Machine(String),
+    Environment(String),
+    /// A defect of this crate.
+    #[error("{0}; this is a defect of cuinstr, please report it")]
+    Bug(String),
     /// Any other answer of the driver.
     #[error(transparent)]
     Driver(DriverFault),

@@ -34,12 +34,12 @@ pub use origin::{Origin, recent, remember};
 
 use crate::driver::{self, handle};
 use crate::error::{Error, Result};
-use crate::flight::{FlagMemory, Pausable, Plan};
+use crate::launch::{Canceller, Pauser, Running};
 pub use crate::limits::Limits;
 use crate::limits::{Clock, LONGEST_TIMEOUT};
 use crate::module::Latest;
 use crate::outcome::Outcome;
-use crate::running::{Canceller, Pauser, Running};
+use crate::slot::{FlagMemory, Pausable, Plan};
 use attach::Control;
 use cuinstr_abi::control::MOST_BLOCKS;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -80,7 +80,7 @@ impl Attached {
         match self.control.pause.get() {
             None => refused("its module was not rewritten with `cuinstr --pausable`, or was attached by an address"),
             Some(_) if blocks == 0 || blocks > MOST_BLOCKS => refused("its grid has no blocks, or more than 2^28"),
-            Some(_) if self.control.station.is_blocking() => {
+            Some(_) if self.control.launch_context.is_blocking() => {
                 refused("CUDA_LAUNCH_BLOCKING=1 keeps the launch call until the kernel is over; unset it")
             }
             Some(block) => self.arm_as(stream, limits, Some(Pausable { block: *block, blocks })),
@@ -89,9 +89,9 @@ impl Attached {
 
     fn arm_as(&self, stream: usize, limits: &Limits, pausable: Option<Pausable>) -> Result<Guard> {
         let control = &self.control;
-        let station = &control.station;
-        station.check()?;
-        limits.check(station.is_blocking())?;
+        let launch_context = &control.launch_context;
+        launch_context.check()?;
+        limits.check(launch_context.is_blocking())?;
         let context = handle::ContextHandle::current()?.ok_or(Error::NoContext)?;
         if context != control.context {
             return Err(Error::OtherContext { what: "the module", of: "the calling thread's current one" });
@@ -104,20 +104,20 @@ impl Attached {
             return Err(Error::OtherContext { what: "the stream", of: "the module" });
         }
         let stream_id = handle::stream_id(raw)?;
-        let mut lane = control.lane();
-        if lane.is_armed {
+        let mut control_lock = control.lock();
+        if control_lock.is_armed {
             return Err(Error::AlreadyArmed);
         }
-        if let Some(before) = lane.before(stream_id) {
+        if let Some(before) = control_lock.before(stream_id) {
             before.make_wait(raw)?;
         }
-        let (flight, number) = station.take(None)?;
+        let (slot, number) = launch_context.take(None)?;
         let mut subject = self.subject.clone();
         if let Some((grid, block)) = limits.extents {
             (subject.grid, subject.block) = (grid, block);
         }
         let plan = Plan {
-            station: Arc::clone(station),
+            context_state: Arc::clone(launch_context.state()),
             keep: Arc::clone(control) as _,
             subject,
             limits: *limits,
@@ -127,21 +127,21 @@ impl Attached {
             is_guarded: true,
             pausable,
         };
-        let running = Running::new(Arc::clone(station), Arc::clone(&flight), number, limits.grace);
-        let armed = flight.arm(number, plan).and_then(|()| {
-            flight.send_guarded_orders(raw, control.address)?;
-            Ok(flight.send_pause(raw)?)
+        let running = Running::new(Arc::clone(launch_context), Arc::clone(&slot), number, limits.grace);
+        let armed = slot.arm(number, plan).and_then(|()| {
+            slot.send_guarded_orders(raw, control.address)?;
+            Ok(slot.send_pause(raw)?)
         });
-        let armed = armed.and_then(|()| if limits.clock == Clock::Host { Ok(flight.mark_begin(raw)?) } else { Ok(()) });
+        let armed = armed.and_then(|()| if limits.clock == Clock::Host { Ok(slot.mark_begin(raw)?) } else { Ok(()) });
         if let Err(error) = armed {
-            flight.abandon();
+            slot.abandon();
             running.forget();
             return Err(error);
         }
-        lane.is_armed = true;
-        lane.last = Some(Latest { flight: Arc::downgrade(&flight), number, stream: stream_id });
+        control_lock.is_armed = true;
+        control_lock.last = Some(Latest { slot: Arc::downgrade(&slot), number, stream: stream_id });
         let (canceller, pauser) = (running.canceller(), running.pauser());
-        drop(lane);
+        drop(control_lock);
         let stage = Mutex::new(Stage::Armed(running));
         let part = Mutex::new((stream, stream_id));
         let is_pausable = pausable.is_some();
@@ -205,7 +205,7 @@ impl Guard {
                 if let Stage::Armed(running) = before {
                     *stage = Stage::Flying(running);
                 }
-                self.control.lane().is_armed = false;
+                self.control.lock().is_armed = false;
                 Ok(())
             }
             // The right thread may still say so.
@@ -222,11 +222,11 @@ impl Guard {
     fn give_up(&self, stage: &mut Stage, error: Error, until: Instant) {
         let _ = self.canceller.cancel();
         thread::sleep(until.saturating_duration_since(Instant::now()));
-        let _ = self.control.station.write_orders(self.control.address, &self.control.unarmed);
+        let _ = self.control.launch_context.write_orders(self.control.address, &self.control.unarmed);
         if let Stage::Armed(running) = std::mem::replace(stage, Stage::Over(Err(error))) {
             running.strand();
         }
-        self.control.lane().is_armed = false;
+        self.control.lock().is_armed = false;
     }
 
     /// Marks the end of the launch in the stream that it was armed for.
@@ -241,13 +241,13 @@ impl Guard {
                 "this thread's default stream is not the one that was armed: call `launched` in the thread that armed",
             ));
         }
-        let flight = self.canceller.flight();
+        let slot = self.canceller.slot();
         if let Some(pause) = self.control.pause.get().filter(|_| self.is_pausable) {
             driver::write_word(raw, *pause, 0)?;
         }
-        flight.submit_guarded(raw, self.control.address, &self.control.unarmed)?;
+        slot.submit_guarded(raw, self.control.address, &self.control.unarmed)?;
         // A later part's stream is the caller's to use for the next one.
-        if stream_id == self.home { Ok(flight.hold(raw)?) } else { Ok(()) }
+        if stream_id == self.home { Ok(slot.hold(raw)?) } else { Ok(()) }
     }
 
     fn part(&self) -> (usize, u64) {
@@ -293,20 +293,20 @@ impl Guard {
         if stream_id == self.home {
             return Err(Error::Order("resume in another stream than the launch's own, which waits for all of its parts"));
         }
-        let mut lane = control.lane();
-        if lane.is_armed || lane.before(u64::MAX).is_some() {
+        let mut control_lock = control.lock();
+        if control_lock.is_armed || control_lock.before(u64::MAX).is_some() {
             return Err(Error::AlreadyArmed);
         }
-        let (flight, number) = running.flight();
-        flight.rearm(number)?;
-        let sent = flight.send_guarded_orders(raw, control.address).and_then(|()| flight.send_pause(raw));
+        let (slot, number) = running.slot();
+        slot.rearm(number)?;
+        let sent = slot.send_guarded_orders(raw, control.address).and_then(|()| slot.send_pause(raw));
         if let Err(fault) = sent {
-            flight.disarm();
+            slot.disarm();
             return Err(fault.into());
         }
-        lane.is_armed = true;
-        lane.last = Some(Latest { flight: Arc::downgrade(flight), number, stream: stream_id });
-        drop(lane);
+        control_lock.is_armed = true;
+        control_lock.last = Some(Latest { slot: Arc::downgrade(slot), number, stream: stream_id });
+        drop(control_lock);
         *self.part.lock().unwrap_or_else(PoisonError::into_inner) = (stream, stream_id);
         if let Stage::Flying(running) = std::mem::replace(&mut *stage, Stage::Over(Err(Error::NotLaunched))) {
             *stage = Stage::Armed(running);

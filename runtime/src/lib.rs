@@ -25,19 +25,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The way of a launch: [`Module`] → [`Kernel`] → [`Launch`] → `flight` (armed, in the air, judged) → [`Running`] → [`Outcome`].
-//! What launches of a context share is its `station`; what all of a process share is its `timer`.
+//! The way of a launch: [`Module`] → [`Kernel`] → [`Launch`] → a `slot` (armed, in flight, judged) → [`Running`] → [`Outcome`].
+//! What launches of a context share is its `context::state`; what all of a process share is its `timer`. Each folder imports from those
+//! before it only: `driver`, `context`, `slot`, `module`, `launch`, then `guard`, `jit`, `snapshot` and `worker`.
 //!
 //! A host that loads and launches by its own means takes a [`guard`] instead of a [`Launch`].
 //!
 //! A kernel that leaves no poll, or that faults, costs its process the GPU. With feature `worker` that process is a child which is there to be
 //! lost: `worker::Worker` offers the same launches and outcomes over it, and has the next one ready.
 
-mod clock;
-mod device;
+mod context;
 mod driver;
 mod error;
-mod flight;
 pub mod guard;
 #[cfg(feature = "jit")]
 pub mod jit;
@@ -47,29 +46,26 @@ mod module;
 pub mod names;
 mod outcome;
 pub mod report;
-mod running;
+mod slot;
 #[cfg(all(feature = "snapshot", unix))]
 pub mod snapshot;
 pub mod sources;
-mod station;
 mod thread;
 mod timer;
-mod watchdog;
 #[cfg(all(feature = "worker", unix))]
 pub mod worker;
 
+pub use context::device::{device_count, open};
 pub use cudarc;
 pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
-pub use device::{device_count, open};
 pub use error::{DriverFault, Error, Poison, Result};
-pub use flight::FlagMemory;
-pub use launch::{Launch, Prepared, Reference};
+pub use launch::{Cancel, Canceller, InFlight, Launch, Pauser, Prepared, Reference, Running, Stopping};
 pub use limits::{Clock, GRACE, LONGEST_TIMEOUT, Limits};
 pub use module::{Kernel, Module};
 pub use outcome::{Cause, Completed, Outcome, Tier};
 pub use report::Report;
-pub use running::{Cancel, Canceller, InFlight, Pauser, Running, Stopping};
+pub use slot::FlagMemory;
 
 /// A module of the crate, for an image that its build script made by `cuinstr::build::Build::compile_image`.
 ///

@@ -75,7 +75,7 @@ impl Limits {
         match self.timeout {
             Some(timeout) if timeout.is_zero() => Err(Error::ZeroTimeout),
             Some(timeout) if timeout > LONGEST_TIMEOUT => Err(Error::TimeoutTooLong(timeout)),
-            None if is_blocking => Err(Error::Machine(
+            None if is_blocking => Err(Error::Environment(
                 "CUDA_LAUNCH_BLOCKING=1 makes each launch wait for its kernel: give it a timeout, which the kernel watches itself".into(),
             )),
             _ => Ok(()),

@@ -37,7 +37,7 @@ mod file;
 use crate::driver::{self, mapped};
 use crate::error::Error;
 use crate::module::Module;
-use crate::station::Station;
+use crate::slot::pool::LaunchContext;
 use cudarc::driver::{CudaContext, CudaStream, sys};
 pub use fault::{Fault, Result};
 use file::{Index, Kind, Part, Reader, Writer};
@@ -66,7 +66,7 @@ pub struct Memory {
 #[derive(Debug)]
 pub struct Ledger {
     context: Arc<CudaContext>,
-    station: Arc<Station>,
+    launch_context: Arc<LaunchContext>,
     granularity: usize,
     kept: Mutex<Kept>,
 }
@@ -84,10 +84,10 @@ impl Ledger {
     /// # Errors
     /// If the context is lost, or the driver can't map memory.
     pub fn new(context: &Arc<CudaContext>) -> Result<Self> {
-        let station = Station::of(context)?;
-        station.bind()?;
+        let launch_context = LaunchContext::of(context)?;
+        launch_context.bind()?;
         let granularity = mapped::granularity(context.cu_device())?.max(1);
-        Ok(Self { context: Arc::clone(context), station, granularity, kept: Mutex::default() })
+        Ok(Self { context: Arc::clone(context), launch_context, granularity, kept: Mutex::default() })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -107,7 +107,7 @@ impl Ledger {
         let memory = Memory { address: self.map(next, bytes)?, bytes };
         kept.memory.insert(name.to_owned(), memory);
         drop(kept);
-        let stream = self.station.courier();
+        let stream = self.launch_context.copy_stream();
         mapped::clear(stream, memory.address, bytes)?;
         drained(stream, "of the ledger's own", COPY)?;
         Ok(memory)
@@ -119,7 +119,7 @@ impl Ledger {
     }
 
     fn map(&self, wanted: u64, bytes: usize) -> Result<u64> {
-        self.station.bind()?;
+        self.launch_context.bind()?;
         Ok(mapped::map(self.context.cu_device(), wanted, self.mapped(bytes))?)
     }
 
@@ -132,7 +132,7 @@ impl Ledger {
     /// [`Fault::Name`] if there is none of this name.
     pub unsafe fn free(&self, name: &str) -> Result<()> {
         let memory = self.kept().memory.remove(name).ok_or_else(|| absent("memory", name))?;
-        self.station.bind()?;
+        self.launch_context.bind()?;
         Ok(mapped::unmap(memory.address, self.mapped(memory.bytes))?)
     }
 
@@ -199,7 +199,7 @@ impl Ledger {
     /// [`Fault::Busy`] if work does not end in time; [`Fault::DiskFull`], before anything is written; [`Fault::File`].
     pub fn save(&self, path: impl AsRef<Path>, within: Duration) -> Result<u64> {
         let kept = self.kept();
-        self.station.bind()?;
+        self.launch_context.bind()?;
         let until = Instant::now() + within;
         let own = kept.streams.iter().map(|(name, stream)| (name.as_str(), stream.cu_stream()));
         for (name, stream) in own.chain([("default", std::ptr::null_mut())]) {
@@ -229,7 +229,7 @@ impl Ledger {
 
     /// Writes one piece while the next is copied.
     fn save_memory(&self, memory: Memory, writer: &mut Writer, staging: &mut [mapped::Staging; 2]) -> Result<Vec<String>> {
-        let stream = self.station.courier();
+        let stream = self.launch_context.copy_stream();
         let [mut now, mut next] = staging.each_mut();
         let mut hashes = Vec::new();
         let mut pieces = file::pieces(memory.bytes as u64).peekable();
@@ -314,7 +314,7 @@ impl Ledger {
 
     /// Reads one piece while the one before is copied.
     fn fill_memory(&self, part: &Part, address: u64, reader: &mut Reader, staging: &mut [mapped::Staging; 2]) -> Result<()> {
-        let stream = self.station.courier();
+        let stream = self.launch_context.copy_stream();
         let [mut now, mut next] = staging.each_mut();
         let mut at = address;
         for (bytes, hash) in file::pieces(part.bytes).zip(&part.hashes) {
@@ -354,7 +354,7 @@ impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Runtime(error) => error,
-            other => Self::Machine(other.to_string()),
+            other => Self::Environment(other.to_string()),
         }
     }
 }

@@ -44,10 +44,9 @@
 //! The way of a call: [`Worker`] (`handle`) → [`RemoteModule`], [`RemoteBuffer`] (`remote`) → [`RemoteLaunch`] (`launch`) → `process` (asked
 //! and listened to, by the messages of `wire`) ⇄ `serve` in the child; `spares` has the next process, `reaper` the last one.
 
-mod fault;
-mod flight;
 mod handle;
 mod launch;
+mod pending;
 mod process;
 mod reaper;
 mod remote;
@@ -57,7 +56,7 @@ mod value;
 mod wire;
 mod words;
 
-pub use fault::Fault;
+pub use crate::error::worker::Fault;
 pub use handle::{Builder, Worker};
 pub use launch::{RemoteCanceller, RemoteLaunch, RemoteRunning};
 pub use remote::{RemoteBuffer, RemoteKernel, RemoteModule, Restore};

@@ -1,48 +1,26 @@
 //! `cuinstr checkpoint` over the stand-in driver; the library's own tests are in `runtime/checkpoint`.
 
-use cuinstr_stand_in::client;
+use cuinstr_stand_in::targets::{Machine, Target};
 use std::fs;
-use std::process::{Child, Command, Output};
-use tempfile::TempDir;
+use std::process::{Command, Output};
 
-struct World {
-    driver: TempDir,
-    known: TempDir,
-}
-
-struct Target(Child);
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+struct World(Machine);
 
 impl World {
     fn new() -> Self {
-        let (driver, known) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        client::install(driver.path()).expect("the stand-in beside this test");
-        Self { driver, known }
+        Self(Machine::new())
     }
 
-    fn target(&self, facts: &str) -> Target {
-        let target = Target(Command::new("sleep").arg("100").spawn().expect("sleep"));
-        self.know(target.0.id(), facts);
-        target
-    }
-
-    fn know(&self, pid: u32, facts: &str) {
-        fs::write(self.known.path().join(pid.to_string()), facts).expect("a file");
+    fn command(&self, words: &str, target: &Target) -> Command {
+        let words = words.replace("PID", &target.pid().to_string()).replace("DIR", &self.0.file("dump").display().to_string());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuinstr"));
+        command.arg("checkpoint").args(words.split(' ')).envs(self.0.variables("")).env("XDG_RUNTIME_DIR", self.0.known());
+        command
     }
 
     /// `cuinstr checkpoint` with these words, of which PID stands for the target's.
     fn run(&self, words: &str, target: &Target) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cuinstr"));
-        command.arg("checkpoint").args(words.replace("PID", &target.0.id().to_string()).split(' '));
-        command.env("LD_LIBRARY_PATH", self.driver.path()).env("XDG_RUNTIME_DIR", self.known.path());
-        command.env("CUINSTR_STAND_IN", format!("processes {}", self.known.path().display()));
-        let Output { status, stdout, stderr } = command.output().expect("the command");
+        let Output { status, stdout, stderr } = self.command(words, target).output().expect("the command");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         (status.code().expect("an exit code"), text(stdout), text(stderr))
     }
@@ -51,7 +29,7 @@ impl World {
 #[test]
 fn a_process_is_suspended_and_resumed_by_its_pid() {
     let world = World::new();
-    let target = world.target("bytes 1073741824\n");
+    let target = world.0.target(&[("bytes", 1073741824)]);
     for (words, said) in [
         ("state --pid PID", "running\n"),
         ("suspend --pid PID", "checkpointed\n"),
@@ -71,13 +49,13 @@ fn a_process_is_suspended_and_resumed_by_its_pid() {
 #[test]
 fn what_is_in_the_way_is_named_with_where_the_process_stands() {
     let world = World::new();
-    let target = world.target("busy 1\n");
+    let target = world.0.target(&[("busy", 1)]);
     let (status, said, why) = world.run("suspend --lock-timeout 20ms --json --pid PID", &target);
     assert!(status == 1 && said.starts_with("{\"error\":") && why.contains("is busy") && why.contains("is running now"), "{said}{why}");
-    world.know(target.0.id(), "managed 1\n");
+    world.0.know(target.pid(), &[("managed", 1)]);
     let (status, _, why) = world.run("suspend --pid PID", &target);
     assert!(status == 1 && why.contains("cudaMallocManaged") && why.contains("is running now"), "{why}");
-    world.know(target.0.id(), "state 3\n");
+    world.0.know(target.pid(), &[("state", 3)]);
     let (status, said, _) = world.run("check --pid PID", &target);
     assert!(status == 1 && said.contains("in the way: process") && said.contains("is lost"), "{said}");
     for (words, status, why) in [
@@ -127,18 +105,12 @@ fi
 impl World {
     /// `cuinstr checkpoint` with these words, with a CRIU that does as `mode` says.
     fn with_criu(&self, words: &str, target: &Target, mode: &str) -> (Option<i32>, String) {
-        let criu = self.known.path().join("bin");
+        let criu = self.0.file("bin");
         fs::create_dir_all(&criu).expect("a folder");
         fs::write(criu.join("criu"), CRIU).expect("a file");
         Command::new("chmod").arg("+x").arg(criu.join("criu")).status().expect("chmod");
-        let words = words.replace("PID", &target.0.id().to_string()).replace("DIR", &self.known.path().join("dump").display().to_string());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cuinstr"));
-        command
-            .arg("checkpoint")
-            .args(words.split(' '))
-            .env("LD_LIBRARY_PATH", self.driver.path())
-            .env("XDG_RUNTIME_DIR", self.known.path());
-        command.env("CUINSTR_STAND_IN", format!("processes {}", self.known.path().display())).env("CRIU_MODE", mode);
+        let mut command = self.command(words, target);
+        command.env("CRIU_MODE", mode);
         if let Some(version) = mode.strip_prefix("version ") {
             command.env("CRIU_VERSION", version);
         }
@@ -152,7 +124,7 @@ impl World {
     }
 
     fn dump(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.known.path().join("dump").join(name)).ok()
+        fs::read_to_string(self.0.file("dump").join(name)).ok()
     }
 }
 
@@ -164,7 +136,7 @@ fn is_stopped(target: &Target) -> bool {
 #[test]
 fn a_process_is_dumped_to_a_folder_and_restored() {
     let world = World::new();
-    let mut target = world.target("bytes 1048576\n");
+    let mut target = world.0.target(&[("bytes", 1048576)]);
     let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, "version 3.17.1");
     assert!(status == Some(3) && said.contains("CRIU 4.0 or later is needed"), "{said}");
     if !rustix::process::geteuid().is_root() {
@@ -183,13 +155,13 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
         assert!(status == Some(1) && said.contains(why), "{mode}: {said}");
         assert_eq!((world.state(&target).as_str(), is_stopped(&target)), ("running", false), "{mode}");
         assert_eq!(world.dump("manifest.json").as_ref(), Some(&manifest), "{mode}");
-        assert!(!world.known.path().join("dump.partial").exists(), "{mode}");
+        assert!(!world.0.file("dump.partial").exists(), "{mode}");
     }
-    world.know(target.0.id(), "managed 1\n");
+    world.0.know(target.pid(), &[("managed", 1)]);
     let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, "");
     assert!(status == Some(1) && said.contains("cudaMallocManaged") && world.state(&target) == "running", "{said}");
     // A caller that is killed leaves it suspended, and that is named.
-    world.know(target.0.id(), "bytes 1048576\n");
+    world.0.know(target.pid(), &[("bytes", 1048576)]);
     assert_eq!(world.with_criu("dump --pid PID --to DIR", &target, "orphan").0, None);
     assert_eq!(world.state(&target), "checkpointed");
     assert_eq!(world.run("resume --pid PID", &target).1, "running\n");
@@ -199,7 +171,7 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
     // One dump replaces the other, and the process ends.
     assert_eq!(world.with_criu("dump --pid PID --to DIR --kill", &target, "").0, Some(0));
     target.0.wait().expect("it was killed");
-    world.know(target.0.id(), "state 2\nbytes 1048576\n");
+    world.0.know(target.pid(), &[("state", 2), ("bytes", 1048576)]);
     let (status, said) = world.with_criu("restore DIR", &target, "");
     assert!(status == Some(0) && said.contains("runs again"), "{said}");
     assert_eq!(world.state(&target), "running");
@@ -209,7 +181,7 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
 #[test]
 fn a_dump_that_is_damaged_or_of_another_machine_is_not_restored() {
     let world = World::new();
-    let mut target = world.target("bytes 1048576\n");
+    let mut target = world.0.target(&[("bytes", 1048576)]);
     assert!(world.with_criu("restore DIR", &target, "").1.contains(if rustix::process::geteuid().is_root() {
         "no dump"
     } else {
@@ -220,7 +192,7 @@ fn a_dump_that_is_damaged_or_of_another_machine_is_not_restored() {
     }
     assert_eq!(world.with_criu("dump --pid PID --to DIR --kill", &target, "").0, Some(0));
     target.0.wait().expect("it was killed");
-    let (folder, manifest) = (world.known.path().join("dump"), world.dump("manifest.json").expect("a dump"));
+    let (folder, manifest) = (world.0.file("dump"), world.dump("manifest.json").expect("a dump"));
     let refused = |why: &str| {
         let (status, said) = world.with_criu("restore DIR", &target, "");
         assert!(status == Some(1) && said.contains(why), "{why}: {said}");
@@ -234,7 +206,7 @@ fn a_dump_that_is_damaged_or_of_another_machine_is_not_restored() {
     fs::write(folder.join("manifest.json"), manifest.replacen("4.1", "4.2", 1)).expect("a file");
     refused("manifest.json: this file is missing, or another");
     fs::write(folder.join("manifest.json"), &manifest).expect("a file");
-    world.know(target.0.id(), "state 2\nbytes 1048576\n");
+    world.0.know(target.pid(), &[("state", 2), ("bytes", 1048576)]);
     let (status, said) = world.with_criu("restore DIR", &target, "refuse");
     assert!(status == Some(1) && said.contains("can't dump a thing"), "{said}");
 }

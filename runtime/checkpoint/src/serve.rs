@@ -1,13 +1,11 @@
 //! What a helper process does: whatever its parent asks, until the parent goes.
 
 use crate::driver::Driver;
-use crate::gpu::Uuid;
 use crate::helper::VARIABLE;
 use crate::program;
 use crate::state::State;
 use crate::wire::{Answer, Ask, Gpu, Look, Refusal, Told, VERSION};
-use nvml_wrapper::Nvml;
-use nvml_wrapper::enums::device::UsedGpuMemory;
+use cuinstr_gpus::{Library, Share};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -36,7 +34,7 @@ pub fn serve_if_asked() {
 #[derive(Default)]
 struct Server {
     driver: Option<Driver>,
-    nvml: Option<Result<Nvml, String>>,
+    nvml: Option<Result<Library, String>>,
     // Processes that this helper locked and nothing followed.
     locked: BTreeSet<u32>,
 }
@@ -114,38 +112,18 @@ impl Server {
         let driver = self.driver().map(|driver| (driver.version(), driver.has_calls()));
         let (version, has_calls) = driver.unwrap_or_default();
         let mut look = Look { driver: version, program: (!has_calls).then(program::find).flatten(), ..Look::default() };
-        match self.nvml.get_or_insert_with(|| Nvml::init().map_err(|error| error.to_string())) {
+        match self.nvml.get_or_insert_with(|| Library::open().map_err(|error| error.to_string())) {
             Err(error) => look.nvml = Some(error.clone()),
-            Ok(nvml) => {
-                let count = nvml.device_count().unwrap_or(0);
-                look.gpus = (0..count).filter_map(|index| gpu(nvml, index, pid)).collect();
-            }
+            Ok(library) => look.gpus = library.shares(pid).into_iter().filter_map(gpu).collect(),
         }
         look
     }
 }
 
-fn gpu(nvml: &Nvml, index: u32, pid: u32) -> Option<Gpu> {
-    let device = nvml.device_by_index(index).ok()?;
-    let memory = device.memory_info().ok()?;
-    let uuid: Uuid = device.uuid().ok()?.parse().ok()?;
-    let own = device.running_compute_processes().unwrap_or_default().into_iter().find(|process| process.pid == pid);
-    let used = own.as_ref().and_then(|process| match process.used_gpu_memory {
-        UsedGpuMemory::Used(bytes) => Some(bytes),
-        UsedGpuMemory::Unavailable => None,
-    });
-    let is_mig = device.mig_mode().is_ok_and(|mode| mode.current == 1);
-    let name = device.name().unwrap_or_default();
-    Some(Gpu {
-        uuid,
-        name,
-        minor: device.minor_number().ok(),
-        is_mig,
-        total: memory.total,
-        free: memory.free,
-        is_used: own.is_some(),
-        used,
-    })
+/// What the parent hears of a GPU. One that has another kind of name can't be checkpointed from.
+fn gpu(share: Share) -> Option<Gpu> {
+    let Share { uuid, name, minor, is_mig, total, free, is_used, used } = share;
+    Some(Gpu { uuid: uuid.parse().ok()?, name, minor, is_mig, total, free, is_used, used })
 }
 
 /// Drivers 550 to 569 have a program and no calls, and it does whole steps only.

@@ -1,44 +1,29 @@
 //! Checkpoints over the stand-in driver: its state machine, and each error that the driver documents. What needs a GPU is `scripts/gpu-checkpoint`.
 
 use cuinstr_checkpoint::{Checkpointed, Error, Group, Handle, Helper, Mapping, Process, Running, State, TreeFailure, Uuid};
-use cuinstr_stand_in::client;
-use std::fmt::Write as _;
+use cuinstr_stand_in::targets::{Machine, Target};
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(50));
 const GB: u64 = 1 << 30;
 
-/// A machine with the stand-in for its driver, and the processes that it knows.
+/// A machine, and further commands for the stand-in.
 struct World {
-    driver: TempDir,
-    known: TempDir,
+    machine: Machine,
     rules: String,
-}
-
-/// A process that does nothing, and is known to the stand-in.
-struct Target(Child);
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 impl World {
     fn new() -> Self {
-        let (driver, known) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        client::install(driver.path()).expect("the stand-in beside this test");
-        Self { driver, known, rules: String::new() }
+        Self { machine: Machine::new(), rules: String::new() }
     }
 
     /// With commands for the stand-in.
     fn with(rules: &str) -> Self {
-        Self { rules: format!(";{rules}"), ..Self::new() }
+        Self { rules: rules.to_owned(), ..Self::new() }
     }
 
     fn helper(&self) -> Helper {
@@ -46,46 +31,27 @@ impl World {
     }
 
     fn helper_with(&self, variables: &[String]) -> Helper {
-        let mut arguments = vec![
-            format!("LD_LIBRARY_PATH={}", self.driver.path().display()),
-            format!("CUINSTR_STAND_IN=processes {}{}", self.known.path().display(), self.rules),
-        ];
+        let mut arguments: Vec<String> =
+            self.machine.variables(&self.rules).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         arguments.extend_from_slice(variables);
         arguments.push(env!("CARGO_BIN_EXE_cuinstr-checkpoint").to_owned());
         Helper::of_program("env", arguments)
     }
 
-    /// A process with these facts.
     fn target(&self, facts: &[(&str, u64)]) -> Target {
-        let target = Target(Command::new("sleep").arg("100").spawn().expect("sleep"));
-        self.know(target.0.id(), facts);
-        target
+        self.machine.target(facts)
     }
 
-    fn know(&self, pid: u32, facts: &[(&str, u64)]) {
-        self.write(&pid.to_string(), facts);
+    fn know(&self, name: impl ToString, facts: &[(&str, u64)]) {
+        self.machine.know(name, facts);
     }
 
-    fn write(&self, name: &str, facts: &[(&str, u64)]) {
-        let mut text = String::new();
-        for (word, number) in facts {
-            writeln!(text, "{word} {number}").expect("a string");
-        }
-        fs::write(self.known.path().join(name), text).expect("a file");
-    }
-}
-
-impl Target {
-    fn pid(&self) -> i64 {
-        i64::from(self.0.id())
+    fn handle(&self, target: &Target) -> Handle {
+        Handle::open(self.helper(), target.pid()).expect("it runs")
     }
 
-    fn handle(&self, world: &World) -> Handle {
-        Handle::open(world.helper(), self.pid()).expect("it runs")
-    }
-
-    fn group(&self, world: &World) -> Group {
-        Group::of(world.helper(), self.pid()).expect("it runs")
+    fn group(&self, target: &Target) -> Group {
+        Group::of(self.helper(), target.pid()).expect("it runs")
     }
 }
 
@@ -119,7 +85,7 @@ fn a_process_goes_round_its_states() {
 fn calls_in_the_wrong_state_say_which_it_is_and_which_it_should_be() {
     let world = World::new();
     let target = world.target(&[]);
-    let handle = target.handle(&world);
+    let handle = world.handle(&target);
     for (call, needed) in
         [(handle.unlock(), State::Locked), (handle.checkpoint(), State::Locked), (handle.restore(&Mapping::none()), State::Checkpointed)]
     {
@@ -136,9 +102,9 @@ fn calls_in_the_wrong_state_say_which_it_is_and_which_it_should_be() {
 fn states_of_newer_drivers_are_told() {
     let world = World::new();
     let target = world.target(&[("state", 9)]);
-    assert_eq!(target.handle(&world).state().expect("a state"), State::Other(9));
+    assert_eq!(world.handle(&target).state().expect("a state"), State::Other(9));
     assert!(matches!(
-        target.group(&world).suspend(SHORT).expect_err("no known state").error,
+        world.group(&target).suspend(SHORT).expect_err("no known state").error,
         Error::WrongState { state: State::Other(9), .. }
     ));
 }
@@ -147,18 +113,18 @@ fn states_of_newer_drivers_are_told() {
 fn a_busy_process_runs_on_after_the_timeout() {
     let world = World::new();
     let target = world.target(&[("busy", 1)]);
-    let failure = target.group(&world).suspend(SHORT).expect_err("it is busy");
+    let failure = world.group(&target).suspend(SHORT).expect_err("it is busy");
     assert!(matches!(failure.error, Error::Busy { timeout, .. } if Some(timeout) == SHORT), "{failure}");
     assert_eq!(states(&failure), [Some(State::Running)]);
     // A timeout of zero would be none.
-    assert!(matches!(target.handle(&world).lock(Some(Duration::ZERO)), Err(Error::BadTimeout(_))));
+    assert!(matches!(world.handle(&target).lock(Some(Duration::ZERO)), Err(Error::BadTimeout(_))));
 }
 
 #[test]
 fn memory_that_cannot_be_checkpointed_is_named_and_the_process_runs_on() {
     let world = World::new();
     let target = world.target(&[("managed", 1)]);
-    let failure = target.group(&world).suspend(SHORT).expect_err("managed memory");
+    let failure = world.group(&target).suspend(SHORT).expect_err("managed memory");
     assert!(matches!(failure.error, Error::Unsupported { .. }) && failure.to_string().contains("cudaMallocManaged"), "{failure}");
     assert_eq!(states(&failure), [Some(State::Running)]);
 }
@@ -167,42 +133,42 @@ fn memory_that_cannot_be_checkpointed_is_named_and_the_process_runs_on() {
 fn a_process_that_the_driver_gives_up_is_called_lost() {
     let world = World::new();
     let target = world.target(&[("breaks", 1)]);
-    let failure = target.group(&world).suspend(SHORT).expect_err("it breaks");
+    let failure = world.group(&target).suspend(SHORT).expect_err("it breaks");
     assert!(matches!(failure.error, Error::Lost(_)), "{failure}");
     assert_eq!(states(&failure), [Some(State::Failed)]);
-    assert!(matches!(target.group(&world).resume(&Mapping::none()).expect_err("it is lost").error, Error::Lost(_)));
+    assert!(matches!(world.group(&target).resume(&Mapping::none()).expect_err("it is lost").error, Error::Lost(_)));
 }
 
 #[test]
 fn a_restore_without_room_is_refused_before_it_is_tried() {
     let world = World::new();
     let target = world.target(&[("bytes", 2 * GB)]);
-    target.group(&world).suspend(SHORT).expect("nothing is in the way");
-    world.write("gpu0", &[("used", 79 * GB)]);
-    let failure = target.group(&world).resume(&Mapping::none()).expect_err("there is no room");
+    world.group(&target).suspend(SHORT).expect("nothing is in the way");
+    world.know("gpu0", &[("used", 79 * GB)]);
+    let failure = world.group(&target).resume(&Mapping::none()).expect_err("there is no room");
     assert!(matches!(failure.error, Error::GpuMemory { needed, free, .. } if needed == 2 * GB && free == GB), "{failure}");
     assert_eq!(states(&failure), [Some(State::Checkpointed)]);
     let typed =
         Process::checkpointed(world.helper(), target.pid()).expect("it is").restore(&Mapping::none()).expect_err("there is no room");
     assert_eq!(typed.state, Some(State::Checkpointed));
-    world.write("gpu0", &[]);
-    target.group(&world).resume(&Mapping::none()).expect("there is room");
-    assert_eq!(target.handle(&world).state().expect("a state"), State::Running);
+    world.know("gpu0", &[]);
+    world.group(&target).resume(&Mapping::none()).expect("there is room");
+    assert_eq!(world.handle(&target).state().expect("a state"), State::Running);
 }
 
 #[test]
 fn gpus_are_mapped_as_a_whole() {
     let world = World::new();
-    world.write("gpu1", &[]);
+    world.know("gpu1", &[]);
     let target = world.target(&[("bytes", GB)]);
-    let group = target.group(&world);
+    let group = world.group(&target);
     group.suspend(SHORT).expect("nothing is in the way");
     let pairs = |pairs: &[(u8, u8)]| Mapping::new(pairs.iter().map(|(old, new)| (uuid(*old), uuid(*new))).collect()).expect("no GPU twice");
     for absent in [pairs(&[(0, 7)]), pairs(&[(0, 1)])] {
         assert!(matches!(group.resume(&absent).expect_err("no such place").error, Error::BadMapping(_)));
     }
     group.resume(&pairs(&[(0, 1), (1, 0)])).expect("a swap");
-    let look = target.handle(&world).look().expect("a look");
+    let look = world.handle(&target).look().expect("a look");
     assert_eq!((look.gpus[0].used, look.gpus[1].used), (None, Some(GB)));
     // One that stays need not be named.
     group.suspend(SHORT).expect("nothing is in the way");
@@ -213,13 +179,13 @@ fn gpus_are_mapped_as_a_whole() {
 fn what_is_no_target_is_told_apart() {
     let world = World::new();
     let target = world.target(&[]);
-    let other = Target(Command::new("sleep").arg("100").spawn().expect("sleep"));
-    assert!(matches!(other.handle(&world).state(), Err(Error::NotCuda(_))));
-    assert!(matches!(other.group(&world).suspend(SHORT).expect_err("no CUDA").error, Error::NotCuda(_)));
+    let other = Target::unknown();
+    assert!(matches!(world.handle(&other).state(), Err(Error::NotCuda(_))));
+    assert!(matches!(world.group(&other).suspend(SHORT).expect_err("no CUDA").error, Error::NotCuda(_)));
     // Whatever the driver answers for a process that has not loaded it.
     let refusing = World::with("fail cuCheckpointProcessGetState always 304");
-    assert!(matches!(other.handle(&refusing).state(), Err(Error::NotCuda(_))));
-    let gone = target.handle(&world);
+    assert!(matches!(refusing.handle(&other).state(), Err(Error::NotCuda(_))));
+    let gone = world.handle(&target);
     drop(target);
     assert!(matches!(gone.state(), Err(Error::NoSuchProcess(_))));
 }
@@ -228,8 +194,8 @@ fn what_is_no_target_is_told_apart() {
 fn mig_and_mps_are_refused_before_anything_is_touched() {
     let world = World::new();
     let target = world.target(&[("bytes", GB)]);
-    world.write("gpu0", &[("mig", 1)]);
-    let failure = target.group(&world).suspend(SHORT).expect_err("MIG");
+    world.know("gpu0", &[("mig", 1)]);
+    let failure = world.group(&target).suspend(SHORT).expect_err("MIG");
     assert!(matches!(failure.error, Error::Mig { .. }) && states(&failure) == [Some(State::Running)], "{failure}");
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("nvidia-cuda-mps-control.pid"), std::process::id().to_string()).expect("a file");
@@ -239,7 +205,7 @@ fn mig_and_mps_are_refused_before_anything_is_touched() {
     while fs::read_link(format!("/proc/{}/exe", client.0.id())).ok() == std::env::current_exe().ok() {
         std::thread::yield_now();
     }
-    let failure = client.group(&world).suspend(SHORT).expect_err("MPS");
+    let failure = world.group(&client).suspend(SHORT).expect_err("MPS");
     assert!(matches!(failure.error, Error::Mps { .. }) && states(&failure) == [Some(State::Running)], "{failure}");
 }
 
@@ -302,7 +268,7 @@ fn older_drivers_toggle_by_the_program() {
 fn other_answers_of_the_driver_are_told_as_they_are() {
     let world = World::with("fail cuCheckpointProcessLock 1 999;fail cuCheckpointProcessUnlock 1 800");
     let target = world.target(&[]);
-    let handle = target.handle(&world);
+    let handle = world.handle(&target);
     assert!(matches!(handle.lock(SHORT), Err(Error::Driver { code: 999, call: "cuCheckpointProcessLock", .. })));
     assert!(matches!(handle.unlock(), Err(Error::NoPermission { .. })));
 }
@@ -342,7 +308,7 @@ fn a_helper_that_dies_at_any_step_leaves_a_named_state() {
             let done = scope.spawn(|| group.toggle(SHORT, &Mapping::none()));
             // A call is logged before it blocks.
             until(|| fs::read_to_string(log.path()).ok().filter(|calls| calls.ends_with(&format!("{call}\n"))));
-            let known = format!("processes {}", world.known.path().display());
+            let known = format!("processes {}", world.machine.known().display());
             let is_helper = |pid: &u32| {
                 *pid != target.0.id()
                     && fs::read(format!("/proc/{pid}/environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&known))
@@ -356,7 +322,7 @@ fn a_helper_that_dies_at_any_step_leaves_a_named_state() {
         assert_eq!(states(&failure), [Some(left)], "{call}");
         // From there everything goes on.
         let world = World { rules: String::new(), ..world };
-        let now = target.group(&world);
+        let now = world.group(&target);
         let done = if left == State::Running { now.suspend(SHORT) } else { now.resume(&Mapping::none()) };
         assert!(done.is_ok(), "{call}: {done:?}");
     }
@@ -380,9 +346,9 @@ fn a_caller_that_dies_between_lock_and_checkpoint_leaves_the_process_running() {
     // The test's own program again, which locks and is killed.
     let mut command = Command::new(std::env::current_exe().expect("a program"));
     command.args(["--exact", "the_caller_that_is_killed", "--ignored", "--nocapture"]).stdout(Stdio::null());
-    command.env("WORLD", world.known.path()).env("DRIVER", world.driver.path()).env("TARGET", target.pid().to_string());
+    command.env("WORLD", world.machine.known()).env("DRIVER", world.machine.driver()).env("TARGET", target.pid().to_string());
     let mut caller = Target(command.spawn().expect("this program"));
-    let file = world.known.path().join(target.pid().to_string());
+    let file = world.machine.known().join(target.pid().to_string());
     let is_in = |state: &str| fs::read_to_string(&file).is_ok_and(|text| text.contains(state)).then_some(());
     until(|| is_in("state 1"));
     caller.0.kill().expect("it runs");
@@ -425,7 +391,7 @@ fn a_tree_is_suspended_as_a_whole_or_not_at_all() {
     // A restore that fails for one has the others suspended again.
     world.know(tree[2], &[("bytes", GB)]);
     group.suspend(SHORT).expect("nothing is in the way");
-    let refusing = World { rules: ";fail cuCheckpointProcessRestore 2 999".to_owned(), ..world };
+    let refusing = World { rules: "fail cuCheckpointProcessRestore 2 999".to_owned(), ..world };
     let failure = Group::tree(refusing.helper(), root.pid()).expect("it runs").resume(&Mapping::none()).expect_err("the second fails");
     assert_eq!(states(&failure), [Some(State::Checkpointed), Some(State::Checkpointed)], "{failure}");
     for child in &tree[1..] {
@@ -437,8 +403,8 @@ fn a_tree_is_suspended_as_a_whole_or_not_at_all() {
 fn an_assessment_says_how_large_and_what_is_in_the_way() {
     let world = World::new();
     let target = world.target(&[("bytes", 2 * GB)]);
-    let told = target.group(&world).assess();
+    let told = world.group(&target).assess();
     assert_eq!((told.len(), told[0].gpu_bytes, told[0].obstacles.len()), (1, Some(2 * GB), 0), "{told:?}");
     world.know(target.0.id(), &[("bytes", 70_000 * GB)]);
-    assert!(target.group(&world).assess()[0].obstacles[0].contains("the host has"));
+    assert!(world.group(&target).assess()[0].obstacles[0].contains("the host has"));
 }

@@ -24,7 +24,7 @@ pub use device::{Gpu, Mode};
 pub use error::{Error, Refusal};
 pub use lease::{Lease, Leases};
 #[cfg(feature = "nvml")]
-pub use nvml::look;
+pub use nvml::{Library, Share, look};
 #[cfg(feature = "nvml")]
 pub use probe::{Probe, probe};
 pub use score::{Preferences, Rank, Weights, rank};

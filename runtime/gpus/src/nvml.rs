@@ -1,8 +1,9 @@
-//! One look at the GPUs, through NVML.
+//! NVML, the one place that reads it: what GPUs there are, and what a process has on each.
 
 use crate::device::{Gpu, Mode};
 use crate::error::Error;
 use nvml_wrapper::enum_wrappers::device::ComputeMode;
+use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
@@ -13,10 +14,80 @@ use nvml_wrapper::{Device, Nvml};
 /// # Errors
 /// [`Error::Nvml`] if the library is absent or does not start.
 pub fn look() -> Result<Vec<Gpu>, Error> {
-    let failed = |error: NvmlError| Error::Nvml(error.to_string());
-    let nvml = Nvml::init().map_err(failed)?;
+    let Library(nvml) = Library::open()?;
     let count = nvml.device_count().map_err(failed)?;
     Ok((0..count).flat_map(|index| gpus_at(&nvml, index)).collect())
+}
+
+fn failed(error: NvmlError) -> Error {
+    Error::Nvml(error.to_string())
+}
+
+/// NVML, kept open for several looks.
+#[derive(Debug)]
+pub struct Library(Nvml);
+
+/// A whole GPU, and what one process has on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// `GPU-…`.
+    pub uuid: String,
+    /// The product's name.
+    pub name: String,
+    /// The number in `/dev/nvidiaN`.
+    pub minor: Option<u32>,
+    /// Whether it is split by MIG.
+    pub is_mig: bool,
+    /// Bytes of memory.
+    pub total: u64,
+    /// Bytes of memory that are free.
+    pub free: u64,
+    /// Whether the process has a context on it.
+    pub is_used: bool,
+    /// Bytes that the process has on it, where NVML tells: inside a container it may not.
+    pub used: Option<u64>,
+}
+
+impl Library {
+    /// Loads it.
+    ///
+    /// # Errors
+    /// [`Error::Nvml`] if the library is absent or does not start.
+    pub fn open() -> Result<Self, Error> {
+        Nvml::init().map(Self).map_err(failed)
+    }
+
+    /// What a process has on each GPU. A GPU that can't be read is left out.
+    #[must_use]
+    pub fn shares(&self, pid: u32) -> Vec<Share> {
+        let count = self.0.device_count().unwrap_or(0);
+        (0..count).filter_map(|index| share(&self.0.device_by_index(index).ok()?, pid).ok()).collect()
+    }
+}
+
+fn share(device: &Device<'_>, pid: u32) -> Result<Share, NvmlError> {
+    let memory = device.memory_info()?;
+    let own = device.running_compute_processes().unwrap_or_default().into_iter().find(|process| process.pid == pid);
+    let used = own.as_ref().and_then(|process| match process.used_gpu_memory {
+        UsedGpuMemory::Used(bytes) => Some(bytes),
+        UsedGpuMemory::Unavailable => None,
+    });
+    Ok(Share {
+        uuid: device.uuid()?,
+        name: device.name().unwrap_or_default(),
+        minor: device.minor_number().ok(),
+        is_mig: is_split(device),
+        total: memory.total,
+        free: memory.free,
+        is_used: own.is_some(),
+        used,
+    })
+}
+
+/// Whether a GPU is in MIG mode.
+fn is_split(device: &Device<'_>) -> bool {
+    const ENABLED: u32 = 1;
+    device.mig_mode().is_ok_and(|mode| mode.current == ENABLED)
 }
 
 /// The GPU of a number, or its parts.
@@ -35,9 +106,7 @@ fn gpus_at(nvml: &Nvml, index: u32) -> Vec<Gpu> {
 
 /// The MIG devices of a GPU in MIG mode.
 fn parts<'nvml>(device: &Device<'nvml>) -> Vec<Device<'nvml>> {
-    const ENABLED: u32 = 1;
-    let enabled = device.mig_mode().is_ok_and(|mode| mode.current == ENABLED);
-    let most = if enabled { device.mig_device_count().unwrap_or(0) } else { 0 };
+    let most = if is_split(device) { device.mig_device_count().unwrap_or(0) } else { 0 };
     // Places without a part answer "not found".
     (0..most).filter_map(|place| device.mig_device_by_index(place).ok()).collect()
 }

@@ -1,12 +1,13 @@
 //! A module that another host loaded, bound by the symbols that the rewriter left in it.
 
 use super::origin::{self, Origin, Texts};
-use crate::device;
+use crate::context::device;
+use crate::context::orders::Orders;
 use crate::driver::handle::{self, Container, ContextHandle, Handle};
 use crate::error::{Error, Result};
-use crate::flight::{Flight, Orders, Subject};
 use crate::module::Latest;
-use crate::station::Station;
+use crate::slot::pool::LaunchContext;
+use crate::slot::{LaunchSlot, Subject};
 use crate::thread;
 use cuinstr_abi::control::{ABI_VERSION, CONTROL_SYMBOL, ControlBlock, FLAG_SYMBOL, PAUSE_SYMBOL, PauseBlock};
 use cuinstr_abi::sites::SiteMap;
@@ -41,28 +42,28 @@ pub struct Attached {
 /// One control block, and who uses it. All that attach to the same module share it.
 pub(crate) struct Control {
     pub(super) context: ContextHandle,
-    pub(super) station: Arc<Station>,
+    pub(super) launch_context: Arc<LaunchContext>,
     pub(super) address: u64,
     pub(super) unarmed: Orders,
     /// Address of the pause block, once the module was attached by a handle that leads to it.
     pub(super) pause: OnceLock<u64>,
-    lane: Mutex<Lane>,
+    control_lock: Mutex<ControlBlockLock>,
 }
 
 /// Who uses a control block.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct ControlBlockLock {
     /// Whether it is armed for a launch that has not come.
     pub(super) is_armed: bool,
     /// The latest launch.
     pub(super) last: Option<Latest>,
 }
 
-impl Lane {
+impl ControlBlockLock {
     /// The launch that another one on this stream must come after, and that its own stream does not keep in order.
-    pub(super) fn before(&self, stream: u64) -> Option<Arc<Flight>> {
+    pub(super) fn before(&self, stream: u64) -> Option<Arc<LaunchSlot>> {
         let last = self.last.as_ref().filter(|last| last.stream != stream)?;
-        last.flight.upgrade().filter(|flight| flight.is_in_flight(last.number))
+        last.slot.upgrade().filter(|slot| slot.is_in_flight(last.number))
     }
 }
 
@@ -100,13 +101,13 @@ impl Attached {
             let _ = sender.send(Control::find(context, handle, &recent));
         };
         let started = thread::spawn("cuinstr-attach", work);
-        started.map_err(|error| Error::Machine(format!("a thread could not be started: {error}")))?;
+        started.map_err(|error| Error::Environment(format!("a thread could not be started: {error}")))?;
         let answer = receiver.recv_timeout(ATTACH_WITHIN);
         let (control, recent) = match answer {
             Ok(found) => found?,
             Err(mpsc::RecvTimeoutError::Timeout) => return Err(Error::ContextBusy { after: ATTACH_WITHIN }),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(Error::Machine("the driver lacks a call that this release makes; update it".into()));
+                return Err(Error::Environment("the driver lacks a call that this release makes; update it".into()));
             }
         };
         let origins: Vec<_> = recent.into_iter().chain(about.origins.iter().cloned()).collect();
@@ -161,7 +162,7 @@ impl Control {
             1 | 201 | 400 | 500 => Error::BadHandle(format!("this handle leads to no module of the current context: {fault}")),
             _ => fault.into(),
         })?;
-        let station = Station::of_handle(context)?;
+        let launch_context = LaunchContext::of_handle(context)?;
         let (address, flag) = match (handle, container) {
             (Handle::Control(address), _) => (address, None),
             (_, Some(container)) => {
@@ -174,7 +175,7 @@ impl Control {
             (_, None) => return Err(Error::NotInstrumented),
         };
         // Compared with memory of ours, which the driver tells about in the same words.
-        let own = station.memory().and_then(|own| handle::context_of_memory(own).ok().flatten());
+        let own = launch_context.memory().and_then(|own| handle::context_of_memory(own).ok().flatten());
         match handle::context_of_memory(address) {
             Ok(Some(other)) if own.is_some_and(|own| own != other) => {
                 return Err(Error::OtherContext { what: "the module", of: "the calling thread's current one" });
@@ -193,7 +194,7 @@ impl Control {
             control
         } else {
             // Not under the lock: this asks the device, which may not answer.
-            let orders = station.read_orders(address, size_of::<Orders>())?;
+            let orders = launch_context.read_orders(address, size_of::<Orders>())?;
             if orders.abi_version != ABI_VERSION {
                 return Err(Error::OtherAbi { module: orders.abi_version, runtime: ABI_VERSION });
             }
@@ -202,7 +203,8 @@ impl Control {
             controls.retain(|control| control.strong_count() > 0);
             // Another thread may have been faster.
             known(&controls).unwrap_or_else(|| {
-                let control = Arc::new(Self { context, station, address, unarmed, pause: OnceLock::new(), lane: Mutex::default() });
+                let control =
+                    Arc::new(Self { context, launch_context, address, unarmed, pause: OnceLock::new(), control_lock: Mutex::default() });
                 controls.push(Arc::downgrade(&control));
                 control
             })
@@ -219,8 +221,8 @@ impl Control {
         Ok((control, recent.iter().filter(is_part).cloned().collect()))
     }
 
-    pub(super) fn lane(&self) -> MutexGuard<'_, Lane> {
-        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, ControlBlockLock> {
+        self.control_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

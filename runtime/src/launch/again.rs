@@ -1,10 +1,10 @@
 //! The next part of a launch that was paused: the same kernel with the same arguments and grid, for the blocks that declined.
 
-use super::{Prepared, driver};
-use crate::driver::BesideStream;
+use super::prepared::Prepared;
+use crate::driver::{self, BesideStream};
 use crate::error::{DriverFault, Error, Result};
-use crate::flight::Flight;
 use crate::module::Instance;
+use crate::slot::LaunchSlot;
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, result, sys};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -29,14 +29,14 @@ impl Again {
     }
 
     /// Launches what is left of a paused launch. Behind other work in `stream`, or beside it if that is the stream which the launch was made in.
-    pub(crate) fn resume(&self, flight: &Arc<Flight>, number: u32, stream: &Arc<CudaStream>) -> Result<()> {
+    pub(crate) fn resume(&self, slot: &Arc<LaunchSlot>, number: u32, stream: &Arc<CudaStream>) -> Result<()> {
         let Prepared { kernel, stream: home, given, .. } = &self.prepared;
-        let station = kernel.loaded().station();
-        station.check()?;
+        let launch_context = kernel.loaded().launch_context();
+        launch_context.check()?;
         if stream.context().cu_ctx() != home.context().cu_ctx() {
             return Err(Error::OtherContext { what: "the stream", of: "the launch" });
         }
-        station.bind()?;
+        launch_context.bind()?;
         if driver::is_capturing(stream.cu_stream())? {
             return Err(Error::Capturing);
         }
@@ -45,48 +45,48 @@ impl Again {
         let is_held = address == home.cu_stream().addr() || held.contains(&address);
         let stream = if is_held { self.beside(home.cu_stream())? } else { stream.cu_stream() };
         let function = kernel.function(&self.instance)?;
-        let mut lane = self.instance.lane();
-        flight.rearm(number)?;
-        let armed = lane.before_resumed(number).map_or(Ok(()), |before| before.make_wait(stream)).and_then(|()| {
-            lane.known = None;
-            flight.send_orders(stream, self.instance.control, None)?;
-            flight.send_pause(stream)?;
-            flight.mark_begin(stream)
+        let mut control_lock = self.instance.lock();
+        slot.rearm(number)?;
+        let armed = control_lock.before_resumed(number).map_or(Ok(()), |before| before.make_wait(stream)).and_then(|()| {
+            control_lock.known = None;
+            slot.send_orders(stream, self.instance.control, None)?;
+            slot.send_pause(stream)?;
+            slot.mark_begin(stream)
         });
         let launched = armed.and_then(|()| self.launch(function, stream));
         if let Err(fault) = launched {
-            flight.disarm();
+            slot.disarm();
             return Err(fault.into());
         }
-        lane.resumed(number);
-        let marked = flight.submit(stream).and_then(|()| if is_held { Ok(()) } else { flight.hold(stream) });
+        control_lock.resumed(number);
+        let marked = slot.submit(stream).and_then(|()| if is_held { Ok(()) } else { slot.hold(stream) });
         if !is_held {
             held.push(address);
         }
         marked.map_err(|fault| {
-            flight.stop_unmarked(number, stream, given.limits.grace);
+            slot.stop_unmarked(number, stream, given.limits.grace);
             fault.into()
         })
     }
 
     /// Launches the blocks that have declined beside those that still run, and takes the request to pause back.
-    pub(crate) fn go_on(&self, flight: &Arc<Flight>, number: u32) -> Result<()> {
+    pub(crate) fn go_on(&self, slot: &Arc<LaunchSlot>, number: u32) -> Result<()> {
         let Prepared { kernel, stream: home, .. } = &self.prepared;
-        let station = kernel.loaded().station();
-        station.check()?;
-        station.bind()?;
+        let launch_context = kernel.loaded().launch_context();
+        launch_context.check()?;
+        launch_context.bind()?;
         let stream = self.beside(home.cu_stream())?;
         let function = kernel.function(&self.instance)?;
-        let lane = self.instance.lane();
+        let control_lock = self.instance.lock();
         // What was queued since would begin, and take the control block, when the first blocks are over.
-        if lane.last.as_ref().is_some_and(|last| last.number != number) {
+        if control_lock.last.as_ref().is_some_and(|last| last.number != number) {
             return Err(kernel.busy());
         }
-        if !flight.take_back(number)? {
+        if !slot.take_back(number)? {
             return Ok(());
         }
         let launched = self.launch(function, stream);
-        flight.launched_beside(stream, launched.is_ok())?;
+        slot.launched_beside(stream, launched.is_ok())?;
         Ok(launched?)
     }
 

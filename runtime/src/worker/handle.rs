@@ -1,12 +1,12 @@
 //! The worker as its user holds it: the process at work, the spares behind it, and what must be there again after a loss.
 
-use super::fault::Fault;
 use super::process::{Process, Recipe, VARIABLE};
 use super::remote::{Held, Loaded, RemoteBuffer, RemoteModule, Restore};
 use super::serve;
 use super::spares::{Spare, Spares};
 use super::value::{Element, to_bytes};
 use super::wire::Task;
+use crate::error::worker::Fault;
 use crate::error::{Error, Result};
 use crate::sources::Sources;
 use cuinstr_image::Arch;

@@ -1,17 +1,17 @@
 //! A launch in a worker process: before it starts, and in flight.
 
-use super::fault::Fault;
-use super::flight::{Flight, Terms};
 use super::handle::Live;
+use super::pending::{PendingLaunch, Terms};
 use super::process::Process;
 use super::remote::{Lines, RemoteKernel};
 use super::value::{Argument, Kind};
 use super::wire::{Order, Parameter, Task};
 use super::words::nanos;
 use crate::error::Result;
+use crate::error::worker::Fault;
+use crate::launch::{Cancel, InFlight, Stopping};
 use crate::limits::{Clock, Given, Limits, limit_methods};
 use crate::outcome::Outcome;
-use crate::running::{Cancel, InFlight, Stopping};
 use cudarc::driver::LaunchConfig;
 use std::future::Future;
 use std::pin::Pin;
@@ -126,9 +126,9 @@ impl<'a> RemoteLaunch<'a> {
             fuel: limits.fuel,
             extra: limits.begin_within.saturating_add(limits.grace).saturating_add(TELL),
         };
-        let flight = Flight::new(launch, terms, &process);
-        process.launch(Task::Start(Box::new(order)), &flight)?;
-        Ok(RemoteRunning { process, flight, sources: self.kernel.sources.clone(), is_over: false })
+        let pending = PendingLaunch::new(launch, terms, &process);
+        process.launch(Task::Start(Box::new(order)), &pending)?;
+        Ok(RemoteRunning { process, pending, sources: self.kernel.sources.clone(), is_over: false })
     }
 
     /// Has the module and the buffers in one process.
@@ -167,7 +167,7 @@ impl<'a> RemoteLaunch<'a> {
 #[must_use = "dropping it cancels the launch; call `wait`"]
 pub struct RemoteRunning {
     process: Arc<Process>,
-    flight: Arc<Flight>,
+    pending: Arc<PendingLaunch>,
     sources: Option<Arc<Lines>>,
     is_over: bool,
 }
@@ -176,7 +176,7 @@ pub struct RemoteRunning {
 #[derive(Debug, Clone)]
 pub struct RemoteCanceller {
     process: std::sync::Weak<Process>,
-    flight: Arc<Flight>,
+    pending: Arc<PendingLaunch>,
 }
 
 impl RemoteCanceller {
@@ -185,7 +185,7 @@ impl RemoteCanceller {
     /// # Errors
     /// If the worker does not listen, which ends it, and so the launch.
     pub fn cancel(&self) -> Result<()> {
-        self.process.upgrade().map_or(Ok(()), |process| process.cancel(&self.flight))
+        self.process.upgrade().map_or(Ok(()), |process| process.cancel(&self.pending))
     }
 }
 
@@ -195,7 +195,7 @@ impl RemoteRunning {
     /// # Errors
     /// If the worker does not listen, which ends it, and so the launch.
     pub fn cancel(&self) -> Result<()> {
-        self.process.cancel(&self.flight)
+        self.process.cancel(&self.pending)
     }
 
     /// Tells the launch to stop. The answer is ready when it has.
@@ -212,7 +212,7 @@ impl RemoteRunning {
     /// A handle that only cancels, for other threads and for Ctrl-C.
     #[must_use]
     pub fn canceller(&self) -> RemoteCanceller {
-        RemoteCanceller { process: Arc::downgrade(&self.process), flight: Arc::clone(&self.flight) }
+        RemoteCanceller { process: Arc::downgrade(&self.process), pending: Arc::clone(&self.pending) }
     }
 
     /// Waits for the outcome. The wait has a bound: the launches in front of it, the time that the GPU takes to begin it, its limit, its grace, and
@@ -246,7 +246,7 @@ impl RemoteRunning {
     }
 
     fn wait_until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
-        let outcome = self.flight.wait(until);
+        let outcome = self.pending.wait(until);
         self.is_over = !matches!(outcome, Ok(None));
         Ok(outcome?.map(|mut outcome| {
             if let (Outcome::Stopped { report, .. }, Some(lines)) = (&mut outcome, &self.sources) {
@@ -262,7 +262,7 @@ impl Future for RemoteRunning {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Registered first, so that an end in between is not missed.
-        self.flight.register(context.waker());
+        self.pending.register(context.waker());
         match Self::poll(&mut self) {
             Ok(Some(outcome)) => Poll::Ready(Ok(outcome)),
             Err(error) => Poll::Ready(Err(error)),

@@ -3,11 +3,11 @@
 //! A thread listens to each process, so that its end is noticed at once. Nobody waits for a process without a bound, and one that keeps somebody
 //! waiting is killed: whatever comes of it later is not heard.
 
-use super::fault::Fault;
-use super::flight::Flight;
+use super::pending::PendingLaunch;
 use super::reaper;
 use super::wire::{self, Answer, Message, OURS, Request, Speech, Task};
 use super::words::{End, Refusal};
+use crate::error::worker::Fault;
 use crate::error::{Error, Result};
 use crate::thread;
 use cuinstr_image::Arch;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Tells a program that it is to be a worker, and of which version.
 pub(super) const VARIABLE: &str = "CUINSTR_WORKER";
 /// Longest that a program which has closed its pipe is asked how it ended.
-const LAST_WORD: Duration = Duration::from_millis(20);
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// The same for a worker: one with a kernel on the GPU can't say for a while, and the next one is waited for.
 const SHORT_WORD: Duration = Duration::from_millis(2);
 /// Bytes a second that a worker takes or gives at the least.
@@ -77,19 +77,19 @@ pub(super) struct Process {
     answer_within: Duration,
     child: Mutex<Option<Child>>,
     outbox: Mutex<UnixStream>,
-    desk: Mutex<Desk>,
+    replies: Mutex<PendingReplies>,
     changed: Condvar,
 }
 
 /// What is open between parent and process.
 #[derive(Debug, Default)]
-struct Desk {
+struct PendingReplies {
     serial: u64,
     // The task that somebody waits for, and the bytes that its answer brings.
     pending: Option<(u64, usize)>,
     answer: Option<(std::result::Result<Answer, Refusal>, Vec<u8>)>,
     // In the order of the stream.
-    flights: VecDeque<Arc<Flight>>,
+    launches: VecDeque<Arc<PendingLaunch>>,
     // Whether the last of them has not been told to the process yet.
     is_unsent: bool,
     // Whether the last of them is the last thing that it was told, and not answered.
@@ -143,7 +143,7 @@ impl Process {
             answer_within: recipe.answer_within,
             child: Mutex::new(Some(child)),
             outbox: Mutex::new(outbox),
-            desk: Mutex::default(),
+            replies: Mutex::default(),
             changed: Condvar::new(),
         });
         let heard = Arc::downgrade(&process);
@@ -152,18 +152,18 @@ impl Process {
         Ok(process)
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn replies(&self) -> MutexGuard<'_, PendingReplies> {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why it is of no further use, if it is not.
     pub(super) fn lost(&self) -> Option<String> {
-        self.desk().lost.clone()
+        self.replies().lost.clone()
     }
 
     /// Whether it went by itself while nothing was in flight, so that what it was asked meanwhile can be asked of the next.
     pub(super) fn went_idle(&self) -> bool {
-        self.desk().went_idle
+        self.replies().went_idle
     }
 
     fn gone(&self, why: String) -> Error {
@@ -174,42 +174,42 @@ impl Process {
     pub(super) fn ask(&self, task: Task, payload: &[u8], bytes: usize) -> Result<(Answer, Vec<u8>)> {
         let moved = Duration::from_secs((payload.len() as u64 + bytes as u64) / SLOWEST);
         let until = Instant::now() + self.answer_within + moved;
-        let mut desk = self.desk();
-        if let Some(why) = &desk.lost {
+        let mut replies = self.replies();
+        if let Some(why) = &replies.lost {
             return Err(self.gone(why.clone()));
         }
-        desk.serial += 1;
-        let serial = desk.serial;
-        (desk.pending, desk.answer) = (Some((serial, bytes)), None);
-        drop(desk);
+        replies.serial += 1;
+        let serial = replies.serial;
+        (replies.pending, replies.answer) = (Some((serial, bytes)), None);
+        drop(replies);
         let what = verb(&task);
         self.post(&Request { serial, task }, payload, until)?;
-        let mut desk = self.desk();
+        let mut replies = self.replies();
         loop {
-            if let Some((answer, bytes)) = desk.answer.take() {
-                let ends = answer.as_ref().err().and_then(Refusal::sticky).filter(|_| desk.flights.is_empty());
-                drop(desk);
+            if let Some((answer, bytes)) = replies.answer.take() {
+                let ends = answer.as_ref().err().and_then(Refusal::sticky).filter(|_| replies.launches.is_empty());
+                drop(replies);
                 if let Some(fault) = ends {
                     self.lose(format!("an earlier kernel ended its context: {fault}"));
                 }
                 return answer.map(|answer| (answer, bytes)).map_err(Error::from);
             }
-            if let Some(why) = &desk.lost {
+            if let Some(why) = &replies.lost {
                 return Err(self.gone(why.clone()));
             }
             let now = Instant::now();
             if now >= until {
-                drop(desk);
+                drop(replies);
                 let within = self.answer_within + moved;
                 return Err(self.gone(self.lose(format!("it did not {what} within {within:?}, and was killed"))));
             }
-            desk = self.changed.wait_timeout(desk, until - now).unwrap_or_else(PoisonError::into_inner).0;
+            replies = self.changed.wait_timeout(replies, until - now).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Tells it something that has no answer.
     pub(super) fn tell(&self, task: Task) -> Result<()> {
-        self.desk().is_last_word = false;
+        self.replies().is_last_word = false;
         self.post(&Request { serial: 0, task }, &[], Instant::now() + self.answer_within)
     }
 
@@ -219,7 +219,7 @@ impl Process {
             let sent = wire::send(&mut outbox, request, payload, Some(until));
             // It may die of what it was told before this thread comes back.
             if sent.is_ok() && request.serial != 0 {
-                self.desk().is_unsent = false;
+                self.replies().is_unsent = false;
             }
             sent
         };
@@ -234,83 +234,83 @@ impl Process {
     }
 
     /// Has a kernel launched.
-    pub(super) fn launch(&self, task: Task, flight: &Arc<Flight>) -> Result<()> {
-        let mut desk = self.desk();
-        let is_first = desk.flights.is_empty();
-        desk.flights.push_back(Arc::clone(flight));
-        (desk.is_unsent, desk.is_last_word) = (true, true);
-        drop(desk);
+    pub(super) fn launch(&self, task: Task, pending: &Arc<PendingLaunch>) -> Result<()> {
+        let mut replies = self.replies();
+        let is_first = replies.launches.is_empty();
+        replies.launches.push_back(Arc::clone(pending));
+        (replies.is_unsent, replies.is_last_word) = (true, true);
+        drop(replies);
         if is_first {
-            flight.is_first();
+            pending.is_first();
         }
         let started = self.ask(task, &[], 0);
         if let Err(error) = started {
-            let mut desk = self.desk();
-            desk.flights.retain(|other| other.id != flight.id);
+            let mut replies = self.replies();
+            replies.launches.retain(|other| other.id != pending.id);
             self.changed.notify_all();
-            let next = desk.flights.front().cloned();
-            drop(desk);
+            let next = replies.launches.front().cloned();
+            drop(replies);
             // Nobody has a handle to it, but its timer.
-            flight.end(Err(error.clone()));
+            pending.end(Err(error.clone()));
             if let Some(next) = next {
                 next.is_first();
             }
             return Err(error);
         }
-        self.desk().is_last_word = false;
+        self.replies().is_last_word = false;
         Ok(())
     }
 
     /// Waits until no launch is in flight.
     pub(super) fn settle(&self) -> Result<()> {
-        let mut desk = self.desk();
+        let mut replies = self.replies();
         loop {
-            if desk.lost.is_some() || desk.flights.is_empty() {
+            if replies.lost.is_some() || replies.launches.is_empty() {
                 return Ok(());
             }
-            if let Some(endless) = desk.flights.iter().find(|flight| !flight.has_end()) {
+            if let Some(endless) = replies.launches.iter().find(|pending| !pending.has_end()) {
                 return Err(Fault::InFlight { kernel: endless.terms.kernel.to_string() }.into());
             }
             // Each has a timer, which gives up the worker if it must.
-            desk = self.changed.wait_timeout(desk, self.answer_within).unwrap_or_else(PoisonError::into_inner).0;
+            replies = self.changed.wait_timeout(replies, self.answer_within).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Stops a launch.
-    pub(super) fn cancel(&self, flight: &Flight) -> Result<()> {
-        if flight.cancel() { self.tell(Task::Cancel { launch: flight.id }) } else { Ok(()) }
+    pub(super) fn cancel(&self, pending: &PendingLaunch) -> Result<()> {
+        if pending.cancel() { self.tell(Task::Cancel { launch: pending.id }) } else { Ok(()) }
     }
 
     /// Gives the process up for a launch whose outcome the caller knows.
-    pub(super) fn give_up(&self, flight: &Flight, why: String) {
-        self.desk().flights.retain(|other| other.id != flight.id);
+    pub(super) fn give_up(&self, pending: &PendingLaunch, why: String) {
+        self.replies().launches.retain(|other| other.id != pending.id);
         self.lose(why);
     }
 
     /// It went by itself, and may have left something that it was told unread.
     fn went(&self, why: String, left_unread: bool) -> String {
-        let mut desk = self.desk();
-        if desk.lost.is_none() {
-            desk.went_idle = desk.flights.len() == usize::from(desk.is_unsent || (left_unread && desk.is_last_word));
+        let mut replies = self.replies();
+        if replies.lost.is_none() {
+            replies.went_idle = replies.launches.len() == usize::from(replies.is_unsent || (left_unread && replies.is_last_word));
         }
-        drop(desk);
+        drop(replies);
         self.lose(why)
     }
 
     /// Kills it. Only the first reason counts; it is returned.
     fn lose(&self, why: String) -> String {
-        let mut desk = self.desk();
-        if let Some(first) = &desk.lost {
+        let mut replies = self.replies();
+        if let Some(first) = &replies.lost {
             return first.clone();
         }
-        desk.lost = Some(why.clone());
-        let flights = std::mem::take(&mut desk.flights);
+        replies.lost = Some(why.clone());
+        let launches = std::mem::take(&mut replies.launches);
         if let Some(child) = self.child.lock().unwrap_or_else(PoisonError::into_inner).take() {
             reaper::kill(child);
         }
-        drop(desk);
-        for flight in flights {
-            flight.end(Err(self.gone(why.clone())));
+        drop(replies);
+        for pending in launches {
+            pending.end(Err(self.gone(why.clone())));
         }
         self.changed.notify_all();
         why
@@ -324,14 +324,14 @@ impl Process {
             Message::Refused { serial, refusal } => (serial, Err(refusal)),
             Message::Ended { launch, end } => return self.ended(launch, *end, at),
         };
-        let mut desk = self.desk();
-        match desk.pending {
+        let mut replies = self.replies();
+        match replies.pending {
             Some((pending, bytes)) if pending == serial && (answer.is_err() || payload.len() == bytes) => {
-                (desk.pending, desk.answer) = (None, Some((answer, payload)));
+                (replies.pending, replies.answer) = (None, Some((answer, payload)));
                 self.changed.notify_all();
             }
             _ => {
-                drop(desk);
+                drop(replies);
                 self.lose("it answered what nobody had asked, and was killed".into());
             }
         }
@@ -339,27 +339,27 @@ impl Process {
 
     /// A launch is over, or will never be.
     fn ended(&self, launch: u64, end: End, at: Instant) {
-        let mut desk = self.desk();
-        let place = desk.flights.iter().position(|flight| flight.id == launch);
-        let Some(flight) = place.and_then(|place| desk.flights.remove(place)) else {
-            drop(desk);
+        let mut replies = self.replies();
+        let place = replies.launches.iter().position(|pending| pending.id == launch);
+        let Some(pending) = place.and_then(|place| replies.launches.remove(place)) else {
+            drop(replies);
             self.lose("it told of a launch that was never made, and was killed".into());
             return;
         };
-        let next = desk.flights.front().cloned();
-        drop(desk);
-        if let Some(why) = end.ruins(&flight.terms.kernel) {
+        let next = replies.launches.front().cloned();
+        drop(replies);
+        if let Some(why) = end.ruins(&pending.terms.kernel) {
             self.lose(why);
         } else if let Some(next) = next {
             next.is_first();
         }
-        flight.end(end.outcome(at.elapsed()));
+        pending.end(end.outcome(at.elapsed()));
         self.changed.notify_all();
     }
 
     /// How many bytes of payload a message may bring.
     fn expected(&self, message: &Message) -> u64 {
-        match (message, self.desk().pending) {
+        match (message, self.replies().pending) {
             (Message::Done { serial, .. }, Some((pending, bytes))) if *serial == pending => bytes as u64,
             _ => 0,
         }

@@ -1,11 +1,11 @@
 //! Modules, kernels and buffers in a worker process, each put there again when the process was lost and it is needed.
 
-use super::fault::Fault;
 use super::handle::{Live, Shared};
 use super::launch::RemoteLaunch;
 use super::process::Process;
 use super::value::{Element, from_bytes, to_bytes};
 use super::wire::{Answer, Task};
+use crate::error::worker::Fault;
 use crate::error::{Error, Result};
 use crate::sources::Sources;
 use cuinstr_abi::sites::SiteMap;
@@ -75,7 +75,7 @@ impl RemoteModule {
                 let (module, asked, name) = (Arc::clone(&self.loaded), name.to_owned(), found.into());
                 Ok(RemoteKernel { module, sources: self.sources.clone(), asked, name })
             }
-            other => Err(Error::Machine(format!("a worker answered {other:?} when asked for a kernel"))),
+            other => Err(Error::Bug(format!("a worker answered {other:?} when asked for a kernel"))),
         }
     }
 }

@@ -9,10 +9,10 @@ use super::words::{End, nanos};
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::launch::Prepared;
+use crate::launch::{Canceller, Running};
 use crate::limits::{Clock, Limits};
 use crate::module::{Kernel, Module};
-use crate::running::{Canceller, Running};
-use crate::station::Station;
+use crate::slot::pool::LaunchContext;
 use cudarc::driver::sys::CUfunction_attribute_enum as Attribute;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, LaunchConfig};
 use std::collections::HashMap;
@@ -87,10 +87,10 @@ fn serve() -> ! {
     let Ok(device) = opened else { die() };
     let Ok(outbox) = stream.try_clone() else { die() };
     let outbox = Outbox(Arc::new(Mutex::new(outbox)));
-    let desk = match Desk::open(device, outbox.clone()) {
-        Ok((desk, answer)) => {
+    let server = match Server::open(device, outbox.clone()) {
+        Ok((server, answer)) => {
             outbox.say(&Message::Done { serial: 0, answer }, &[]);
-            desk
+            server
         }
         Err(error) => {
             outbox.say(&Message::Refused { serial: 0, refusal: error.into() }, &[]);
@@ -98,11 +98,11 @@ fn serve() -> ! {
         }
     };
     let (sender, receiver) = mpsc::channel();
-    let cancellers = Arc::clone(&desk.cancellers);
+    let cancellers = Arc::clone(&server.cancellers);
     if crate::thread::spawn("cuinstr-listen", move || listen(stream, &sender, &cancellers)).is_err() {
         die();
     }
-    desk.serve(&receiver)
+    server.serve(&receiver)
 }
 
 /// Ends this process without a destructor.
@@ -159,10 +159,10 @@ struct Shelf {
     kernels: HashMap<String, Kernel>,
 }
 
-struct Desk {
+struct Server {
     stream: Arc<CudaStream>,
-    // Kept, so that the station's memory, streams and clock are there when the first module comes.
-    _station: Arc<Station>,
+    // Kept, so that the context's memory, streams and clock are there when the first module comes.
+    _launch_context: Arc<LaunchContext>,
     context: Arc<CudaContext>,
     outbox: Outbox,
     modules: HashMap<u64, Shelf>,
@@ -172,11 +172,11 @@ struct Desk {
     in_flight: Arc<(Mutex<usize>, Condvar)>,
 }
 
-impl Desk {
+impl Server {
     /// Makes the context, and does once whatever takes long the first time.
     fn open(device: usize, outbox: Outbox) -> Result<(Self, Answer)> {
-        let context = crate::open(device)?;
-        let station = Station::of(&context)?;
+        let context = crate::context::device::open(device)?;
+        let launch_context = LaunchContext::of(&context)?;
         let stream = context.default_stream();
         // The first copies of some size, the first launch: each makes room of its own.
         let filler = vec![0_u8; WARM];
@@ -190,10 +190,10 @@ impl Desk {
         let in_flight = Arc::<(Mutex<usize>, Condvar)>::default();
         let waiter = Waiter { outbox: outbox.clone(), cancellers: Arc::clone(&cancellers), in_flight: Arc::clone(&in_flight) };
         let started = crate::thread::spawn("cuinstr-wait", move || waiter.wait(&launches));
-        started.map_err(|error| Error::Machine(format!("no thread could be started: {error}")))?;
-        let desk = Self {
+        started.map_err(|error| Error::Environment(format!("no thread could be started: {error}")))?;
+        let server = Self {
             stream,
-            _station: station,
+            _launch_context: launch_context,
             context,
             outbox,
             modules: HashMap::new(),
@@ -202,7 +202,7 @@ impl Desk {
             waiting,
             in_flight,
         };
-        Ok((desk, answer))
+        Ok((server, answer))
     }
 
     fn serve(mut self, requests: &Receiver<(Request, Vec<u8>)>) -> ! {
@@ -283,7 +283,7 @@ impl Desk {
                 self.start(&order)?;
                 Ok(nothing)
             }
-            Task::Open { .. } | Task::Cancel { .. } | Task::Forget { .. } => Err(Error::Machine("a task out of turn".into())),
+            Task::Open { .. } | Task::Cancel { .. } | Task::Forget { .. } => Err(Error::Bug("a task out of turn".into())),
         }
     }
 
@@ -339,7 +339,7 @@ impl Desk {
         let begin_within = Duration::from_nanos(order.begin_within);
         self.waiting
             .send(Waiting { launch: order.launch, running, begin_within })
-            .map_err(|_| Error::Machine("the thread that waits is gone".into()))
+            .map_err(|_| Error::Bug("the thread that waits is gone".into()))
     }
 
     /// Gives a launch its arguments, which it compares with the kernel's parameters.
@@ -416,5 +416,5 @@ fn told(call: &'static str) -> impl Fn(DriverError) -> Error {
 }
 
 fn unknown(what: &str, id: u64) -> Error {
-    Error::Machine(format!("this worker has no {what} {id}"))
+    Error::Bug(format!("this worker has no {what} {id}"))
 }

@@ -77,7 +77,7 @@ impl Spares {
             self.refill(&mut nursery, self.wanted + 1);
             let now = Instant::now();
             if now >= until {
-                return Err(Error::Machine(format!("no worker process was ready within {:?}", self.recipe.start_within)));
+                return Err(Error::Environment(format!("no worker process was ready within {:?}", self.recipe.start_within)));
             }
             nursery = self.changed.wait_timeout(nursery, until - now).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -116,7 +116,7 @@ impl Spares {
             let spares = Arc::clone(self);
             let started = thread::spawn("cuinstr-spare", move || spares.start());
             if let Err(error) = started {
-                nursery.failure = Some(Error::Machine(format!("the thread that starts a worker could not be started: {error}")));
+                nursery.failure = Some(Error::Environment(format!("the thread that starts a worker could not be started: {error}")));
                 return;
             }
             nursery.starting += 1;
@@ -172,7 +172,7 @@ impl Spares {
             }
         };
         let started = thread::spawn("cuinstr-spare", supply);
-        started.map_err(|error| Error::Machine(format!("the thread that supplies the spares could not be started: {error}")))?;
+        started.map_err(|error| Error::Environment(format!("the thread that supplies the spares could not be started: {error}")))?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Outcomes and errors in a form that travels, and back.
 
-use super::Fault;
+use crate::error::worker::Fault;
 use crate::error::{DriverFault, Error, Poison};
 use crate::names::UnknownKernel;
 use crate::outcome::{Cause, Outcome, Tier};
@@ -116,7 +116,7 @@ impl From<Result<Outcome, Error>> for End {
             }
             Ok(Outcome::Faulted { fault }) => Self::Faulted { fault: fault.into() },
             // A worker's launches are not pausable.
-            Ok(Outcome::Paused { .. }) => Self::Failed { refusal: Error::Machine("a launch in a worker was paused".into()).into() },
+            Ok(Outcome::Paused { .. }) => Self::Failed { refusal: Error::Bug("a launch in a worker was paused".into()).into() },
             Err(error) => Self::Failed { refusal: error.into() },
         }
     }
@@ -232,7 +232,7 @@ impl From<Refusal> for Error {
             Refusal::Poisoned { kernel, fault } => Self::Poisoned(Poison { kernel, fault: fault.into() }),
             Refusal::NotBegun { kernel, after } => Self::NotBegun { kernel, after: Duration::from_nanos(after) },
             Refusal::Driver(fault) => DriverFault::from(fault).into(),
-            Refusal::Text(text) => Self::Machine(text),
+            Refusal::Text(text) => Self::Environment(text),
         }
     }
 }

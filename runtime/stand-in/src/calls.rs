@@ -2,24 +2,22 @@
 
 #![allow(non_snake_case, missing_docs)]
 
-use crate::blocks::Blocks;
 use crate::control;
-use crate::engine::{Launched, Op};
-use crate::machine::{Allocation, Event, Function, Kind, Machine, Module, Stream, code, lock, wait};
+use crate::engine::Op;
+use crate::machine::{Allocation, Event, Kind, Machine, Stream, code, lock, wait};
+use crate::modules::{find_function, find_global, launch, load};
 use crate::raw::{self, get, put};
-use cuinstr_abi::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, FLAG_SYMBOL, PAUSE_SYMBOL, PauseBlock};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::mem::offset_of;
 use std::ptr;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-type Done = Result<(), u32>;
-type Handle = *mut c_void;
-type Guard = MutexGuard<'static, Machine>;
+pub(crate) type Done = Result<(), u32>;
+pub(crate) type Handle = *mut c_void;
+pub(crate) type Guard = MutexGuard<'static, Machine>;
 
 thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
@@ -58,7 +56,7 @@ pub(crate) fn give<T>(place: *mut T, value: T) -> Done {
     if put(place, value) { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
-fn pointer(handle: usize) -> Handle {
+pub(crate) fn pointer(handle: usize) -> Handle {
     ptr::without_provenance_mut(handle)
 }
 
@@ -108,7 +106,7 @@ fn state(machine: &Machine, stream: usize) -> Result<&Stream, u32> {
 }
 
 /// Waits while the stream is as full as it may be, then puts something into it.
-fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<Op, u32>) -> Result<usize, u32> {
+pub(crate) fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<Op, u32>) -> Result<usize, u32> {
     let mut machine = lock();
     let key = stream(&mut machine, handle)?;
     let is_full = |machine: &Machine| state(machine, key).is_ok_and(|stream| stream.queue.len() >= machine.depth);
@@ -128,13 +126,13 @@ fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<Op, u32>) -
 }
 
 /// Waits until the stream has done everything.
-fn drained(key: usize) -> Done {
+pub(crate) fn drained(key: usize) -> Done {
     let machine = wait(lock(), |machine| !state(machine, key).is_ok_and(|stream| !stream.is_drained()));
     state(&machine, key).map(|_| ())
 }
 
 /// Waits until no kernel of the thread's context runs.
-fn idle() -> Result<(Guard, usize), u32> {
+pub(crate) fn idle() -> Result<(Guard, usize), u32> {
     let machine = lock();
     let context = current(&machine)?;
     let machine = wait(machine, |machine| machine.is_idle(context));
@@ -509,128 +507,4 @@ fn name_of(place: *mut *const c_char, function: Handle) -> Done {
     let name = lock().functions.get(&function.addr()).map(|function| function.name.clone()).ok_or(code::INVALID_HANDLE)?;
     let name: &'static str = Box::leak(format!("{name}\0").into_boxed_str());
     give(place, name.as_ptr().cast())
-}
-
-/// Where an image ends: PTX at its zero, ELF and fat binaries by what their heads say.
-fn image_bytes(image: *const c_void) -> Vec<u8> {
-    let word = |offset: usize| get(image.wrapping_byte_add(offset).cast::<u64>()).unwrap_or(0);
-    match get(image.cast::<u32>()) {
-        // A fat binary: its head of 16 bytes, then as many as it says.
-        Some(0xba55_ed50) => raw::bytes(image, 16 + word(8) as usize),
-        // ELF: up to the end of its section headers, or of its program headers.
-        Some(0x464c_457f) => {
-            let half = |offset: usize| (word(offset) & 0xffff) as usize;
-            let sections = word(40) as usize + half(58) * half(60);
-            raw::bytes(image, sections.max(word(32) as usize + half(54) * half(56)))
-        }
-        // What nvcc puts around a fat binary points to it.
-        Some(0x4662_43b1) => image_bytes(ptr::with_exposed_provenance(word(8) as usize)),
-        _ => raw::text(image.cast()).into_bytes(),
-    }
-}
-
-pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
-    let (mut machine, context) = idle()?;
-    if image.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    let image = image_bytes(image);
-    let has = |text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
-    let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xba55_ed50_u32.to_le_bytes());
-    if !is_binary && !has(".version") {
-        return Err(if image.is_empty() { code::INVALID_IMAGE } else { code::INVALID_PTX });
-    }
-    let mut globals = BTreeMap::new();
-    let mut add = |name: &str, bytes: usize| {
-        let address = raw::allocate(bytes).ok_or(code::OUT_OF_MEMORY)?;
-        globals.insert(name.to_owned(), (address, bytes));
-        Ok::<u64, u32>(address)
-    };
-    // A fat binary may be compressed: it is taken for one that was rewritten.
-    if has(CONTROL_SYMBOL) || !is_binary && has("cuinstr_control") || image.starts_with(&0xba55_ed50_u32.to_le_bytes()) {
-        let (control, flag) = (add(CONTROL_SYMBOL, size_of::<ControlBlock>())?, add(FLAG_SYMBOL, 4)?);
-        raw::store(control + offset_of!(ControlBlock, abi_version) as u64, ABI_VERSION);
-        raw::store(control + offset_of!(ControlBlock, action) as u64, Action::Trap as u32);
-        raw::store(control + offset_of!(ControlBlock, launch) as u64, FIRST_LAUNCH);
-        raw::store(control + offset_of!(ControlBlock, flag) as u64, flag);
-    }
-    if !is_binary && has(PAUSE_SYMBOL) {
-        add(PAUSE_SYMBOL, size_of::<PauseBlock>())?;
-    }
-    let handle = machine.handle();
-    machine.modules.insert(handle, Module { context, image, globals });
-    give(place, pointer(handle))
-}
-
-/// Bytes of each parameter of an entry of PTX; nothing if there is no such entry.
-fn parameters(ptx: &str, name: &str) -> Option<Vec<usize>> {
-    let mut entries = ptx.split(".entry").skip(1).map(str::trim_start);
-    let entry = entries.find_map(|entry| entry.strip_prefix(name).filter(|rest| rest.trim_start().starts_with('(')))?;
-    let list = entry.split_once('(')?.1.split_once(')')?.0;
-    let size = |parameter: &str| {
-        let count = parameter.split_once('[').and_then(|(_, count)| count.split_once(']')?.0.trim().parse().ok()).unwrap_or(1);
-        let one = [("64", 8), ("32", 4), ("16", 2), ("8", 1)].into_iter().find(|(bits, _)| {
-            parameter.split_whitespace().any(|word| word.strip_suffix(bits).is_some_and(|kind| [".u", ".s", ".b", ".f"].contains(&kind)))
-        });
-        one.map(|(_, bytes)| bytes * count)
-    };
-    list.split(',').filter(|parameter| parameter.contains(".param")).map(size).collect()
-}
-
-/// What a second kernel of a module says that its kernels do.
-fn act(image: &[u8]) -> String {
-    const PREFIX: &[u8] = b"stand_in_";
-    let at = image.windows(PREFIX.len()).position(|window| window == PREFIX);
-    let rest = at.map_or(&[][..], |at| &image[at..]);
-    let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(rest.len());
-    String::from_utf8_lossy(&rest[..end]).into_owned()
-}
-
-pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_char) -> Done {
-    let mut machine = lock();
-    let name = raw::text(name);
-    let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
-    let parameters = match std::str::from_utf8(&found.image) {
-        Ok(ptx) => Some(parameters(ptx, &name).ok_or(code::NOT_FOUND)?),
-        Err(_) => None,
-    };
-    let name = name + &act(&found.image);
-    let handle = machine.handle();
-    machine.functions.insert(handle, Function { module: module.addr(), name, parameters });
-    give(place, pointer(handle))
-}
-
-fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) -> Done {
-    let mut machine = lock();
-    let name = raw::text(name);
-    let found = machine.modules.get_mut(&module.addr()).ok_or(code::INVALID_HANDLE)?;
-    let known = found.globals.get(&name).copied();
-    let (at, size) = known.ok_or(code::NOT_FOUND)?;
-    put(address, at);
-    put(bytes, size);
-    Ok(())
-}
-
-pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parameters: *const *const u64) -> Done {
-    let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
-    if found.name.contains("refuse") {
-        return Err(code::LAUNCH_OUT_OF_RESOURCES);
-    }
-    // A binary does not say what its parameters are; one that writes to its first has a pointer there.
-    let sizes = found.parameters.unwrap_or_else(|| if found.name.contains("wrong") { vec![8] } else { Vec::new() });
-    let read = |(index, bytes): (usize, &usize)| {
-        let place = get(parameters.wrapping_add(index))?;
-        if *bytes == 8 { get(place) } else { Some(0) }
-    };
-    let words: Option<Vec<u64>> = sizes.iter().enumerate().map(read).collect();
-    let words = words.ok_or(code::INVALID_VALUE)?;
-    let threads = extents.into_iter().map(u64::from).product();
-    let key = enqueue(stream, |machine| {
-        let global = |name| machine.modules.get(&found.module).and_then(|module| module.globals.get(name)).map(|(address, _)| *address);
-        let (control, pause) = (global(CONTROL_SYMBOL), global(PAUSE_SYMBOL));
-        let blocks = Blocks::new(extents[..3].iter().map(|extent| u64::from(*extent)).product(), machine.clock.now_ns());
-        Ok(Op::Launch(Launched { name: found.name, control, pause, words, threads, blocks, begun: None, ends: 0 }))
-    })?;
-    // As with the driver, the call waits for its kernel.
-    if std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1") { drained(key) } else { Ok(()) }
 }

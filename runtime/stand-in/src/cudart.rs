@@ -4,6 +4,7 @@
 
 use crate::calls::{self, current};
 use crate::machine::lock;
+use crate::modules;
 use crate::raw::{self, get, put};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -76,13 +77,13 @@ fn function(symbol: usize) -> Result<usize, u32> {
             *module
         } else {
             let mut module = ptr::null_mut();
-            calls::load(&raw mut module, ptr::with_exposed_provenance(program.images[&image]))?;
+            modules::load(&raw mut module, ptr::with_exposed_provenance(program.images[&image]))?;
             program.modules.insert(image, module.addr());
             module.addr()
         };
         let mut function = ptr::null_mut();
         let name = format!("{name}\0");
-        calls::find_function(&raw mut function, ptr::without_provenance_mut(module), name.as_ptr().cast())?;
+        modules::find_function(&raw mut function, ptr::without_provenance_mut(module), name.as_ptr().cast())?;
         program.functions.insert(symbol, function.addr());
         Ok(function.addr())
     })
@@ -97,7 +98,9 @@ fn told(error: u32) -> u32 {
 
 fn launch(function: Result<usize, u32>, grid: Extent, block: Extent, arguments: *const *const u64, stream: Handle) -> u32 {
     let extents = [grid.x, grid.y, grid.z, block.x, block.y, block.z];
-    told(function.and_then(|function| calls::launch(ptr::without_provenance_mut(function), extents, stream, arguments)).err().unwrap_or(0))
+    told(
+        function.and_then(|function| modules::launch(ptr::without_provenance_mut(function), extents, stream, arguments)).err().unwrap_or(0),
+    )
 }
 
 macro_rules! runtime {

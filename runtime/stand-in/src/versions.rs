@@ -2,8 +2,9 @@
 
 #![allow(non_snake_case, missing_docs)]
 
-use crate::calls::{self, exported};
+use crate::calls::exported;
 use crate::machine::{code, lock};
+use crate::modules;
 use crate::raw::{self, get, put};
 use crate::{mapping, processes};
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -93,7 +94,7 @@ fn launch_by(config: *const c_void, function: Handle, arguments: *const *const u
         *extent = get(config.cast::<u32>().wrapping_add(index)).ok_or(code::INVALID_VALUE)?;
     }
     let stream = get(config.wrapping_byte_add(CONFIG_STREAM).cast::<Handle>()).ok_or(code::INVALID_VALUE)?;
-    calls::launch(function, extents, if own_stream { thread_stream(stream) } else { stream }, arguments)
+    modules::launch(function, extents, if own_stream { thread_stream(stream) } else { stream }, arguments)
 }
 
 fn find(symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64) -> Result<(), u32> {
@@ -112,11 +113,11 @@ calls! {
         put(status, c_int::from(found.is_err()));
         found
     }
-    fn cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) { calls::load(module, image) }
+    fn cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) { modules::load(module, image) }
     fn cuModuleLoad(module: *mut Handle, path: *const c_char) {
         let mut image = std::fs::read(raw::text(path)).map_err(|_| 301_u32)?;
         image.push(0);
-        calls::load(module, image.as_ptr().cast())
+        modules::load(module, image.as_ptr().cast())
     }
     fn cuLinkAddData(
         _state: Handle, _kind: c_int, _data: Handle, _size: usize, _name: *const c_char, _count: c_uint, _options: Handle, _values: Handle,
@@ -130,9 +131,9 @@ calls! {
     fn cuLaunchKernel_ptsz(
         function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         _shared: c_uint, stream: Handle, parameters: *const *const u64, _extra: Handle,
-    ) { calls::launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], thread_stream(stream), parameters) }
+    ) { modules::launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], thread_stream(stream), parameters) }
     fn cuLaunchCooperativeKernel_ptsz(
         function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         _shared: c_uint, stream: Handle, parameters: *const *const u64,
-    ) { calls::launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], thread_stream(stream), parameters) }
+    ) { modules::launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], thread_stream(stream), parameters) }
 }

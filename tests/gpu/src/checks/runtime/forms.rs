@@ -217,7 +217,7 @@ fn blocking(session: &Session) -> Checked {
     let bench = Bench::new(session, HANG)?;
     let stream = bench.context.default_stream();
     let unlimited = bench.start(&stream, |launch| _ = launch.until_cancelled());
-    let Err(error @ Error::Machine(_)) = unlimited else { return Err(format!("a launch that would block for ever: {unlimited:?}")) };
+    let Err(error @ Error::Environment(_)) = unlimited else { return Err(format!("a launch that would block for ever: {unlimited:?}")) };
     let since = Instant::now();
     let outcome = bench.start(&stream, |launch| _ = launch.timeout(SHORT)).map_err(told)?.wait().map_err(told)?;
     is_stopped(&outcome, Cause::Deadline)?;

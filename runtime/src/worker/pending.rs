@@ -40,7 +40,7 @@ struct State {
 }
 
 /// A launch in a worker process.
-pub(super) struct Flight {
+pub(super) struct PendingLaunch {
     pub(super) id: u64,
     pub(super) terms: Terms,
     process: Weak<Process>,
@@ -48,13 +48,13 @@ pub(super) struct Flight {
     changed: Condvar,
 }
 
-impl std::fmt::Debug for Flight {
+impl std::fmt::Debug for PendingLaunch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Flight").field("id", &self.id).field("kernel", &self.terms.kernel).finish_non_exhaustive()
+        formatter.debug_struct("PendingLaunch").field("id", &self.id).field("kernel", &self.terms.kernel).finish_non_exhaustive()
     }
 }
 
-impl Flight {
+impl PendingLaunch {
     pub(super) fn new(id: u64, terms: Terms, process: &Arc<Process>) -> Arc<Self> {
         let process = Arc::downgrade(process);
         Arc::new(Self { id, terms, process, state: Mutex::default(), changed: Condvar::new() })
@@ -160,7 +160,7 @@ impl Flight {
         let mut state = self.state();
         loop {
             if state.is_over {
-                let taken = || Error::Machine("the outcome of this launch was taken before".into());
+                let taken = || Error::Order("the outcome of this launch was taken before");
                 return state.outcome.take().unwrap_or_else(|| Err(taken())).map(Some);
             }
             let now = Instant::now();
@@ -191,7 +191,7 @@ impl Flight {
     }
 }
 
-impl Timed for Flight {
+impl Timed for PendingLaunch {
     fn ring(&self, now: Instant) -> Option<Instant> {
         self.look(now)
     }

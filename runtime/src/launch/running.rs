@@ -1,10 +1,10 @@
 //! A launch in flight, as its owner and those who may cancel it see it.
 
+use super::again::Again;
 use crate::error::{Error, Result};
-use crate::flight::Flight;
-use crate::launch::Again;
 use crate::outcome::Outcome;
-use crate::station::Station;
+use crate::slot::LaunchSlot;
+use crate::slot::pool::LaunchContext;
 use cudarc::driver::CudaStream;
 use std::future::Future;
 use std::pin::Pin;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 #[must_use = "dropping it cancels the launch; call `wait`"]
 pub struct Running {
-    station: Arc<Station>,
-    flight: Arc<Flight>,
+    launch_context: Arc<LaunchContext>,
+    slot: Arc<LaunchSlot>,
     number: u32,
     grace: Duration,
     is_over: bool,
@@ -33,7 +33,7 @@ pub struct Running {
 /// Cancels a launch, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
 #[derive(Debug, Clone)]
 pub struct Canceller {
-    flight: Arc<Flight>,
+    slot: Arc<LaunchSlot>,
     number: u32,
 }
 
@@ -43,18 +43,18 @@ impl Canceller {
     /// # Errors
     /// If the driver can't write the flag.
     pub fn cancel(&self) -> Result<()> {
-        self.flight.cancel(self.number)
+        self.slot.cancel(self.number)
     }
 
-    pub(crate) fn flight(&self) -> &Flight {
-        &self.flight
+    pub(crate) fn slot(&self) -> &LaunchSlot {
+        &self.slot
     }
 }
 
 /// Asks a launch to pause, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
 #[derive(Debug, Clone)]
 pub struct Pauser {
-    flight: Arc<Flight>,
+    slot: Arc<LaunchSlot>,
     number: u32,
 }
 
@@ -64,18 +64,18 @@ impl Pauser {
     /// # Errors
     /// [`Error::NotPausable`] if the launch was not made so that it can be paused, or if the driver can't write the words.
     pub fn pause(&self) -> Result<()> {
-        self.flight.ask_to_pause(self.number)
+        self.slot.ask_to_pause(self.number)
     }
 }
 
 impl Running {
-    pub(crate) fn new(station: Arc<Station>, flight: Arc<Flight>, number: u32, grace: Duration) -> Self {
-        Self { station, flight, number, grace, is_over: false, again: None }
+    pub(crate) fn new(launch_context: Arc<LaunchContext>, slot: Arc<LaunchSlot>, number: u32, grace: Duration) -> Self {
+        Self { launch_context, slot, number, grace, is_over: false, again: None }
     }
 
     /// What it is in the air, and its number.
-    pub(crate) fn flight(&self) -> (&Arc<Flight>, u32) {
-        (&self.flight, self.number)
+    pub(crate) fn slot(&self) -> (&Arc<LaunchSlot>, u32) {
+        (&self.slot, self.number)
     }
 
     /// The same of a launch that can be paused.
@@ -107,7 +107,7 @@ impl Running {
     /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before.
     pub fn resume(&mut self, stream: &Arc<CudaStream>) -> Result<()> {
         match &self.again {
-            Some(again) => again.resume(&self.flight, self.number, stream),
+            Some(again) => again.resume(&self.slot, self.number, stream),
             None => Err(Error::Order("only a launch that is paused can be resumed")),
         }
     }
@@ -120,7 +120,7 @@ impl Running {
     /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails the request stands; the launch can be cancelled.
     pub fn go_on(&mut self) -> Result<()> {
         match &self.again {
-            Some(again) => again.go_on(&self.flight, self.number),
+            Some(again) => again.go_on(&self.slot, self.number),
             None => Err(Error::Order("only a launch that was asked to pause can go on")),
         }
     }
@@ -128,13 +128,13 @@ impl Running {
     /// Whether the launch is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        self.flight.is_paused(self.number)
+        self.slot.is_paused(self.number)
     }
 
     /// A handle that only asks for a pause, for other threads: [`Running::wait`] then answers [`Outcome::Paused`].
     #[must_use]
     pub fn pauser(&self) -> Pauser {
-        Pauser { flight: Arc::clone(&self.flight), number: self.number }
+        Pauser { slot: Arc::clone(&self.slot), number: self.number }
     }
 
     /// Waits no longer than this when it is dropped.
@@ -149,8 +149,8 @@ impl Running {
 
     /// What was launched, if anything, can't be watched. Its room is not used again: a kernel may still write there.
     pub(crate) fn strand(self) {
-        self.flight.abandon();
-        std::mem::forget(Arc::clone(&self.flight));
+        self.slot.abandon();
+        std::mem::forget(Arc::clone(&self.slot));
         self.forget();
     }
 
@@ -159,7 +159,7 @@ impl Running {
     /// # Errors
     /// If the driver can't write the flag.
     pub fn cancel(&self) -> Result<()> {
-        self.flight.cancel(self.number)
+        self.slot.cancel(self.number)
     }
 
     /// Tells the launch to stop. The answer is ready when it has; dropping it before waits for nothing.
@@ -170,7 +170,7 @@ impl Running {
     /// A handle that only cancels, for other threads and for Ctrl-C.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
-        Canceller { flight: Arc::clone(&self.flight), number: self.number }
+        Canceller { slot: Arc::clone(&self.slot), number: self.number }
     }
 
     /// Waits for the outcome. The wait has a bound: the time that the GPU takes to begin the launch (a minute, unless the launch says
@@ -205,18 +205,18 @@ impl Running {
 
     /// Why a launch that does not leave was told to stop, and how far that got; `None` if it has left by now.
     #[cfg(all(feature = "worker", unix))]
-    pub(crate) fn so_far(&self) -> Option<(crate::Cause, Box<crate::Report>)> {
-        let _ = self.station.bind();
-        self.flight.so_far(self.number)
+    pub(crate) fn so_far(&self) -> Option<(crate::outcome::Cause, Box<crate::report::Report>)> {
+        let _ = self.launch_context.bind();
+        self.slot.so_far(self.number)
     }
 
     fn wait_until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
         if self.is_over {
-            return Err(Error::Machine("the outcome of this launch was taken before".into()));
+            return Err(Error::Order("the outcome of this launch was taken before"));
         }
         // On a lost context this fails; what is known of the launch says more.
-        let _ = self.station.bind();
-        match self.flight.wait(self.number, until) {
+        let _ = self.launch_context.bind();
+        match self.slot.wait(self.number, until) {
             None => Ok(None),
             Some(Err(error @ (Error::Undrained { .. } | Error::NotBegun { .. }))) => Err(error),
             Some(outcome) => {
@@ -318,7 +318,7 @@ impl<R: InFlight> Future for Stopping<R> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(running) = &mut self.0 else {
-            return Poll::Ready(Err(Error::Machine("the outcome of this launch was taken before".into())));
+            return Poll::Ready(Err(Error::Order("the outcome of this launch was taken before")));
         };
         let answer = Pin::new(running).poll(context);
         if answer.is_ready() {
@@ -344,10 +344,10 @@ impl Future for Running {
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(None) => {}
             }
-            if let Some(error) = self.flight.overdue(self.number) {
+            if let Some(error) = self.slot.overdue(self.number) {
                 return Poll::Ready(Err(error));
             }
-            match self.flight.register(self.number, context.waker()) {
+            match self.slot.register(self.number, context.waker()) {
                 Ok(true) => return Poll::Pending,
                 // The timer has been here in between.
                 Ok(false) => {}

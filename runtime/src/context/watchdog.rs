@@ -3,7 +3,7 @@
 //! A trap ends every kernel of the process, instrumented or not, and every context with it. It works only for a kernel that was there first:
 //! a grid that fills the GPU leaves no room for one that comes later.
 
-use crate::driver::{self, Pinned, Support, UrgentStream};
+use crate::driver::{self, Pinned, PriorityStream, Support};
 use crate::error::DriverFault;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,11 +13,11 @@ const TRAP: u32 = 2;
 
 /// Watchdogs that have nothing to watch.
 #[derive(Default)]
-pub(crate) struct Kennel(Arc<Mutex<Vec<Parts>>>);
+pub(crate) struct WatchdogPool(Arc<Mutex<Vec<Parts>>>);
 
 struct Parts {
     order: Pinned<u32>,
-    stream: UrgentStream,
+    stream: PriorityStream,
 }
 
 /// A watchdog that lies in wait.
@@ -26,7 +26,7 @@ pub(crate) struct Watchdog {
     home: Arc<Mutex<Vec<Parts>>>,
 }
 
-impl Kennel {
+impl WatchdogPool {
     /// Launches a watchdog, in the current context. The launch that it watches comes after this.
     pub(crate) fn send_out(&self, kernel: Support) -> Result<Watchdog, DriverFault> {
         let ready = {
@@ -36,7 +36,7 @@ impl Kennel {
         };
         let parts = match ready {
             Some(parts) => parts,
-            None => Parts { order: Pinned::new(WAIT)?, stream: UrgentStream::new()? },
+            None => Parts { order: Pinned::new(WAIT)?, stream: PriorityStream::new()? },
         };
         parts.order.write(WAIT);
         driver::launch_support(kernel, parts.stream.raw(), &mut [parts.order.device()])?;

@@ -33,9 +33,9 @@ const _: () = {
 
 impl Orders {
     /// Its 64-bit words.
-    pub(super) const WORDS: usize = size_of::<Self>() / 8;
+    pub(crate) const WORDS: usize = size_of::<Self>() / 8;
 
-    pub(super) fn words(&self) -> [u64; Self::WORDS] {
+    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
             pair(self.abi_version, self.action),
@@ -51,7 +51,7 @@ impl Orders {
     }
 
     /// Writes those words that are wanted, in the stream's order.
-    pub(super) fn write_some(
+    pub(crate) fn write_some(
         &self,
         stream: sys::CUstream,
         control: u64,

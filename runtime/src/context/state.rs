@@ -1,72 +1,47 @@
-//! What all launches of one context share: the stream that overtakes them, the room they need, the knowledge that the context is lost.
+//! What all launches of one context share: the streams that overtake them, the device's clock, the knowledge that the context is lost.
 
-use crate::clock::ClockMap;
+use super::clock::ClockMap;
+use super::orders::Orders;
+use super::watchdog::{Watchdog, WatchdogPool};
 use crate::driver::handle::ContextHandle;
-use crate::driver::{self, Event, Pinned, Support, UrgentStream};
+use crate::driver::{self, Event, Pinned, PriorityStream, Support};
 use crate::error::{DriverFault, Error, Poison};
-use crate::flight::{DEVICE_BYTES, Flight, Orders, Shared};
-use crate::watchdog::{Kennel, Watchdog};
-use cudarc::driver::{CudaContext, CudaModule, CudaStream, sys};
-use cuinstr_abi::control::{FIRST_LAUNCH, StopRecord};
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use cudarc::driver::{CudaModule, CudaStream, sys};
+use cuinstr_abi::control::StopRecord;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Flights that are made at a time.
-const FLIGHTS: usize = 32;
-/// Times that the two clocks are compared when a station opens.
+/// Slots that are made at a time.
+pub(crate) const SLOTS: usize = 32;
+/// Gates of a slot, a bit each, which is set while the gate is open. A stream that waits at one may be late to see that it was opened: the slot's next launch
+/// that is paused closes another, so the first stays open for long.
+pub(crate) const GATES: u32 = 256;
+/// Bytes of device memory that a slot takes: its record, then its flag, the word that asks it to pause, and the gates behind it.
+pub(crate) const SLOT_BYTES: usize = size_of::<StopRecord>() + 16 + 4 * GATES as usize / 32;
+/// Times that the two clocks are compared when a context is opened.
 const ROUNDS: u64 = 8;
 /// Longest that this may take.
 const COMPARING: Duration = Duration::from_millis(20);
 
-/// Number of the latest launch of the process: no two launches carry the same, so a late cancel hits no other.
-static LAUNCHES: AtomicU32 = AtomicU32::new(FIRST_LAUNCH);
-
-/// A number for a launch. Zero is what an untouched flag holds, and the first is what a launch bears that nobody armed: neither is given, so that
-/// such a launch takes no flag for its own, wherever its block says that the flag lies.
-fn next_number() -> u32 {
-    loop {
-        let number = LAUNCHES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if number > FIRST_LAUNCH {
-            return number;
-        }
-    }
-}
-
-/// A number for a launch, of which none is `is_taken`.
-fn number_but(mut is_taken: impl FnMut(u32) -> bool) -> u32 {
-    loop {
-        let number = next_number();
-        if !is_taken(number) {
-            return number;
-        }
-    }
-}
-
-/// The stations of the process by the ids of their contexts, of which none is given twice. Each is made by whoever asks first, while the others of its
-/// own context wait.
-type Stations = HashMap<u64, Arc<OnceLock<Result<Arc<Station>, Error>>>>;
-
-/// One a context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context, which whoever has a
+/// One for each context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context, which whoever has a
 /// module or a launch in it keeps alive.
-pub(crate) struct Station {
+pub(crate) struct ContextState {
     home: ContextHandle,
     // Raises flags, and nothing else: behind a copy of its own a word would wait for every copy of the process.
-    urgent: UrgentStream,
+    flag_stream: PriorityStream,
     // Carries records and single words.
-    courier: UrgentStream,
-    idle: Mutex<VecDeque<Arc<Flight>>>,
+    copy_stream: PriorityStream,
     in_flight: AtomicUsize,
     // Those among them that nothing but the host may end.
     unbounded: AtomicUsize,
     poison: OnceLock<Poison>,
     clock: Mutex<Option<ClockMap>>,
     watchdog: Support,
-    kennel: Kennel,
+    watchdogs: WatchdogPool,
     is_blocking: bool,
     // Zeroes to copy over what must be cleared: setting memory takes a kernel, for which a full GPU has no room.
-    blank: Pinned<[u8; FLIGHTS * DEVICE_BYTES]>,
+    pub(crate) blank: Pinned<[u8; SLOTS * SLOT_BYTES]>,
     // Where the first words of control blocks are read back to.
     scratch: Mutex<Pinned<Orders>>,
     // First words of control blocks that instances had which are gone.
@@ -77,50 +52,27 @@ pub(crate) struct Station {
     mark: Mutex<Event>,
 }
 
-impl std::fmt::Debug for Station {
+impl std::fmt::Debug for ContextState {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Station").field("in_flight", &self.in_flight).finish_non_exhaustive()
+        formatter.debug_struct("ContextState").field("in_flight", &self.in_flight).finish_non_exhaustive()
     }
 }
 
-impl Station {
-    /// The station of a context. The first call for a context waits for its running kernels, as loading a module does.
-    pub(crate) fn of(context: &CudaContext) -> Result<Arc<Self>, Error> {
-        context.bind_to_thread().map_err(|error| driver::fault("cuCtxSetCurrent", error))?;
-        Self::of_handle(ContextHandle::current()?.ok_or(Error::NoContext)?)
-    }
-
-    /// The same for a context that its host keeps alive.
-    pub(crate) fn of_handle(context: ContextHandle) -> Result<Arc<Self>, Error> {
-        static STATIONS: OnceLock<Mutex<Stations>> = OnceLock::new();
-        let stations = || STATIONS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Arc::clone(stations().entry(context.id()).or_default());
-        // Not under the lock: opening may wait for this context's kernels, and other contexts have nothing to do with them.
-        let opened = place.get_or_init(|| Self::open(context).map(Arc::new));
-        let station = opened.clone().inspect_err(|_| {
-            let mut stations = stations();
-            if stations.get(&context.id()).is_some_and(|known| Arc::ptr_eq(known, &place)) {
-                stations.remove(&context.id());
-            }
-        })?;
-        station.check()?;
-        Ok(station)
-    }
-
-    fn open(home: ContextHandle) -> Result<Self, Error> {
+impl ContextState {
+    /// Of a context that nobody else has opened. This waits for its running kernels, as loading a module does.
+    pub(crate) fn open(home: ContextHandle) -> Result<Self, Error> {
         home.bind()?;
         let [watchdog, clock] = driver::load_support(include_str!("support.ptx"), ["cuinstr_watchdog", "cuinstr_clock"])?;
-        let station = Self {
+        let context_state = Self {
             home,
-            urgent: UrgentStream::new()?,
-            courier: UrgentStream::new()?,
-            idle: Mutex::default(),
+            flag_stream: PriorityStream::new()?,
+            copy_stream: PriorityStream::new()?,
             in_flight: AtomicUsize::new(0),
             unbounded: AtomicUsize::new(0),
             poison: OnceLock::new(),
             clock: Mutex::new(None),
             watchdog,
-            kennel: Kennel::default(),
+            watchdogs: WatchdogPool::default(),
             is_blocking: std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|value| value == "1"),
             blank: Pinned::zeroed()?,
             scratch: Mutex::new(Pinned::zeroed()?),
@@ -128,19 +80,17 @@ impl Station {
             parked: Mutex::default(),
             mark: Mutex::new(Event::new(false)?),
         };
-        if !station.is_blocking {
-            station.compare_clocks(clock)?;
+        if !context_state.is_blocking {
+            context_state.compare_clocks(clock)?;
         }
-        let room = station.make_room()?;
-        station.idle().extend(room);
-        Ok(station)
+        Ok(context_state)
     }
 
     /// Asks the device for its time, a few times in a row.
     fn compare_clocks(&self, kernel: Support) -> Result<(), Error> {
         let words = Pinned::new([0_u64; 2])?;
         let answer = size_of::<u64>();
-        driver::launch_support(kernel, self.courier(), &mut [words.device(), words.device() + answer as u64, ROUNDS])?;
+        driver::launch_support(kernel, self.copy_stream(), &mut [words.device(), words.device() + answer as u64, ROUNDS])?;
         let limit = Instant::now() + COMPARING;
         let mut last = 0;
         for round in 1..=ROUNDS {
@@ -165,53 +115,7 @@ impl Station {
         Ok(())
     }
 
-    fn make_room(&self) -> Result<Vec<Arc<Flight>>, DriverFault> {
-        let device = driver::allocate(FLIGHTS * DEVICE_BYTES)?;
-        driver::upload(self.courier(), device, &self.blank)?;
-        let shared = Pinned::<[Shared; FLIGHTS]>::zeroed()?;
-        let flight = |index: usize| {
-            let part = shared.part::<Shared>(index * size_of::<Shared>());
-            Flight::new(part, device + (index * DEVICE_BYTES) as u64).map(Arc::new)
-        };
-        let flights = (0..FLIGHTS).map(flight).collect::<Result<Vec<_>, _>>()?;
-        self.drain_courier(Duration::from_secs(2))?;
-        Ok(flights)
-    }
-
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Arc<Flight>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Room for a launch, and its number. The room that was used before, if it is free: then the control block knows most of it already.
-    pub(crate) fn take(&self, before: Option<&Weak<Flight>>) -> Result<(Arc<Flight>, u32), Error> {
-        let mut idle = self.idle();
-        let is_before = |flight: &Arc<Flight>| before.is_some_and(|before| Weak::as_ptr(before) == Arc::as_ptr(flight));
-        // Those at the front were used longest ago.
-        let free = idle.iter().position(|flight| is_before(flight) && flight.is_free());
-        let free = free.or_else(|| idle.iter().position(Flight::is_free));
-        // Before more memory is taken: some may be over, and nobody has looked.
-        let free = free.or_else(|| {
-            idle.iter().position(|flight| {
-                flight.advance(Instant::now());
-                flight.is_free()
-            })
-        });
-        let flight = if let Some(index) = free {
-            let flight = idle.remove(index);
-            flight.ok_or_else(|| Error::Machine("a flight is gone".into()))?
-        } else {
-            let mut room = self.make_room()?;
-            let flight = room.pop().ok_or_else(|| Error::Machine("no flight was made".into()))?;
-            idle.extend(room);
-            flight
-        };
-        idle.push_back(Arc::clone(&flight));
-        drop(idle);
-        let number = number_but(|number| flight.is_stale(number));
-        Ok((flight, number))
-    }
-
-    /// A flight begins; `is_unbounded` if its kernel watches no deadline of its own.
+    /// A launch begins; `is_unbounded` if its kernel watches no deadline of its own.
     pub(crate) fn began(&self, is_unbounded: bool) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.unbounded.fetch_add(usize::from(is_unbounded), Ordering::Relaxed);
@@ -236,30 +140,25 @@ impl Station {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Address of device memory that belongs to the context beyond doubt.
-    pub(crate) fn memory(&self) -> Option<u64> {
-        self.idle().front().map(|flight| flight.memory())
-    }
-
     /// Whether each launch call waits for its kernel.
     pub(crate) fn is_blocking(&self) -> bool {
         self.is_blocking
     }
 
     /// The stream that raises flags past all launches.
-    pub(crate) fn urgent(&self) -> sys::CUstream {
-        self.urgent.raw()
+    pub(crate) fn flag_stream(&self) -> sys::CUstream {
+        self.flag_stream.raw()
     }
 
     /// The stream that carries records past all launches.
-    pub(crate) fn courier(&self) -> sys::CUstream {
-        self.courier.raw()
+    pub(crate) fn copy_stream(&self) -> sys::CUstream {
+        self.copy_stream.raw()
     }
 
     /// Waits until what was put into that stream is done.
-    pub(crate) fn drain_courier(&self, limit: Duration) -> Result<(), DriverFault> {
+    pub(crate) fn drain_copies(&self, limit: Duration) -> Result<(), DriverFault> {
         let until = Instant::now() + limit;
-        while !driver::is_drained(self.courier())? {
+        while !driver::is_drained(self.copy_stream())? {
             if Instant::now() > until {
                 return Err(DriverFault { call: "cuStreamQuery", code: 0, name: format!("not drained after {limit:?}") });
             }
@@ -270,7 +169,7 @@ impl Station {
 
     /// Clears a stop record, past whatever runs.
     pub(crate) fn clear_record(&self, record: u64) -> Result<(), DriverFault> {
-        driver::upload(self.courier(), record, &self.blank.part::<StopRecord>(0))
+        driver::upload(self.copy_stream(), record, &self.blank.part::<StopRecord>(0))
     }
 
     /// Reads a word of device memory, past whatever runs.
@@ -282,15 +181,15 @@ impl Station {
     pub(crate) fn read_orders(&self, control: u64, bytes: usize) -> Result<Orders, DriverFault> {
         let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         scratch.write(Orders::default());
-        driver::download_bytes(self.courier(), &scratch, control, bytes)?;
-        self.drain_courier(Duration::from_secs(2))?;
+        driver::download_bytes(self.copy_stream(), &scratch, control, bytes)?;
+        self.drain_copies(Duration::from_secs(2))?;
         Ok(scratch.read())
     }
 
     /// Writes the first words of a control block, past whatever runs.
     pub(crate) fn write_orders(&self, control: u64, orders: &Orders) -> Result<(), DriverFault> {
-        driver::send(self.courier(), control, orders)?;
-        self.drain_courier(Duration::from_secs(2))
+        driver::send(self.copy_stream(), control, orders)?;
+        self.drain_copies(Duration::from_secs(2))
     }
 
     /// Pinned memory with these words. It is used again once it was returned, since freeing it would wait for every kernel of the context.
@@ -301,7 +200,7 @@ impl Station {
         Ok(spare)
     }
 
-    /// Takes back what [`Station::borrow_orders`] gave.
+    /// Takes back what [`ContextState::borrow_orders`] gave.
     pub(crate) fn return_orders(&self, orders: Pinned<Orders>) {
         self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).push(orders);
     }
@@ -338,7 +237,7 @@ impl Station {
 
     /// Sends out a watchdog.
     pub(crate) fn watchdog(&self) -> Result<Watchdog, DriverFault> {
-        self.kennel.send_out(self.watchdog)
+        self.watchdogs.send_out(self.watchdog)
     }
 
     /// Fails if the context is lost.
@@ -363,29 +262,5 @@ impl Station {
     /// When the device's clock showed this, in the host's terms.
     pub(crate) fn host_time(&self, device_ns: u64) -> Option<Instant> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.host_time(device_ns)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_launch_bears_the_number_of_one_that_nobody_armed() {
-        // Other tests of this process may take numbers, too.
-        LAUNCHES.store(u32::MAX - 1, Ordering::Relaxed);
-        let numbers: Vec<u32> = (0..4).map(|_| next_number()).collect();
-        assert!(numbers.iter().all(|number| *number > FIRST_LAUNCH), "{numbers:?}");
-    }
-
-    #[test]
-    fn no_launch_bears_a_number_that_a_flag_still_holds() {
-        let mut asked = Vec::new();
-        let number = number_but(|number| {
-            asked.push(number);
-            asked.len() < 4
-        });
-        assert_eq!(asked.last(), Some(&number));
-        assert!(asked.len() == 4 && asked[..3].iter().all(|held| *held != number), "{asked:?}");
     }
 }

@@ -3,22 +3,18 @@
 //! The host closes the gate behind the launch, then asks. Blocks that decline set their bits. When the launch has drained, the host counts them: if there are any,
 //! the launch is paused, and what waits behind the gate stays there until a later part of the launch has run them all.
 
-use super::{Flight, State};
+use super::{LaunchSlot, State};
+use crate::context::state::{ContextState, GATES};
 use crate::driver::{self, PinnedWords};
 use crate::error::{DriverFault, Error};
 use crate::limits::Clock;
 use crate::outcome::Outcome;
-use crate::station::Station;
 use crate::timer::Timer;
 use cudarc::driver::sys;
 use cuinstr_abi::control::{PauseBlock, StopRecord};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// Gates of a flight, a bit each, which is set while the gate is open. A stream that waits at one may be late to see that it was opened: the flight's next launch
-/// that is paused closes another, so the first stays open for long.
-pub(crate) const GATES: u32 = 256;
 
 /// A launch that can be paused, as its plan says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +67,7 @@ pub(super) enum Phase {
     Over,
 }
 
-/// The bitmaps of a flight: two in device memory that take turns, one for blocks that are passed over, and what the host reads them into.
+/// The bitmaps of a slot: two in device memory that take turns, one for blocks that are passed over, and what the host reads them into.
 pub(super) struct Bitmaps {
     device: u64,
     pub(super) host: PinnedWords,
@@ -125,21 +121,22 @@ pub(super) enum Settled {
     Over,
 }
 
-impl Flight {
+impl LaunchSlot {
     /// Gets a launch ready that can be paused, or one that can't.
     pub(super) fn make_pausable(
         &self,
         state: &mut State,
         plan: Option<Pausable>,
         timeout: Option<Duration>,
-        station: &Station,
+        context_state: &ContextState,
     ) -> Result<(), Error> {
         if let Some(Pausable { blocks, .. }) = plan {
             if state.bitmaps.is_none() {
-                (0..u64::from(GATES / 32)).try_for_each(|word| driver::write_word(station.courier(), self.gates() + 4 * word, u32::MAX))?;
+                (0..u64::from(GATES / 32))
+                    .try_for_each(|word| driver::write_word(context_state.copy_stream(), self.gates() + 4 * word, u32::MAX))?;
             }
-            Bitmaps::grow(&mut state.bitmaps, blocks, station.courier())?;
-            station.drain_courier(Duration::from_secs(2))?;
+            Bitmaps::grow(&mut state.bitmaps, blocks, context_state.copy_stream())?;
+            context_state.drain_copies(Duration::from_secs(2))?;
         }
         let bitmaps_gate = state.bitmaps.as_ref().map_or(0, |bitmaps| bitmaps.gate);
         state.pausing = plan.map(|of| Pausing {
@@ -196,9 +193,9 @@ impl Flight {
     }
 
     /// Opens a gate, or closes it; all others are open.
-    fn set_gate(&self, station: &Station, gate: u32, is_open: bool) -> Result<(), DriverFault> {
+    fn set_gate(&self, context_state: &ContextState, gate: u32, is_open: bool) -> Result<(), DriverFault> {
         let word = if is_open { u32::MAX } else { !(1 << (gate % 32)) };
-        driver::write_word(station.urgent(), self.gates() + u64::from(gate / 32) * 4, word)
+        driver::write_word(context_state.flag_stream(), self.gates() + u64::from(gate / 32) * 4, word)
     }
 
     /// Asks the launch to pause, if it is still this one and nobody has asked before.
@@ -207,7 +204,8 @@ impl Flight {
         if self.number() != number || state.outcome.is_some() || state.told.is_some() {
             return Ok(());
         }
-        let (Some(station), Some(kernel)) = (state.station.clone(), state.subject.as_ref().map(|subject| subject.kernel.to_string()))
+        let (Some(context_state), Some(kernel)) =
+            (state.context_state.clone(), state.subject.as_ref().map(|subject| subject.kernel.to_string()))
         else {
             return Ok(());
         };
@@ -218,19 +216,19 @@ impl Flight {
         if pausing.is_beside() || !matches!(pausing.phase, Phase::Runs | Phase::Asked(_)) {
             return Ok(());
         }
-        station.bind()?;
+        context_state.bind()?;
         // In this order: a block that finds the request finds the gate closed.
         pausing.is_gate_closed = true;
-        self.set_gate(&station, pausing.gate, false)?;
+        self.set_gate(&context_state, pausing.gate, false)?;
         bitmaps.dirty[pausing.turn] = bitmaps.dirty[pausing.turn].max(pausing.words());
-        driver::write_word(station.urgent(), self.asked(), number)?;
+        driver::write_word(context_state.flag_stream(), self.asked(), number)?;
         let now = Instant::now();
         if pausing.phase == Phase::Runs {
             pausing.phase = Phase::Asked(now);
         }
         if let Some(key) = state.timer {
             let next = Self::next_look(&state, now);
-            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+            Timer::of_process().map_err(Error::Environment)?.hasten(key, next);
         }
         self.changed.notify_all();
         Ok(())
@@ -240,14 +238,15 @@ impl Flight {
     pub(super) fn settle(&self, state: &mut State, at: Instant) -> Result<Settled, DriverFault> {
         let is_told = state.told.is_some()
             || self.shared.get::<u32>(offset_of!(super::Shared, host_record) + offset_of!(StopRecord, published)) == self.number();
-        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), station: Some(station), launched, began, .. } = state else {
+        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context_state: Some(context_state), launched, began, .. } = state
+        else {
             return Ok(Settled::Over);
         };
         let words = pausing.words();
         match pausing.phase {
             Phase::Asked(since) => {
-                driver::download_words(station.courier(), &bitmaps.host, bitmaps.at(pausing.turn), words)?;
-                self.listed.record(station.courier())?;
+                driver::download_words(context_state.copy_stream(), &bitmaps.host, bitmaps.at(pausing.turn), words)?;
+                self.listed.record(context_state.copy_stream())?;
                 pausing.phase = Phase::Counting(since);
                 return Ok(Settled::Soon);
             }
@@ -273,7 +272,7 @@ impl Flight {
             Phase::Paused(_) | Phase::Over => {}
         }
         if pausing.is_gate_closed {
-            self.set_gate(station, pausing.gate, true)?;
+            self.set_gate(context_state, pausing.gate, true)?;
             pausing.is_gate_closed = false;
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
@@ -283,10 +282,10 @@ impl Flight {
 
     /// Opens the gate if it is closed, for a launch that nobody goes on with. The driver may be lost, and what waits there with it.
     pub(super) fn open_gate(&self, state: &mut State) {
-        if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), station: Some(station), .. } = state
+        if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context_state: Some(context_state), .. } = state
             && std::mem::take(&mut pausing.is_gate_closed)
         {
-            let _ = station.bind().and_then(|()| self.set_gate(station, pausing.gate, true));
+            let _ = context_state.bind().and_then(|()| self.set_gate(context_state, pausing.gate, true));
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
     }
@@ -318,7 +317,7 @@ impl Flight {
         (state.ended, state.began, state.trouble) = (None, None, None);
         if let Some(key) = state.timer {
             let next = Self::next_look(state, now);
-            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+            Timer::of_process().map_err(Error::Environment)?.hasten(key, next);
         }
         Ok(())
     }

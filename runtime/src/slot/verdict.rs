@@ -1,11 +1,12 @@
 //! How a launch that is over ended: by the event behind it, the record that its threads left, or the error that the driver gives.
 
 use super::pause::Settled;
-use super::{Copied, Flight, Orders, Shared, State};
+use super::{Copied, LaunchSlot, Shared, State};
+use crate::context::orders::Orders;
+use crate::context::state::ContextState;
 use crate::driver;
 use crate::error::{DriverFault, Error, Poison};
 use crate::outcome::{Cause, Outcome, Tier};
-use crate::station::Station;
 use cuinstr_abi::control::{StopRecord, UNLIMITED, Why};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
@@ -16,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for the driver to copy a record: as long as it takes to copy some 25 GB. Then what its first thread wrote to pinned memory must do.
 const BRIEF: Duration = Duration::from_millis(250);
 
-impl Flight {
+impl LaunchSlot {
     /// Every thread has left. The first to stop said so in pinned memory, so a launch that was not stopped needs no copy. Nothing is answered while
     /// the record is on its way.
     pub(super) fn ended(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
-        let (Some(station), Some(limits)) = (state.station.clone(), state.limits) else {
-            return Some(Err(Error::Machine("a launch without a station".into())));
+        let (Some(context_state), Some(limits)) = (state.context_state.clone(), state.limits) else {
+            return Some(Err(Error::Bug("a launch without a context_state".into())));
         };
         let is_first = state.ended.is_none() || state.is_pausing().is_some();
         let at = *state.ended.get_or_insert(now);
@@ -42,7 +43,7 @@ impl Flight {
             return Some(self.judge(state, at, None));
         }
         if is_first {
-            let fetched = self.fetch(&station);
+            let fetched = self.fetch(&context_state);
             state.record = if fetched.is_ok() { Copied::OnItsWay } else { Copied::Spoiled };
             if let Err(fault) = fetched
                 && fault.is_sticky()
@@ -68,7 +69,7 @@ impl Flight {
     /// What a launch came to that was over at this moment, with this record, if there is one to ask for.
     pub(super) fn judge(&self, state: &State, at: Instant, record: Option<&StopRecord>) -> Result<Outcome, Error> {
         let (Some(limits), Some(subject)) = (state.limits, &state.subject) else {
-            return Err(Error::Machine("a launch without a kernel".into()));
+            return Err(Error::Bug("a launch without a kernel".into()));
         };
         let number = self.number();
         // Counts that are missing leave the first thread, which says that it stopped.
@@ -111,23 +112,23 @@ impl Flight {
     }
 
     /// Has the record read past whatever runs, and cleared for the next launch.
-    fn fetch(&self, station: &Station) -> Result<(), DriverFault> {
+    fn fetch(&self, context_state: &ContextState) -> Result<(), DriverFault> {
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
-        driver::download(station.courier(), &copy, self.record)?;
-        station.clear_record(self.record)?;
-        self.fetched.record(station.courier())
+        driver::download(context_state.copy_stream(), &copy, self.record)?;
+        context_state.clear_record(self.record)?;
+        self.fetched.record(context_state.copy_stream())
     }
 
     /// What is known of a launch that was told to stop and has not drained: threads may have left while others can't.
     #[cfg(all(feature = "worker", unix))]
     pub(crate) fn so_far(&self, number: u32) -> Option<(Cause, Box<crate::Report>)> {
         let state = self.state();
-        let (Some(station), Some(subject)) = (&state.station, &state.subject) else { return None };
+        let (Some(context_state), Some(subject)) = (&state.context_state, &state.subject) else { return None };
         if self.number() != number || state.outcome.is_some() {
             return None;
         }
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
-        let read = driver::download(station.courier(), &copy, self.record).and_then(|()| station.drain_courier(PATIENCE));
+        let read = driver::download(context_state.copy_stream(), &copy, self.record).and_then(|()| context_state.drain_copies(PATIENCE));
         // Should the driver not get through: what the first thread wrote to pinned memory.
         let host = || self.shared.part::<StopRecord>(offset_of!(Shared, host_record)).read();
         let mut record = if read.is_ok() { copy.read() } else { host() };
@@ -146,8 +147,8 @@ impl Flight {
         let told = state.told.map_or_else(Instant::now, |(since, _)| since);
         let start = self.start_ns();
         let on_device = |elapsed_ns: u64| {
-            let station = state.station.as_ref()?;
-            station.host_time(start.checked_add(elapsed_ns).filter(|_| start != 0)?)
+            let context_state = state.context_state.as_ref()?;
+            context_state.host_time(start.checked_add(elapsed_ns).filter(|_| start != 0)?)
         };
         match Why::from_word(record.why) {
             Some(Why::Deadline) => {
@@ -171,13 +172,13 @@ impl Flight {
 
     /// The context is gone: by our own watchdog, by this kernel, or by an earlier one.
     pub(super) fn lost(&self, state: &State, fault: DriverFault) -> Result<Outcome, Error> {
-        let (Some(station), Some(subject)) = (&state.station, &state.subject) else { return Err(fault.into()) };
+        let (Some(context_state), Some(subject)) = (&state.context_state, &state.subject) else { return Err(fault.into()) };
         if !fault.is_sticky() || fault.is_of_gone_context() {
             return Err(fault.into());
         }
         let poison = Poison { kernel: subject.kernel.to_string(), fault: fault.clone() };
-        if !station.poison(poison) {
-            return Err(station.check().err().unwrap_or(Error::Driver(fault)));
+        if !context_state.poison(poison) {
+            return Err(context_state.check().err().unwrap_or(Error::Driver(fault)));
         }
         if state.tier == Tier::Leave {
             return Ok(Outcome::Faulted { fault });

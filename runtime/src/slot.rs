@@ -1,27 +1,28 @@
 //! One launch from the moment it is armed until its outcome is known.
 //!
-//! A flight is a little memory that the device shares (its orders, its flag, its stop record) and a state that whoever comes by moves on: the
-//! thread that waits, one that cancels, the timer. Flights are pooled by their [`Station`] and used again, so that a launch allocates nothing.
+//! A slot is a little memory that the device shares (its orders, its flag, its stop record) and a state that whoever comes by moves on: the
+//! thread that waits, one that cancels, the timer. Slots are pooled by their [`ContextState`] and used again, so that a launch allocates nothing.
 
+mod arm;
 mod beside;
-mod orders;
 mod pause;
+pub(crate) mod pool;
 mod verdict;
 mod wait;
 
+use crate::context::orders::Orders;
+use crate::context::state::ContextState;
+use crate::context::watchdog::Watchdog;
 use crate::driver::{self, Event, Pinned};
 use crate::error::{DriverFault, Error};
-use crate::limits::{Clock, Limits};
+use crate::limits::Limits;
 use crate::outcome::{Cause, Outcome, Tier};
 use crate::report::{Launched, Report};
 use crate::sources::{NoSources, Sources};
-use crate::station::Station;
 use crate::timer::{Key, Timed, Timer};
-use crate::watchdog::Watchdog;
 use cudarc::driver::sys;
-use cuinstr_abi::control::{ABI_VERSION, Action, StopRecord, UNLIMITED};
+use cuinstr_abi::control::{StopRecord, UNLIMITED};
 use cuinstr_abi::sites::SiteMap;
-pub(crate) use orders::Orders;
 pub(crate) use pause::Pausable;
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,7 +81,7 @@ impl Subject {
 }
 
 struct State {
-    station: Option<Arc<Station>>,
+    context_state: Option<Arc<ContextState>>,
     // Keeps the module loaded while its kernel may run.
     keep: Option<Arc<dyn std::any::Any + Send + Sync>>,
     subject: Option<Subject>,
@@ -130,7 +131,7 @@ enum Copied {
 
 /// What a launch is armed with.
 pub(crate) struct Plan {
-    pub(crate) station: Arc<Station>,
+    pub(crate) context_state: Arc<ContextState>,
     pub(crate) keep: Arc<dyn std::any::Any + Send + Sync>,
     pub(crate) subject: Subject,
     pub(crate) limits: Limits,
@@ -144,7 +145,7 @@ pub(crate) struct Plan {
 }
 
 /// One launch, or the room for one.
-pub(crate) struct Flight {
+pub(crate) struct LaunchSlot {
     shared: Pinned<Shared>,
     record: u64,
     flag: u64,
@@ -165,7 +166,13 @@ pub(crate) struct Flight {
     changed: Condvar,
 }
 
-/// What to do next about a flight.
+impl std::fmt::Debug for LaunchSlot {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LaunchSlot").field("number", &self.number()).finish_non_exhaustive()
+    }
+}
+
+/// What to do next about a slot.
 pub(crate) enum Step {
     /// Its outcome is known.
     Done,
@@ -173,19 +180,11 @@ pub(crate) enum Step {
     Pending(Instant),
 }
 
-/// Bytes of device memory that a flight takes: its record, then its flag, the word that asks it to pause, and the gates behind it.
-pub(crate) const DEVICE_BYTES: usize = size_of::<StopRecord>() + 16 + 4 * pause::GATES as usize / 32;
-
-/// Words of a control block that are cheaper to write one by one than to copy all.
-const FEW_WORDS: usize = 4;
-
-/// Fuel that no kernel uses up, one below what stands for none.
-const MOST_FUEL: u64 = (1 << 40) - 2;
-impl Flight {
-    /// Room for launches; `device` has [`DEVICE_BYTES`] of zeroes.
+impl LaunchSlot {
+    /// Room for launches; `device` has [`SLOT_BYTES`](crate::context::state::SLOT_BYTES) of zeroes.
     pub(crate) fn new(shared: Pinned<Shared>, device: u64) -> Result<Self, DriverFault> {
         let state = State {
-            station: None,
+            context_state: None,
             keep: None,
             subject: None,
             limits: None,
@@ -258,7 +257,7 @@ impl Flight {
         self.number() == number
             && state.outcome.is_none()
             && state.ended.is_none()
-            && state.station.is_some()
+            && state.context_state.is_some()
             && (!state.is_submitted || matches!(self.is_drained(&state), Ok(false)))
     }
 
@@ -288,177 +287,6 @@ impl Flight {
         self.raised.iter().any(|raised| raised.load(Ordering::Relaxed) == number)
     }
 
-    /// Takes the room for a launch. From here on the timer looks after it, since the launch call itself may block.
-    pub(crate) fn arm(self: &Arc<Self>, number: u32, plan: Plan) -> Result<(), Error> {
-        let now = Instant::now();
-        let limits = plan.limits.held();
-        let device_timeout = match (limits.timeout, limits.clock) {
-            (Some(timeout), Clock::Device) => timeout.as_nanos() as u64,
-            _ => UNLIMITED,
-        };
-        let flag = match plan.flag {
-            FlagMemory::Device => self.flag,
-            FlagMemory::Pinned => self.shared.device() + offset_of!(Shared, flag) as u64,
-            FlagMemory::Managed => self.managed()?.device(),
-        };
-        // Counting needs a limit to count down from; this one takes days.
-        let fuel = limits.fuel.or(limits.count_fuel.then_some(MOST_FUEL)).unwrap_or(0);
-        let orders = Orders {
-            abi_version: ABI_VERSION,
-            action: Action::Leave as u32,
-            launch: number,
-            count_fuel: u32::from(limits.count_fuel),
-            flag,
-            timeout_ns: device_timeout,
-            start_ns: 0,
-            budget_cycles: limits.budget_cycles.unwrap_or(0),
-            fuel,
-            host_record: self.shared.device() + offset_of!(Shared, host_record) as u64,
-            record: self.record,
-        };
-        self.shared.set(offset_of!(Shared, orders), orders);
-        let host_record = offset_of!(Shared, host_record);
-        self.shared.set(host_record + offset_of!(StopRecord, start_ns), 0_u64);
-        self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
-        self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
-        let mut state = self.state();
-        self.make_pausable(&mut state, plan.pausable, limits.timeout, &plan.station)?;
-        // A launch that is paused may be so for ever.
-        plan.station.began(limits.is_unbounded() || plan.pausable.is_some());
-        state.flag = plan.flag;
-        state.flag_address = flag;
-        state.station = Some(plan.station);
-        state.keep = Some(plan.keep);
-        state.subject = Some(plan.subject);
-        state.limits = Some(limits);
-        state.launched = now;
-        state.is_submitted = false;
-        state.submitted = now;
-        state.ended = None;
-        state.trouble = None;
-        state.is_guarded = plan.is_guarded;
-        state.timed = plan.timed;
-        state.began = None;
-        state.told = None;
-        state.raised = None;
-        state.tier = Tier::Leave;
-        state.watchdog = plan.watchdog;
-        state.outcome = None;
-        state.waker = None;
-        self.number.store(number, Ordering::Release);
-        let first = Self::next_look(&state, now);
-        let timed: Arc<dyn Timed> = Arc::clone(self) as _;
-        state.timer = Some(Timer::of_process().map_err(Error::Machine)?.add(first, timed));
-        Ok(())
-    }
-
-    /// Writes the orders to the control block, in the stream's order: those words that `known`, what it holds by then, has otherwise.
-    pub(crate) fn send_orders(&self, stream: sys::CUstream, control: u64, known: Option<Orders>) -> Result<Orders, DriverFault> {
-        let orders = self.orders();
-        let mut changed = [(0, 0); FEW_WORDS];
-        let mut count = 0;
-        for (index, (word, before)) in orders.words().into_iter().zip(known.map_or([0; Orders::WORDS], |known| known.words())).enumerate() {
-            // The device has written the start.
-            if word != before || index == offset_of!(Orders, start_ns) / 8 {
-                if let Some(place) = changed.get_mut(count) {
-                    *place = (index, word);
-                }
-                count += 1;
-            }
-        }
-        match changed.get(..count).filter(|_| known.is_some()) {
-            Some(words) => driver::write_words(stream, control, words)?,
-            None => driver::send(stream, control, &orders)?,
-        }
-        Ok(orders)
-    }
-
-    /// Marks the launch's beginning in its stream, if anybody asks for that.
-    pub(crate) fn mark_begin(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
-        let state = self.state();
-        let is_marked = state.timed || state.limits.is_some_and(|limits| limits.clock == Clock::Host);
-        drop(state);
-        if is_marked { self.begin.record(stream) } else { Ok(()) }
-    }
-
-    /// The launch call has returned: marks the launch's end in its stream.
-    pub(crate) fn submit(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
-        let is_timed = self.state().timed;
-        // A full stream makes these wait. Nobody else may wait with them for the state.
-        let timed = if is_timed { self.timed_end.record(stream) } else { Ok(()) };
-        self.submitted(timed.and_then(|()| self.end.record(stream)))
-    }
-
-    /// The mark was put, or not.
-    fn submitted(&self, marked: Result<(), DriverFault>) -> Result<(), DriverFault> {
-        if marked.as_ref().is_err_and(|fault| !fault.is_sticky()) {
-            return marked;
-        }
-        // On a lost context the event's state tells how it was lost.
-        let mut state = self.state();
-        state.is_submitted = true;
-        state.submitted = Instant::now();
-        Ok(())
-    }
-
-    /// The driver has refused the launch, behind orders which the stream has yet to carry out. It stays in flight until the stream has: a launch on
-    /// another stream must come after them. Nobody waits for it, and it keeps nobody waiting.
-    pub(crate) fn refuse(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
-        self.end.record(stream)?;
-        let now = Instant::now();
-        let mut state = self.state();
-        let is_unbounded = state.is_unbounded();
-        state.pausing = None;
-        if let (Some(limits), Some(station)) = (state.limits.filter(|_| is_unbounded), &state.station) {
-            station.landed(true);
-            station.began(false);
-            state.limits = Some(Limits { timeout: Some(Duration::ZERO), clock: Clock::Device, ..limits });
-        }
-        (state.is_submitted, state.raised, state.told) = (true, Some(now), Some((now, Cause::Cancelled)));
-        let key = state.timer;
-        drop(state);
-        if let (Some(key), Ok(timer)) = (key, Timer::of_process()) {
-            timer.hasten(key, now);
-        }
-        Ok(())
-    }
-
-    /// The launch was made, but its end can't be marked: has it stop, and waits for its stream within the grace time. Answers whether it is over.
-    /// If not it stays in flight for good, and keeps its room and its module.
-    pub(crate) fn stop_unmarked(&self, number: u32, stream: sys::CUstream, grace: Duration) -> bool {
-        let _ = self.cancel(number);
-        let since = Instant::now();
-        loop {
-            match driver::is_drained(stream) {
-                Ok(true) => {
-                    self.abandon();
-                    return true;
-                }
-                Ok(false) if since.elapsed() < grace => std::thread::sleep(Duration::from_micros(50)),
-                _ => return false,
-            }
-        }
-    }
-
-    /// Writes the orders to the control block of another host's module, in the stream's order. Little is believed of what it holds, since another
-    /// host's launches may have come between: only that limits which few launches have are absent, as everyone leaves them.
-    pub(crate) fn send_guarded_orders(&self, stream: sys::CUstream, control: u64) -> Result<(), DriverFault> {
-        let rare = [offset_of!(Orders, budget_cycles) / 8, offset_of!(Orders, fuel) / 8];
-        self.orders().write_some(stream, control, |index, word| word != 0 || !rare.contains(&index))
-    }
-
-    /// The caller has launched: has the control block forget the orders and marks the end of the launch, both in the stream's order. So the
-    /// end is not seen before a launch that nobody guards is safe again.
-    ///
-    /// Each word costs the GPU time, so some stay: the start, which only a deadline counts from; where the flag lies, which holds this launch's
-    /// number or a later one's, but never that of a launch which nobody guards; where the record lies, which is written when a launch is stopped.
-    pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
-        let stay = [offset_of!(Orders, start_ns) / 8, offset_of!(Orders, flag) / 8, offset_of!(Orders, record) / 8];
-        let armed = self.orders().words();
-        let written = unarmed.write_some(stream, control, |index, word| word != armed[index] && !stay.contains(&index));
-        self.submitted(written.and_then(|()| self.end.record(stream)))
-    }
-
     /// The launch call has failed: nothing is in flight.
     pub(crate) fn abandon(&self) {
         let mut state = self.state();
@@ -483,7 +311,7 @@ impl Flight {
         state.raised = flipped.is_ok().then(Instant::now);
         if let Some(key) = state.timer {
             let next = Self::next_look(&state, now);
-            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+            Timer::of_process().map_err(Error::Environment)?.hasten(key, next);
         }
         self.changed.notify_all();
         Ok(flipped?)
@@ -502,10 +330,10 @@ impl Flight {
     fn flip(&self, state: &State) -> Result<(), DriverFault> {
         let number = self.number();
         self.raised[state.flag as usize].store(number, Ordering::Relaxed);
-        match (state.flag, &state.station) {
-            (FlagMemory::Device, Some(station)) => {
-                station.bind()?;
-                driver::write_word(station.urgent(), state.flag_address, number)
+        match (state.flag, &state.context_state) {
+            (FlagMemory::Device, Some(context_state)) => {
+                context_state.bind()?;
+                driver::write_word(context_state.flag_stream(), state.flag_address, number)
             }
             (FlagMemory::Managed, _) => {
                 self.managed()?.write(number);
@@ -521,7 +349,7 @@ impl Flight {
     /// Looks at the device and moves the state on. The context is this thread's current one.
     pub(crate) fn advance(&self, now: Instant) -> Step {
         let mut state = self.state();
-        if state.outcome.is_some() || state.station.is_none() {
+        if state.outcome.is_some() || state.context_state.is_none() {
             return Step::Done;
         }
         if state.is_at_rest() {
@@ -569,8 +397,8 @@ impl Flight {
         if let (Some(key), Ok(timer)) = (state.timer.take(), Timer::of_process()) {
             timer.remove(key);
         }
-        if let Some(station) = state.station.take() {
-            station.landed(state.is_unbounded());
+        if let Some(context_state) = state.context_state.take() {
+            context_state.landed(state.is_unbounded());
         }
         state.pausing = None;
         state.subject = None;
@@ -591,10 +419,10 @@ impl Flight {
             return false;
         }
         let mut state = self.state();
-        if state.record == Copied::OnItsWay && state.station.is_none() && self.fetched.is_reached().unwrap_or(false) {
+        if state.record == Copied::OnItsWay && state.context_state.is_none() && self.fetched.is_reached().unwrap_or(false) {
             state.record = Copied::Clear;
         }
-        state.station.is_none() && state.record == Copied::Clear
+        state.context_state.is_none() && state.record == Copied::Clear
     }
 }
 
@@ -605,17 +433,17 @@ impl State {
     }
 }
 
-impl Timed for Flight {
+impl Timed for LaunchSlot {
     fn ring(&self, now: Instant) -> Option<Instant> {
-        let station = self.state().station.clone()?;
-        let next = match station.bind().and_then(|()| driver::relax_capture()) {
+        let context_state = self.state().context_state.clone()?;
+        let next = match context_state.bind().and_then(|()| driver::relax_capture()) {
             Ok(()) => match self.advance(now) {
                 Step::Done => None,
                 Step::Pending(next) => Some(next),
             },
             Err(fault) if fault.is_of_gone_context() => {
                 let mut state = self.state();
-                if state.station.is_some() && state.outcome.is_none() {
+                if state.context_state.is_some() && state.outcome.is_none() {
                     self.conclude(&mut state, Err(fault.into()));
                 }
                 None

@@ -1,6 +1,6 @@
 //! Watching a launch in flight: when its time is up, when to look again, when waiting makes no sense any more.
 
-use super::{Flight, State, Subject};
+use super::{LaunchSlot, State, Subject};
 use crate::error::Error;
 use crate::limits::Clock;
 use crate::outcome::{Cause, Outcome, Tier};
@@ -16,25 +16,25 @@ const BACKUP: Duration = Duration::from_millis(1);
 const HOT: Duration = Duration::from_micros(200);
 /// Longest pause between two looks of a thread that waits.
 const PAUSE: Duration = Duration::from_micros(200);
-/// When a flight that nothing can happen to is looked at again.
+/// When a slot that nothing can happen to is looked at again.
 const LATER: Duration = Duration::from_secs(3600);
 /// For how long the driver may fail to say how a launch fares before who waits is told.
 const TROUBLE: Duration = Duration::from_millis(100);
 /// Longest that a trap takes to be seen.
 const TRAP: Duration = Duration::from_secs(5);
 
-impl Flight {
+impl LaunchSlot {
     /// The launch is in flight: is its time up, or its grace?
     pub(super) fn watch(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
-        let (limits, station) = (state.limits?, state.station.clone()?);
+        let (limits, context_state) = (state.limits?, state.context_state.clone()?);
         if state.began.is_none() {
             let start = self.start_ns();
             let by_event = limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
             if start != 0 {
-                station.note_clock(state.launched, now, start);
+                context_state.note_clock(state.launched, now, start);
             }
             if start != 0 || by_event {
-                let began = if start == 0 { now } else { station.host_time(start).unwrap_or(now) };
+                let began = if start == 0 { now } else { context_state.host_time(start).unwrap_or(now) };
                 // The next part of a paused launch may have been made since this look began.
                 state.began = Some(began.clamp(state.launched.min(now), now));
             }
@@ -98,9 +98,9 @@ impl Flight {
             self.advance(now);
             let mut state = self.state();
             if self.number() != number {
-                return Some(Err(Error::Machine("the outcome of this launch was taken before".into())));
+                return Some(Err(Error::Order("the outcome of this launch was taken before")));
             }
-            // Whoever moved the flight on last, this thread or the timer, has left the outcome here.
+            // Whoever moved the slot on last, this thread or the timer, has left the outcome here.
             if let Some(outcome) = state.outcome.take() {
                 self.number.store(0, Ordering::Release);
                 return Some(outcome);
@@ -195,7 +195,7 @@ impl Flight {
         }
         if let Some(key) = state.timer {
             let next = Self::next_look(&state, Instant::now());
-            Timer::of_process().map_err(Error::Machine)?.hasten(key, next);
+            Timer::of_process().map_err(Error::Environment)?.hasten(key, next);
         }
         Ok(true)
     }
