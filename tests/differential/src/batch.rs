@@ -3,10 +3,10 @@
 use super::lane::Lane;
 use super::prelude;
 use super::program::{Mode, Place, Program};
-use cuinstr_harness::process;
 use cuinstr::diagnostic::Severity;
 use cuinstr::options::Options;
 use cuinstr::site::{Form, Kind};
+use cuinstr_harness::process;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
