@@ -275,6 +275,9 @@ class Worker:
     def cancels(self) -> int:
         """How often it was told to stop what it runs."""
     @property
+    def is_busy(self) -> bool:
+        """Whether it has a task: a cancel holds for that one."""
+    @property
     def losses(self) -> int:
         """Processes that were lost so far."""
 

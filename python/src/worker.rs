@@ -188,6 +188,12 @@ impl Worker {
         self.cancel(py)
     }
 
+    /// Whether it has a task: a cancel holds for that one.
+    #[getter]
+    fn is_busy(&self) -> PyResult<bool> {
+        Ok(!matches!(self.own()?.desk().state, State::Idle))
+    }
+
     /// Processes that were lost so far.
     #[getter]
     fn losses(&self, py: Python<'_>) -> PyResult<u64> {

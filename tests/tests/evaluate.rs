@@ -7,13 +7,13 @@ mod fake;
 
 use cuinstr_abi::control::{SITE_SLOTS, SiteCount, StopRecord};
 use cuinstr_evaluate::{Candidate, Event, Program, Settings, Spec, Summary, Verdict, evaluate, journal};
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::require::required;
+use cuinstr_harness::unit::Nvrtc;
 use cuinstr_runtime::Report;
 use cuinstr_runtime::image::Arch;
 use cuinstr_runtime::report::Launched;
 use cuinstr_runtime::sources::NoSources;
-use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::require::required;
-use cuinstr_harness::unit::Nvrtc;
 use fake::Pipe;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::{Value, json};

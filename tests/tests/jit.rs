@@ -5,12 +5,12 @@
 //! that needs another folder.
 
 use cuinstr::options::{Limits, Options, Pass};
-use cuinstr_runtime::image::{Arch, Form};
-use cuinstr_runtime::jit::{Compiled, Program, ProgramError, Severity};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
 use cuinstr_harness::require::required;
 use cuinstr_harness::unit::Nvrtc;
+use cuinstr_runtime::image::{Arch, Form};
+use cuinstr_runtime::jit::{Compiled, Program, ProgramError, Severity};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -4,8 +4,8 @@
 use cuinstr::options::Options;
 use cuinstr::rewrite_ptx;
 use cuinstr_abi::control::{PAUSE_SYMBOL, PauseBlock};
-use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
 use cuinstr_harness::random::Random;
+use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
 use std::mem::offset_of;
 
 /// Each block adds one to its word, in a loop whose end is a barrier of the block's own.

@@ -3,10 +3,9 @@
 
 use cuinstr_harness::fixtures::{self, workspace};
 use cuinstr_harness::nvcc::{EXACT_ARCH, Nvcc};
+use cuinstr_harness::require;
 use cuinstr_harness::resource::{self, Row};
 use cuinstr_harness::unit::Unit;
-use cuinstr_measure::hardware;
-use cuinstr_harness::require;
 use cuinstr_harness::variant;
 use rayon::prelude::*;
 
@@ -45,7 +44,7 @@ fn every_experiment_with_hardware_state_compiles() {
     let failed: Vec<String> = experiments
         .par_iter()
         .filter_map(|fixture| {
-            let compiled = Unit::plain(fixture).and_then(|unit| unit.nvcc(&nvcc, &["-cubin", &format!("-arch={}", EXACT_ARCH)]));
+            let compiled = Unit::plain(fixture).and_then(|unit| unit.nvcc(&nvcc, &["-cubin", &format!("-arch={EXACT_ARCH}")]));
             compiled
                 .map_or_else(Some, |compiled| (!compiled.accepted).then_some(compiled.said))
                 .map(|why| format!("{}: {why}", fixture.name))

@@ -2,13 +2,13 @@
 
 use cuinstr::options::{Options, Polls};
 use cuinstr::rewrite_ptx;
-use cuinstr_simulate::{Outcome, Program};
-use cuinstr_differential::polled::compare;
-use cuinstr_harness::fixtures::{Fixture, all, workspace};
 use cuinstr_differential::injection::base::{self, stop};
+use cuinstr_differential::polled::compare;
+use cuinstr_differential::simulated::{Left, run};
+use cuinstr_harness::fixtures::{Fixture, all, workspace};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::require::or_skip;
-use cuinstr_differential::simulated::{Left, run};
+use cuinstr_simulate::{Outcome, Program};
 
 /// Instructions that a launch may run.
 const STEPS: u64 = 8_000_000;

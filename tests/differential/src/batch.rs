@@ -3,10 +3,11 @@
 use super::lane::Lane;
 use super::prelude;
 use super::program::{Mode, Place, Program};
-use cuinstr_harness::process;
 use cuinstr::diagnostic::Severity;
 use cuinstr::options::Options;
 use cuinstr::site::{Form, Kind};
+use cuinstr_harness::kept::Kept;
+use cuinstr_harness::process;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -123,6 +124,12 @@ impl Workshop {
     /// If a program is refused, not compiled, or brings the process down.
     pub fn run(&self, programs: &[&Program], lane: &Lane, sets: u32, plain: Option<&str>) -> Result<Output, Broken> {
         let (text, forms) = unit(programs, lane)?;
+        let words = format!("{:?} {sets}", lane.flags);
+        let parts = [words.as_str(), DEVICE_H, ARGUMENTS_H, RUN_CPP, &text, plain.unwrap_or("nothing")];
+        let kept = Kept::of(parts.iter().map(|part| part.as_bytes()));
+        if let Some(text) = kept.read().and_then(|bytes| String::from_utf8(bytes).ok()) {
+            return Ok(Output { text, forms });
+        }
         let told = |error: std::io::Error| Broken::new(None, error.to_string());
         let name =
             format!("{}-{}-{}", programs.first().map_or(0, |program| program.seed), programs.len(), lane.name.replace([' ', ','], "_"));
@@ -141,6 +148,7 @@ impl Workshop {
             let _ = fs::remove_file(path(extension));
         }
         if finished.stdout.ends_with("done\n") && finished.stderr.is_empty() {
+            kept.keep(finished.stdout.as_bytes());
             return Ok(Output { text: finished.stdout, forms });
         }
         let last = finished.stdout.lines().last().unwrap_or_default();

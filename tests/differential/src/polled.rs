@@ -4,9 +4,9 @@
 
 use super::generate;
 use super::program::{Mode, Program};
-use cuinstr_harness::nvcc::Nvcc;
 use cuinstr::options::{Options, Polls};
 use cuinstr::rewrite_ptx;
+use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_simulate::{Launch, Machine, Memory, Outcome};
 use rayon::prelude::*;
 use std::ffi::OsStr;

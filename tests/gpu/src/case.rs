@@ -1,11 +1,11 @@
 //! The list of cases: stable names that read as sentences, what each checks, and which of them share a process.
 
 use crate::checks::{self, Overrun};
-use cuinstr_harness::fixtures::Fixture;
 use crate::session::{Checked, Session, word};
-use cuinstr_harness::variant::{BENCHED, MATRIX};
 use cuinstr::options::Polls;
 use cuinstr_abi::control::{Action, Why};
+use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::variant::{BENCHED, MATRIX};
 use std::time::Duration;
 
 /// One thing to check on a GPU.

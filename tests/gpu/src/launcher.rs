@@ -217,7 +217,6 @@ impl Gpu {
         }
         Ok(f64::from(milliseconds))
     }
-
 }
 
 fn drained(what: &'static str, stream: sys::CUstream, limit: Duration) -> Result<(), Fault> {

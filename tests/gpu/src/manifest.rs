@@ -1,8 +1,8 @@
 //! What `gpu-prepare` leaves for `gpu-run`: `.gpu/manifest.json` and the cubins that it names.
 
+use cuinstr::site::{Site, SiteMap};
 use cuinstr_harness::fixtures::{Fixture, HangLine};
 use cuinstr_harness::variant::Variant;
-use cuinstr::site::{Site, SiteMap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! Builds every kernel in every variant that the cases need, into a folder that travels to the machine with the GPU.
 
-use cuinstr_harness::cubin;
-use cuinstr_harness::digest::digest;
-use cuinstr_harness::fixtures::{self, Fixture};
 use crate::manifest::{Build, Manifest, Subject, VERSION};
-use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::variant::Variant;
 use cuinstr::diagnostic::Severity;
 use cuinstr::options::Options;
 use cuinstr::site::SiteMap;
+use cuinstr_harness::cubin;
+use cuinstr_harness::digest::digest;
+use cuinstr_harness::fixtures::{self, Fixture};
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::variant::Variant;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,12 @@
 //! One child process's context, with what the checks share: loading builds, numbering launches, a sound kernel to launch afterwards.
 
+use crate::launcher::{Arguments, Contents, Control, Ended, Gpu, Kernel, Orders};
+use crate::manifest::{Build, Manifest, Subject};
+use cuinstr_abi::control::{Action, StopRecord, Why};
 use cuinstr_harness::buffer::difference;
 use cuinstr_harness::fixtures::HangLine;
 use cuinstr_harness::header::Header;
-use crate::launcher::{Arguments, Contents, Control, Ended, Gpu, Kernel, Orders};
-use crate::manifest::{Build, Manifest, Subject};
 use cuinstr_harness::variant::{self, Variant};
-use cuinstr_abi::control::{Action, StopRecord, Why};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::Cell;

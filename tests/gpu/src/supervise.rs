@@ -6,9 +6,9 @@
 
 use crate::case::Case;
 use crate::manifest::Manifest;
-use cuinstr_harness::process;
 use crate::results::{CaseResult, Status, line};
 use crate::session::Session;
+use cuinstr_harness::process;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;

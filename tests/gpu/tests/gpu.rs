@@ -2,13 +2,13 @@
 //! `CUINSTR_REQUIRE` names what is missing.
 
 use cuinstr_gpu_tests::case::{self, Case};
-use cuinstr_harness::fixtures::{self, workspace};
 use cuinstr_gpu_tests::launcher;
-use cuinstr_harness::nvcc::{ARCH, Nvcc};
 use cuinstr_gpu_tests::prepare::{self, Plan};
-use cuinstr_harness::require::required;
 use cuinstr_gpu_tests::results::Status;
 use cuinstr_gpu_tests::supervise::Supervisor;
+use cuinstr_harness::fixtures::{self, workspace};
+use cuinstr_harness::nvcc::{ARCH, Nvcc};
+use cuinstr_harness::require::required;
 use cuinstr_harness::variant;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::path::PathBuf;

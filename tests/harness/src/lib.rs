@@ -5,6 +5,7 @@ pub mod cubin;
 pub mod digest;
 pub mod fixtures;
 pub mod header;
+pub mod kept;
 pub mod nvcc;
 pub mod occupancy;
 pub mod process;

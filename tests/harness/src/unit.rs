@@ -1,6 +1,7 @@
 //! A translation unit as its author wrote it or rewritten, and what a compiler makes of it.
 
 use crate::fixtures::{self, Fixture};
+use crate::kept::Kept;
 use crate::nvcc::Nvcc;
 use crate::process;
 use cuinstr::diagnostic::Severity;
@@ -107,11 +108,48 @@ impl Unit {
         Ok(())
     }
 
-    /// Compiles it with nvcc in a folder of its own.
+    /// Compiles it with nvcc in a folder of its own, or takes what came of that before.
     ///
     /// # Errors
     /// If nvcc can't be started, or does not end.
     pub fn nvcc(&self, nvcc: &Nvcc, args: &[&str]) -> Result<Compiled, String> {
+        let kept = Kept::of(self.parts(nvcc, args)?.iter().map(Vec::as_slice));
+        if let Some(compiled) = kept.read().and_then(|bytes| Compiled::from_bytes(&bytes)) {
+            return Ok(compiled);
+        }
+        let compiled = self.compile(nvcc, args)?;
+        // A compiler also refuses where memory or disk run out.
+        if compiled.accepted {
+            kept.keep(&compiled.to_bytes());
+        }
+        Ok(compiled)
+    }
+
+    /// All that a compilation depends on, beside the host's compiler.
+    fn parts(&self, nvcc: &Nvcc, args: &[&str]) -> Result<Vec<Vec<u8>>, String> {
+        let told = |error: std::io::Error| error.to_string();
+        let path = fs::canonicalize(&nvcc.path).map_err(told)?;
+        let words = [format!("{} {}", path.display(), nvcc.build), args.join("\0"), self.needs.join("\0"), self.name.clone()];
+        let mut parts: Vec<Vec<u8>> = words.into_iter().map(String::into_bytes).collect();
+        parts.push(self.text.clone());
+        for (name, text) in &self.beside {
+            parts.extend([name.clone().into_bytes(), text.clone()]);
+        }
+        let mut headers = match &self.include {
+            Some(folder) => {
+                fs::read_dir(folder).map_err(told)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(told)?
+            }
+            None => Vec::new(),
+        };
+        headers.retain(|path: &PathBuf| path.is_file() && path.extension().is_none_or(|extension| extension != "cu"));
+        headers.sort();
+        for header in headers {
+            parts.extend([header.to_string_lossy().into_owned().into_bytes(), fs::read(&header).map_err(told)?]);
+        }
+        Ok(parts)
+    }
+
+    fn compile(&self, nvcc: &Nvcc, args: &[&str]) -> Result<Compiled, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         self.write(folder.path())?;
         let mut all: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -196,6 +234,18 @@ pub fn finish(command: &mut Command, output: &Path) -> Result<Compiled, String> 
 }
 
 impl Compiled {
+    /// What was said, behind its length, and what was written.
+    fn to_bytes(&self) -> Vec<u8> {
+        [&(self.said.len() as u64).to_le_bytes(), self.said.as_bytes(), &self.image].concat()
+    }
+
+    /// The same of what was accepted.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (said, image) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        Some(Self { accepted: true, said: String::from_utf8(said.to_vec()).ok()?, image: image.to_vec() })
+    }
+
     /// Whether it was accepted without a word.
     #[must_use]
     pub fn clean(&self) -> bool {
@@ -218,5 +268,35 @@ impl Compiled {
         }
         let lines: Vec<&str> = self.said.lines().filter(|line| !line.trim().is_empty()).take(30).collect();
         Err(format!("{}:\n{}", if self.accepted { "accepted with warnings" } else { "refused" }, lines.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_goes_into_a_compilation_counts() {
+        let nvcc = Nvcc { path: "/bin/sh".into(), release: "1.0".into(), build: "one".into() };
+        let unit = Unit { beside: vec![("a.h".into(), b"1".to_vec())], needs: vec!["-std=c++17".into()], ..Unit::new("k.cu", "text") };
+        let one = unit.parts(&nvcc, &["-ptx"]);
+        assert_eq!(one, unit.clone().parts(&nvcc, &["-ptx"]));
+        let others = [
+            unit.parts(&Nvcc { build: "two".into(), ..nvcc.clone() }, &["-ptx"]),
+            unit.parts(&nvcc, &["-cubin"]),
+            Unit { text: b"other".to_vec(), ..unit.clone() }.parts(&nvcc, &["-ptx"]),
+            Unit { name: "l.cu".into(), ..unit.clone() }.parts(&nvcc, &["-ptx"]),
+            Unit { beside: vec![("a.h".into(), b"2".to_vec())], ..unit.clone() }.parts(&nvcc, &["-ptx"]),
+            Unit { needs: Vec::new(), ..unit.clone() }.parts(&nvcc, &["-ptx"]),
+            Unit { include: Some(fixtures::workspace().join("kernels")), ..unit.clone() }.parts(&nvcc, &["-ptx"]),
+        ];
+        assert!(others.iter().all(|other| other.is_ok() && *other != one), "{others:?}");
+    }
+
+    #[test]
+    fn a_result_comes_back_from_its_bytes() {
+        let compiled = Compiled { accepted: true, said: "a warning".into(), image: vec![0, 1, 255] };
+        assert_eq!(Compiled::from_bytes(&compiled.to_bytes()), Some(compiled));
+        assert_eq!(Compiled::from_bytes(&[9; 12]), None);
     }
 }

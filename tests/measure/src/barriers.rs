@@ -2,13 +2,13 @@
 //! timed in turn.
 
 use crate::bench::figure::Summary;
-use cuinstr_harness::buffer::{Type, elements};
-use cuinstr_harness::fixtures;
+use crate::poll::buffers::drained;
 use cuinstr_gpu_tests::launcher::{Arguments, Gpu, Kernel};
 use cuinstr_gpu_tests::manifest::{Manifest, Subject};
-use cuinstr_harness::nvcc::{ARCH, Nvcc};
-use crate::poll::buffers::drained;
 use cuinstr_gpu_tests::prepare::{self, Plan, Prepared};
+use cuinstr_harness::buffer::{Type, elements};
+use cuinstr_harness::fixtures;
+use cuinstr_harness::nvcc::{ARCH, Nvcc};
 use cuinstr_harness::variant;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

@@ -1,16 +1,16 @@
 //! What happens if threads leave while something of the hardware's is under way: one small kernel for each construct, launched again and
 //! again, with a check of what comes next. These are experiments: what they find is a table, not a verdict.
 
-use cuinstr_harness::buffer::Type;
-use cuinstr_harness::buffer::elements;
 use crate::crew;
-use cuinstr_harness::fixtures::{self, Fixture};
-use cuinstr_harness::header::Header;
+use crate::poll::buffers::drained;
 use cuinstr_gpu_tests::launcher::{Arguments, Ended, Gpu, Kernel, Memory};
 use cuinstr_gpu_tests::manifest::Manifest;
-use cuinstr_harness::nvcc::{EXACT_ARCH, Nvcc};
-use crate::poll::buffers::drained;
 use cuinstr_gpu_tests::prepare::{self, Plan, Prepared};
+use cuinstr_harness::buffer::Type;
+use cuinstr_harness::buffer::elements;
+use cuinstr_harness::fixtures::{self, Fixture};
+use cuinstr_harness::header::Header;
+use cuinstr_harness::nvcc::{EXACT_ARCH, Nvcc};
 use cuinstr_harness::variant;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

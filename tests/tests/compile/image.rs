@@ -3,10 +3,10 @@
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr::verify::verify_ptx;
-use cuinstr_image::{Content, Form, Image};
-use cuinstr_harness::random::Random;
 use cuinstr_harness::fixtures::Fixture;
+use cuinstr_harness::random::Random;
 use cuinstr_harness::unit::{Unit, call};
+use cuinstr_image::{Content, Form, Image};
 use std::path::Path;
 
 const TEXT: &str = "template <typename T>\n__global__ void collatz(T* out, T n)\n{\n    for (T i = threadIdx.x; i < n; i += blockDim.x) {\n        int steps = 0;\n        for (T at = i; at > 1; ++steps) at = at % 2 ? 3 * at + 1 : at / 2;\n        out[i] = steps;\n    }\n}\ntemplate __global__ void collatz<int>(int*, int);\nextern \"C\" __global__ void spin(volatile int* flag) { while (!*flag) {} }\n";

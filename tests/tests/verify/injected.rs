@@ -1,9 +1,9 @@
 //! Hangs put into proved kernels, and changes that mean nothing. `cargo run --release -p cuinstr-differential --bin attack -- --count 100000` makes more.
 
-use cuinstr_harness::random::Random;
 use cuinstr_differential::injection::base::{Base, kept};
 use cuinstr_differential::injection::run::{Judged, inject, judge};
 use cuinstr_differential::injection::{edit, same};
+use cuinstr_harness::random::Random;
 use std::sync::LazyLock;
 
 static BASES: LazyLock<Vec<Base>> = LazyLock::new(kept);

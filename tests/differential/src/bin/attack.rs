@@ -1,10 +1,10 @@
 //! Attacks on the proof, by number: each is the same for the same number and the same bases.
 
 use clap::Parser;
-use cuinstr_harness::random::Random;
 use cuinstr_differential::injection::base::{self, Base};
 use cuinstr_differential::injection::run::{Injected, Judged, inject, judge};
 use cuinstr_differential::injection::{edit, same};
+use cuinstr_harness::random::Random;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -1,9 +1,9 @@
 //! Proved texts, and what the interpreter reaches in them.
 
-use cuinstr_harness::random::Random;
-use cuinstr_harness::fixtures::workspace;
 use cuinstr::options::Options;
 use cuinstr::verify::verify_ptx;
+use cuinstr_harness::fixtures::workspace;
+use cuinstr_harness::random::Random;
 use cuinstr_ptx as ptx;
 use cuinstr_simulate::{Launch, Machine, Memory, Outcome, Program};
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 
 use super::base::{Base, Site, launch, stop};
 use super::run::{Injected, Judged};
-use cuinstr_harness::random::Random;
 use cuinstr::verify::verify_ptx;
+use cuinstr_harness::random::Random;
 use cuinstr_ptx as ptx;
 use cuinstr_ptx::Kind;
 use cuinstr_simulate::Program;

@@ -3,8 +3,8 @@
 use super::base::{Base, Shown, Site, watch};
 use super::cycle::{Cycle, cycle};
 use super::dress::{Dress, dress};
-use cuinstr_harness::random::Random;
 use cuinstr::verify::verify_ptx;
+use cuinstr_harness::random::Random;
 
 /// Instructions that a hang must outlast once the flag is written.
 const MORE: u64 = 2000;

@@ -1,8 +1,8 @@
 //! Changes of a text that change nothing: its gaps and comments, its names, its spellings, its scopes.
 
 use super::dress::{Dress, gap, number};
-use cuinstr_harness::random::Random;
 use cuinstr::verify::verify_ptx;
+use cuinstr_harness::random::Random;
 use cuinstr_ptx as ptx;
 use cuinstr_ptx::{Flow, Function, Kind};
 use std::collections::{HashMap, HashSet};

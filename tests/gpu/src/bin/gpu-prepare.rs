@@ -1,10 +1,10 @@
 //! Builds all kernels, plain and rewritten, into `.gpu/`, which then travels to a machine with a GPU.
 
 use clap::Parser;
-use cuinstr_harness::fixtures::{self, Fixture, workspace};
 use cuinstr_gpu_tests::manifest::Manifest;
-use cuinstr_harness::nvcc::{ARCH, Nvcc};
 use cuinstr_gpu_tests::prepare::{self, Plan};
+use cuinstr_harness::fixtures::{self, Fixture, workspace};
+use cuinstr_harness::nvcc::{ARCH, Nvcc};
 use cuinstr_harness::variant;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,8 +29,7 @@ fn main() -> ExitCode {
     let wanted = |fixture: &Fixture| arguments.only.is_empty() || arguments.only.iter().any(|only| fixture.name.contains(only.as_str()));
     let prepared = fixtures::all().and_then(|fixtures| {
         let fixtures = fixtures.into_iter().filter(wanted).collect();
-        let plan =
-            Plan { folder: folder.clone(), fixtures, variants: variant::of, arch: ARCH, jobs: arguments.jobs, verbose: true };
+        let plan = Plan { folder: folder.clone(), fixtures, variants: variant::of, arch: ARCH, jobs: arguments.jobs, verbose: true };
         prepare::prepare(&Nvcc::find()?, &plan)
     });
     match prepared {

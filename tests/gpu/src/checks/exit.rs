@@ -2,9 +2,9 @@
 
 use super::stop::{TIMEOUT, UNDER_WAY, drains, still_runs, traps};
 use crate::session::{Checked, Report, SOUND, Session, same};
-use cuinstr_harness::variant;
 use cuinstr::site::Kind;
 use cuinstr_abi::control::{Action, Why};
+use cuinstr_harness::variant;
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Limits compiled in, late cancels, fuel.
 
 use super::stop::{LEFT, UNDER_WAY, cancel, drains, still_runs, traps};
-use cuinstr_harness::buffer::elements;
 use crate::session::{Checked, Loaded, Report, Session, same};
-use cuinstr_harness::variant::{self, Variant};
 use cuinstr_abi::control::{Action, Why};
+use cuinstr_harness::buffer::elements;
+use cuinstr_harness::variant::{self, Variant};
 use serde_json::json;
 use std::thread;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::launcher::Contents;
 use crate::session::{Checked, Loaded, Report, SOUND, Session, same};
-use cuinstr_harness::variant::{self, Variant};
 use cuinstr_abi::control::Action;
+use cuinstr_harness::variant::{self, Variant};
 use serde_json::json;
 
 /// Pairs of a rewritten build and the same build without contraction.

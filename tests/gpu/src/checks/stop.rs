@@ -2,9 +2,9 @@
 
 use crate::launcher::{Ended, LAUNCH_FAILED};
 use crate::session::{Checked, Loaded, Report, Session};
-use cuinstr_harness::variant;
 use cuinstr::options::Polls;
 use cuinstr_abi::control::{Action, Why};
+use cuinstr_harness::variant;
 use serde_json::json;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,13 +1,13 @@
 //! Measurements: time from cancel to drained, and time with polls over time without.
 
 use super::stop::{LEFT, UNDER_WAY, still_runs};
-use cuinstr_harness::header::{Header, Place};
 use crate::launcher::Ended;
 use crate::manifest::Subject;
 use crate::session::{Checked, Loaded, Report, Session};
-use cuinstr_harness::variant;
 use cuinstr::options::Polls;
 use cuinstr_abi::control::{Action, Why};
+use cuinstr_harness::header::{Header, Place};
+use cuinstr_harness::variant;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};

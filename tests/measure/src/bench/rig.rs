@@ -1,8 +1,8 @@
 //! What the figures are measured with: the first device, the probes of the prepared folder, guarded and bare launches of them.
 
+use cuinstr_gpu_tests::manifest::Manifest;
 use cuinstr_harness::buffer::Type;
 use cuinstr_harness::header::Arg;
-use cuinstr_gpu_tests::manifest::Manifest;
 use cuinstr_harness::variant::{self, Variant};
 use cuinstr_runtime::cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
 use cuinstr_runtime::cudarc::driver::{

@@ -1,13 +1,13 @@
 //! What happens if threads leave while something of the hardware's is under way. `scripts/hardware-probe` calls it.
 
 use clap::{Parser, Subcommand};
-use cuinstr_measure::barriers;
 use cuinstr_gpu_tests::checks::timing::clocks;
-use cuinstr_measure::crew::Crew;
-use cuinstr_harness::fixtures::workspace;
-use cuinstr_measure::hardware::{self, Trial, WHO};
-use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_gpu_tests::launcher;
+use cuinstr_harness::fixtures::workspace;
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_measure::barriers;
+use cuinstr_measure::crew::Crew;
+use cuinstr_measure::hardware::{self, Trial, WHO};
 use cuinstr_measure::machine;
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -2,18 +2,18 @@
 
 use clap::{Parser, Subcommand};
 use cuinstr_gpu_tests::checks::timing::clocks;
-use cuinstr_measure::crew::Crew;
-use cuinstr_harness::fixtures::{self, Fixture, workspace};
+use cuinstr_gpu_tests::launcher;
 use cuinstr_gpu_tests::manifest::Manifest;
+use cuinstr_harness::fixtures::{self, Fixture, workspace};
 use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::resource::{self, Row};
+use cuinstr_harness::variant::{self, Variant};
+use cuinstr_measure::crew::Crew;
+use cuinstr_measure::machine;
+use cuinstr_measure::poll;
 use cuinstr_measure::poll::measure;
 use cuinstr_measure::poll::page::Page;
 use cuinstr_measure::poll::result::Measured;
-use cuinstr_harness::resource::{self, Row};
-use cuinstr_harness::variant::{self, Variant};
-use cuinstr_gpu_tests::launcher;
-use cuinstr_measure::machine;
-use cuinstr_measure::poll;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

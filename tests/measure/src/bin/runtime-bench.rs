@@ -1,13 +1,13 @@
 //! Measures the runtime's figures on this machine's GPU.
 
 use clap::Parser;
+use cuinstr_gpu_tests::checks::timing::clocks;
+use cuinstr_gpu_tests::manifest::Manifest;
+use cuinstr_harness::process;
 use cuinstr_measure::bench::figure::Row;
 use cuinstr_measure::bench::page::{Measured, Page};
 use cuinstr_measure::bench::{self, FIGURES, Figure, LONG, Rig};
-use cuinstr_gpu_tests::checks::timing::clocks;
 use cuinstr_measure::machine;
-use cuinstr_gpu_tests::manifest::Manifest;
-use cuinstr_harness::process;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;

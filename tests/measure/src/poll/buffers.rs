@@ -1,8 +1,8 @@
 //! A launch's buffers in device memory, which can be as they were before it without the host's help.
 
+use cuinstr_gpu_tests::launcher::{Arguments, Ended, Fault, Gpu, Kernel, Memory};
 use cuinstr_harness::buffer::{Init, Type, difference, elements};
 use cuinstr_harness::header::{Arg, Header};
-use cuinstr_gpu_tests::launcher::{Arguments, Ended, Fault, Gpu, Kernel, Memory};
 use std::time::Duration;
 
 /// Longest that copies may take.

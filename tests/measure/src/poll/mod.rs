@@ -8,9 +8,9 @@ pub mod measure;
 pub mod page;
 pub mod result;
 
+use cuinstr_gpu_tests::prepare::{self, Plan, Prepared};
 use cuinstr_harness::fixtures::{self, Fixture};
 use cuinstr_harness::nvcc::{ARCH, Nvcc};
-use cuinstr_gpu_tests::prepare::{self, Plan, Prepared};
 use cuinstr_harness::variant::{self, Variant};
 use std::path::Path;
 

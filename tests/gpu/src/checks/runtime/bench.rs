@@ -1,8 +1,8 @@
 //! A kernel of the manifest as a user of the runtime has it: module, kernel, arguments in cudarc's slices.
 
+use crate::session::Session;
 use cuinstr_harness::buffer::Type;
 use cuinstr_harness::header::{Arg, Header};
-use crate::session::Session;
 use cuinstr_harness::variant::{self, Variant};
 use cuinstr_runtime::cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
 use cuinstr_runtime::{Kernel, Launch, Module, Outcome, Running};

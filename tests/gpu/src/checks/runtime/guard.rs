@@ -3,8 +3,8 @@
 use super::Promise;
 use super::bench::{Bench, completed, cubin, told};
 use crate::session::{Checked, Report, Session};
-use cuinstr_harness::variant;
 use cuinstr_abi::control::CONTROL_SYMBOL;
+use cuinstr_harness::variant;
 use cuinstr_runtime::cudarc::driver::{CudaFunction, CudaModule, CudaStream, sys};
 use cuinstr_runtime::cudarc::nvrtc::Ptx;
 use cuinstr_runtime::guard::{About, Attached, Guard, Handle, Limits};

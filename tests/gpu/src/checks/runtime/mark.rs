@@ -152,8 +152,8 @@ fn outside(session: &Session) -> Checked {
 
 #[cfg(test)]
 mod tests {
-    use cuinstr_harness::fixtures::workspace;
     use cuinstr::options::Options;
+    use cuinstr_harness::fixtures::workspace;
 
     #[test]
     fn the_probes_leave_the_preludes_own_mark() {

@@ -2,10 +2,10 @@
 
 use super::Promise;
 use super::bench::{completed, cubin, told};
-use cuinstr_harness::header::{Arg, Header};
 use crate::launcher::Contents;
 use crate::manifest::Subject;
 use crate::session::{Checked, Report, Session, same};
+use cuinstr_harness::header::{Arg, Header};
 use cuinstr_harness::variant;
 use cuinstr_runtime::cudarc::driver::LaunchConfig;
 use cuinstr_runtime::worker::{Argument, Fault, RemoteBuffer, RemoteKernel, RemoteLaunch, RemoteRunning, Restore, Worker};
