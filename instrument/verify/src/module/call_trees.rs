@@ -8,7 +8,7 @@
 
 use crate::domain::value::MOST_TICKS;
 use crate::module::report::Verdict;
-use crate::rank::loops::Round;
+use crate::rank::loops::LoopProof;
 use crate::rank::weight::{Passes, Weight, passes_of};
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ struct Site {
 /// A function with what is proved of its loops.
 #[derive(Debug)]
 pub(crate) struct Weighed<'r> {
-    rounds: &'r [Round],
+    rounds: &'r [LoopProof],
     passes: Vec<Passes>,
     sites: Vec<Site>,
 }
@@ -55,7 +55,7 @@ impl Live {
 
 impl<'r> Weighed<'r> {
     /// `calls` are statements and callees in the order of statements; `block_of` gives the block of a statement.
-    pub(crate) fn new(rounds: &'r [Round], calls: &[(u32, u32)], block_of: impl Fn(u32) -> u32) -> Self {
+    pub(crate) fn new(rounds: &'r [LoopProof], calls: &[(u32, u32)], block_of: impl Fn(u32) -> u32) -> Self {
         let mut sites: Vec<Site> = Vec::new();
         for &(statement, callee) in calls {
             match sites.last_mut().filter(|site| site.statement == statement) {

@@ -12,11 +12,11 @@ use crate::module::call_graph::{Callee, Callees};
 use crate::module::call_trees::{Live, TooMuch, Weighed, too_many};
 use crate::module::marked::Marks;
 use crate::module::report::{Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
-use crate::module::source_location::Places;
+use crate::module::source_location::SourceLocations;
 use crate::module::stores;
 use crate::program::cfg::{Components, Graph};
 use crate::program::control_block::{CONTROL, FLAG};
-use crate::rank::loops::{Proof, Round, Why};
+use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
 use crate::rank::weight::Weight;
@@ -69,7 +69,7 @@ pub(crate) fn report(text: &str, module: &Module<'_>) -> Report {
 impl<'a> Whole<'a> {
     fn report(&self) -> Report {
         let lines = Lines::new(self.text);
-        let places = Places::new(self.text, self.module);
+        let places = SourceLocations::new(self.text, self.module);
         let calls = self.calls();
         let mut report = Report {
             target: self.module.target.map(|target| target.of(self.text).to_owned()),
@@ -101,7 +101,8 @@ impl<'a> Whole<'a> {
             }
         }
         let mut components = Components::default();
-        let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
+        let all: Vec<Vec<LoopProof>> =
+            (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
         let cycles = self.cycles(&calls, &mut components);
         report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
@@ -117,7 +118,7 @@ impl<'a> Whole<'a> {
     }
 
     /// The loops of a function, with what is proved of each by itself.
-    fn rounds(&self, index: usize, components: &mut Components, lines: &Lines, report: &mut Report) -> Vec<Round> {
+    fn rounds(&self, index: usize, components: &mut Components, lines: &Lines, report: &mut Report) -> Vec<LoopProof> {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         for &statement in &graph.lost {
             let at = function.statements[statement as usize].start as usize;
@@ -144,17 +145,17 @@ impl<'a> Whole<'a> {
         let mut body = Body::new(&code, graph);
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
-        let mut all: Vec<Round> = Vec::new();
+        let mut all: Vec<LoopProof> = Vec::new();
         let mut position = Vec::new();
         for new in rounds(&mut body, &order, &sets, (components, &mut position), &returns) {
             let offset = all.len();
-            all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
+            all.extend(new.into_iter().map(|round| LoopProof { parent: round.parent.map(|parent| parent + offset), ..round }));
         }
         all
     }
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
-    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
+    fn weigh(&self, calls: &Calls, all: &[Vec<LoopProof>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
         let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
@@ -233,9 +234,9 @@ impl<'a> Whole<'a> {
     fn loops(
         &self,
         index: usize,
-        (all, too_much): (&[Round], &TooMuch),
+        (all, too_much): (&[LoopProof], &TooMuch),
         (calls, kernels): (&Calls, &[Vec<String>]),
-        (lines, places): (&Lines, &Places<'_>),
+        (lines, places): (&Lines, &SourceLocations<'_>),
         report: &mut Report,
     ) {
         let function = &self.module.functions[index];
@@ -340,7 +341,7 @@ impl<'a> Whole<'a> {
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
             head: None,
             choice: None,
-            toll: &|_, _| None,
+            edge_cost: &|_, _| None,
             fixed: &fixed,
             asks_action: &Cell::new(false),
             allowed: allotted(&order, &slice),
@@ -351,7 +352,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What is proved of a loop, with all that it holds and calls.
-    fn verdict(&self, index: usize, round: &Round, weight: Weight) -> Verdict {
+    fn verdict(&self, index: usize, round: &LoopProof, weight: Weight) -> Verdict {
         let not_polled = |why: &str| Verdict::NotPolled { why: why.to_owned() };
         match round.proof {
             Proof::TrapOnly => Verdict::TrapOnly,
@@ -369,7 +370,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether what is left of a loop waits for a barrier that hardware moves on.
-    fn waits(&self, index: usize, round: &Round) -> bool {
+    fn waits(&self, index: usize, round: &LoopProof) -> bool {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         round.left.iter().any(|block| {
             let block = graph.blocks[*block as usize];
@@ -383,10 +384,10 @@ impl<'a> Whole<'a> {
     fn describe(
         &self,
         index: usize,
-        round: &Round,
+        round: &LoopProof,
         verdict: Verdict,
         labels: &BTreeMap<u32, &str>,
-        (lines, places): (&Lines, &Places<'_>),
+        (lines, places): (&Lines, &SourceLocations<'_>),
     ) -> Loop {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         let is_shown = |block: &&u32| graph.last(**block).is_some();
@@ -398,7 +399,9 @@ impl<'a> Whole<'a> {
         for block in &round.blocks {
             let block = graph.blocks[*block as usize];
             found.extend(
-                (block.first..block.end).filter_map(|statement| Places::line(function, statement)).map(|point| (point.file, point.line)),
+                (block.first..block.end)
+                    .filter_map(|statement| SourceLocations::line(function, statement))
+                    .map(|point| (point.file, point.line)),
             );
         }
         let lines_of_sources = found.into_iter().take(MOST_LINES).map(|(file, line)| (places.file(file), line)).collect();
@@ -479,7 +482,12 @@ impl<'a> Whole<'a> {
     }
 
     /// Describes a cycle of calls.
-    fn cycle(&self, cycle: &Cycle, (calls, kernels): (&Calls, &[Vec<String>]), (lines, places): (&Lines, &Places<'_>)) -> Option<Loop> {
+    fn cycle(
+        &self,
+        cycle: &Cycle,
+        (calls, kernels): (&Calls, &[Vec<String>]),
+        (lines, places): (&Lines, &SourceLocations<'_>),
+    ) -> Option<Loop> {
         let set = &cycle.set;
         let first = *set.first()?;
         let function = &self.module.functions[first as usize];
@@ -500,7 +508,7 @@ impl<'a> Whole<'a> {
         })
     }
 
-    fn unknown(&self, report: &mut Report, lines: &Lines, places: &Places<'_>) {
+    fn unknown(&self, report: &mut Report, lines: &Lines, places: &SourceLocations<'_>) {
         for function in &self.module.functions {
             let mut seen = BTreeSet::new();
             for statement in function.calls.iter().map(|call| call.statement) {

@@ -109,9 +109,9 @@ impl Graph {
 
     /// For each block its place in a reverse postorder from the entry; `u32::MAX` for blocks that can't be reached.
     pub(crate) fn reverse_postorder(&self) -> Vec<u32> {
-        let mut place = vec![u32::MAX; self.blocks.len()];
+        let mut rpo = vec![u32::MAX; self.blocks.len()];
         if self.blocks.is_empty() {
-            return place;
+            return rpo;
         }
         let mut seen = vec![false; self.blocks.len()];
         let mut left = Vec::with_capacity(self.blocks.len());
@@ -131,8 +131,8 @@ impl Graph {
             }
         }
         for (at, block) in left.iter().rev().enumerate() {
-            place[*block as usize] = at as u32;
+            rpo[*block as usize] = at as u32;
         }
-        place
+        rpo
     }
 }
