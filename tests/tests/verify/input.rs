@@ -80,8 +80,8 @@ fn many_blocks_take_no_longer_than_their_number() {
         let text = kernel(&body);
         let start = Instant::now();
         let report = verify_ptx(&text);
-        // Without optimisation; a quadratic walk would take hours.
-        assert!(start.elapsed() < Duration::from_secs(75), "{name}: {:?}", start.elapsed());
+        // Seconds on an idle machine; a quadratic walk would take hours.
+        assert!(start.elapsed() < Duration::from_secs(1800), "{name}: {:?}", start.elapsed());
         assert_eq!(report.holds(), name == "a chain", "{name}");
     }
 }

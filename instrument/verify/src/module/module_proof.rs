@@ -9,7 +9,7 @@ use crate::interpret::slice::Slice;
 use crate::interpret::slicing::Depth;
 use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
-use crate::module::call_trees::{Live, TooMuch, Weighed, too_many};
+use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::marked::Marks;
 use crate::module::report::{Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
 use crate::module::source_location::SourceLocations;
@@ -156,7 +156,12 @@ impl<'a> Whole<'a> {
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
     fn weigh(&self, calls: &Calls, all: &[Vec<LoopProof>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
-        let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
+        let weighed = |index: usize| {
+            let rounds = &all[index];
+            let may_return = if rounds.is_empty() { Vec::new() } else { self.graphs[index].may_return(&self.module.functions[index]) };
+            let returning = rounds.iter().map(|round| may_return[round.head as usize]).collect();
+            Weighed::new(rounds, returning, &calls[index], |statement| self.block_of(index, statement))
+        };
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
         for &index in cycles.iter().flat_map(|cycle| &cycle.set) {
@@ -173,7 +178,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What a program is told of each function.
-    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[Weight]) -> Vec<Linkage> {
+    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[CallWeight]) -> Vec<Linkage> {
         let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
         let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
             let known = outside.entry(callee.to_owned()).or_insert(0);
@@ -199,7 +204,7 @@ impl<'a> Whole<'a> {
         functions.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
     }
 
-    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<Weight>, Vec<TooMuch>) {
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<CallWeight>, Vec<TooMuch>) {
         // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
         let live = |index: usize, statement: u32| {
             let blocks = lives[index].blocks.as_ref();
@@ -210,11 +215,9 @@ impl<'a> Whole<'a> {
             .enumerate()
             .map(|(index, all)| all.iter().filter(|(statement, _)| live(index, *statement)).copied().collect())
             .collect();
-        let mut weights = vec![Weight::ONE; calls.len()];
+        let mut weights = vec![CallWeight::ONE; calls.len()];
         for index in callees_first(&made) {
-            let weight = weighed[index].weight(&weights, lives, &lives[index]);
-            // What is too heavy is reported here, and not in all that call it.
-            weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
+            weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
         }
         let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
         (weights, too_much)
@@ -253,7 +256,7 @@ impl<'a> Whole<'a> {
             report.loops.push(Loop {
                 function: function.name.to_owned(),
                 kernels: kernels[index].clone(),
-                verdict: too_many(weight),
+                verdict: Verdict::too_many(weight),
                 line: lines.number(function.statements[statement as usize].start as usize),
                 lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
                 place,
@@ -361,7 +364,7 @@ impl<'a> Whole<'a> {
             Proof::None(Why::GoesOn) => not_polled("it polls, but a round may pass without that, or go on after it"),
             Proof::None(Why::TooLarge) => not_polled("it was not looked at to the end: too large"),
             Proof::None(Why::TooDeep) => not_polled("it was not looked at: too many loops are around it"),
-            _ if weight.is_too_much() => too_many(weight),
+            _ if weight.is_too_much() => Verdict::too_many(weight),
             Proof::Polled => Verdict::Polled { rounds: 0 },
             Proof::PolledWithin(_) => Verdict::Polled { rounds: weight.rounds },
             Proof::Clock { .. } => Verdict::Bounded { by: Bound::Clock },

@@ -1,5 +1,7 @@
 //! What the proof says.
 
+use crate::domain::value::MOST_TICKS;
+use crate::module::call_trees::CallWeight;
 use crate::rank::weight::Weight;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -153,6 +155,11 @@ pub enum Bound {
 }
 
 impl Verdict {
+    /// What is said of what may take too long without a poll.
+    pub(crate) fn too_many(weight: Weight) -> Self {
+        Self::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
+    }
+
     /// Whether it lets a module pass.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -249,7 +256,7 @@ pub struct Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Linkage {
     pub(crate) function: String,
-    pub(crate) weight: Weight,
+    pub(crate) weight: CallWeight,
     /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
     pub(crate) calls: BTreeMap<String, u64>,
 }

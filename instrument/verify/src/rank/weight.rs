@@ -23,6 +23,11 @@ impl Weight {
         Self { rounds: self.rounds.saturating_add(other.rounds), ticks: self.ticks.saturating_add(other.ticks) }
     }
 
+    /// What is left of each number.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self { rounds: self.rounds.saturating_sub(other.rounds), ticks: self.ticks.saturating_sub(other.ticks) }
+    }
+
     pub(crate) fn max(self, other: Self) -> Self {
         Self { rounds: self.rounds.max(other.rounds), ticks: self.ticks.max(other.ticks) }
     }
