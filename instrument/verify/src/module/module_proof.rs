@@ -11,7 +11,7 @@ use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
 use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::marked::Marks;
-use crate::module::report::{Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
+use crate::module::report::{Assumption as Granted, Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
 use crate::module::source_location::SourceLocations;
 use crate::module::stores;
 use crate::program::cfg::{Components, Graph};
@@ -20,7 +20,7 @@ use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
 use crate::rank::weight::Weight;
-use cuinstr_ptx::{Function, Module};
+use cuinstr_ptx::{Function, Module, is_system};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,6 +77,7 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            assumptions: self.pointers(&lines),
             links: Vec::new(),
             marked: None,
         };
@@ -283,6 +284,31 @@ impl<'a> Whole<'a> {
             found
         };
         self.module.functions.iter().map(of).collect()
+    }
+
+    /// Calls through pointers in a module that others are linked to, the first of each function: they are taken to stay in the module.
+    fn pointers(&self, lines: &Lines) -> Vec<Granted> {
+        let is_shared = |function: &Function<'_>| {
+            let head = function.head.of(self.text);
+            !function.is_kernel && [".visible", ".weak"].iter().any(|directive| head.contains(directive))
+        };
+        let is_linked = self.module.functions.iter().any(is_shared)
+            || self.module.prototypes.iter().any(|prototype| !is_system(prototype.name) && self.calls_outside(prototype.name));
+        let first = |function: &Function<'a>| {
+            let mut calls = function.calls.iter().map(|call| call.statement);
+            let at = calls.find(|at| matches!(self.callees.of(function, *at), Callee::Pointer(_)))?;
+            Some(Granted {
+                function: function.name.to_owned(),
+                line: lines.number(function.statements[at as usize].start as usize),
+                message: "a call through a pointer leads to a function of this module, and not to one that is linked to it".to_owned(),
+            })
+        };
+        if is_linked { self.module.functions.iter().filter_map(first).collect() } else { Vec::new() }
+    }
+
+    /// Whether a name that is declared is no function of the module.
+    fn calls_outside(&self, name: &str) -> bool {
+        self.module.functions.iter().all(|function| function.name != name)
     }
 
     /// The block of a function that the statement lies in.

@@ -20,6 +20,9 @@ pub struct Report {
     pub unknown: Vec<UnknownCall>,
     /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
     pub faults: Vec<Fault>,
+    /// What is taken for granted of this module, beside what `docs/VERIFY.md` assumes of every module.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<Assumption>,
     /// What programs that it is linked into are told of its functions.
     #[serde(skip)]
     pub(crate) links: Vec<Linkage>,
@@ -239,6 +242,17 @@ pub struct UnknownCall {
     pub line: usize,
     /// Where in the source, if the PTX says so.
     pub place: Option<Place>,
+}
+
+/// What is taken for granted, since the module does not show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// The function that it is about.
+    pub function: String,
+    /// Line of the PTX, from 1.
+    pub line: usize,
+    /// What is taken for granted.
+    pub message: String,
 }
 
 /// What is wrong with the text.
