@@ -253,6 +253,10 @@ impl Printer<'_> {
                 plural(report.kernels.len(), "kernel"),
                 plural(report.loops.len(), "loop"),
             );
+            for assumed in &report.assumptions {
+                let function = one_line(&Kernel::new(&assumed.function).name);
+                let _ = writeln!(self.text, "  assumed of `{function}`, PTX line {}: {}", assumed.line, assumed.message);
+            }
         }
     }
 

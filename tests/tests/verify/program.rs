@@ -45,3 +45,34 @@ fn weights_multiply_across_units_and_cycles_are_found() {
     let found = round.findings();
     assert!(found.iter().any(|found| found.recursion && !found.verdict.holds()), "{found:#?}");
 }
+
+/// A function that waits by the clock if its word is not zero, and then ends as it is told.
+fn waits(name: &str, end: &str) -> String {
+    format!(
+        ".visible .func {name}(.param .b32 word)\n{{\n.reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %d<4>;\nld.param.b32 %r1, [word];\n\
+         setp.eq.u32 %p1, %r1, 0;\n@%p1 ret;\nmov.u64 %d1, %globaltimer;\n$W:\nmov.u64 %d2, %globaltimer;\nsub.u64 %d3, %d2, %d1;\n\
+         setp.lt.u64 %p1, %d3, 1000000;\n@%p1 bra $W;\n{end};\n}}\n"
+    )
+}
+
+#[test]
+fn a_call_that_ends_the_thread_is_made_once_whichever_unit_has_the_callee() {
+    let caller = calls("f", 60_000, "{ .param .b32 a; st.param.b32 [a], %r1; call g, (a); }\n");
+    assert_eq!(program(&[&caller, &waits("g", "trap")]).findings(), []);
+    let [found] = &program(&[&caller, &waits("g", "ret")]).findings()[..] else { panic!("one finding") };
+    assert!(matches!(found.verdict, Verdict::TooMany { seconds: 60.., .. }), "{found:#?}");
+}
+
+#[test]
+fn a_unit_says_that_its_pointers_are_taken_to_stay_in_it() {
+    let caller = |linkage: &str| {
+        format!(
+            "{linkage} .func g()\n{{\nret;\n}}\n.visible .entry k()\n{{\n.reg .b64 %d<2>;\nmov.u64 %d1, g;\n\
+             $T: .callprototype _ ();\ncall %d1, (), $T;\nret;\n}}\n"
+        )
+    };
+    assert_eq!(unit(&caller("")).assumptions, []);
+    let [assumed] = &unit(&caller(".visible")).assumptions[..] else { panic!("one assumption") };
+    assert_eq!((assumed.function.as_str(), assumed.line), ("k", 13));
+    assert!(unit(&format!(".extern .func h();\n{}", caller(""))).assumptions.len() == 1);
+}

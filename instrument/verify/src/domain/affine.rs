@@ -1,7 +1,7 @@
 //! Values as sums of named values: `2 * a - b + 3`, modulo a power of two.
 
-use crate::domain::interval::Range;
-use crate::domain::name::{NOBODY, Name};
+use crate::domain::interval::Interval;
+use crate::domain::name::{NO_NAME, Name};
 
 /// Most named values in one sum.
 const MOST: usize = 3;
@@ -11,33 +11,33 @@ const FAR: i64 = 1 << 61;
 
 /// A sum of named values, each times a factor, and something from `lo` to `hi`, modulo 2^width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Linear {
-    /// Sorted by name; those that are not used come last, with [`NOBODY`] as name.
+pub(crate) struct Affine {
+    /// Sorted by name; those that are not used come last, with [`NO_NAME`] as name.
     terms: [(Name, i32); MOST],
     pub(crate) lo: i64,
     pub(crate) hi: i64,
 }
 
-impl Linear {
+impl Affine {
     /// The number itself, as near to zero as the width allows.
     pub(crate) fn constant(value: i128, width: u8) -> Option<Self> {
-        let signed = Range::constant(value, width).signed(width).lo;
+        let signed = Interval::constant(value, width).signed(width).lo;
         let value = i64::try_from(signed).ok().filter(|value| value.unsigned_abs() < FAR as u64)?;
-        Some(Self { terms: [(NOBODY, 0); MOST], lo: value, hi: value })
+        Some(Self { terms: [(NO_NAME, 0); MOST], lo: value, hi: value })
     }
 
     /// A named value.
     pub(crate) fn of(name: Name) -> Option<Self> {
-        let mut terms = [(NOBODY, 0); MOST];
+        let mut terms = [(NO_NAME, 0); MOST];
         terms[0] = (name, 1);
-        (name != NOBODY).then_some(Self { terms, lo: 0, hi: 0 })
+        (name != NO_NAME).then_some(Self { terms, lo: 0, hi: 0 })
     }
 
     /// The sum with `factor` times another.
     pub(crate) fn plus(self, other: Self, factor: i64) -> Option<Self> {
         // Both are sorted by name.
         let (mut ours, mut others) = (self.parts().peekable(), other.parts().peekable());
-        let mut terms = [(NOBODY, 0); MOST];
+        let mut terms = [(NO_NAME, 0); MOST];
         let mut count = 0;
         loop {
             let name = match (ours.peek(), others.peek()) {
@@ -84,7 +84,7 @@ impl Linear {
 
     /// For sums of the same named values, exact ones: `sign` times `other` and a number is this.
     pub(crate) fn relative_to(&self, other: &Self) -> Option<(i64, i64)> {
-        if self.terms[0].0 == NOBODY || self.lo != self.hi || other.lo != other.hi {
+        if self.terms[0].0 == NO_NAME || self.lo != self.hi || other.lo != other.hi {
             return None;
         }
         let sign = [1, -1].into_iter().find(|sign| self.terms.iter().zip(&other.terms).all(|(a, b)| a.0 == b.0 && a.1 == sign * b.1))?;
@@ -93,12 +93,12 @@ impl Linear {
 
     /// The named values with their factors.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, i32)> + use<> {
-        self.terms.into_iter().take_while(|(name, _)| *name != NOBODY)
+        self.terms.into_iter().take_while(|(name, _)| *name != NO_NAME)
     }
 
     /// The one named value, with its factor; none if there are more or fewer.
     pub(crate) fn alone(&self) -> Option<(Name, i32)> {
-        (self.terms[0].0 != NOBODY && self.terms[1].0 == NOBODY).then_some(self.terms[0])
+        (self.terms[0].0 != NO_NAME && self.terms[1].0 == NO_NAME).then_some(self.terms[0])
     }
 
     /// The named value, if it is that and nothing else.
@@ -108,36 +108,36 @@ impl Linear {
 
     /// The number, if there is nothing else.
     pub(crate) fn number(&self) -> Option<i64> {
-        (self.terms[0].0 == NOBODY && self.lo == self.hi).then_some(self.lo)
+        (self.terms[0].0 == NO_NAME && self.lo == self.hi).then_some(self.lo)
     }
 
     /// What the sum can be if the one named value in it is in this range, or if there is none.
-    pub(crate) fn range(&self, root: Range, width: u8) -> Range {
-        let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
+    pub(crate) fn range(&self, root: Interval, width: u8) -> Interval {
+        let offset = Interval::between(i128::from(self.lo), i128::from(self.hi), width);
         match self.alone() {
             Some((_, times)) => root.times(i128::from(times), width).add(offset, width),
-            None if self.terms[0].0 == NOBODY => offset,
-            None => Range::full(width),
+            None if self.terms[0].0 == NO_NAME => offset,
+            None => Interval::full(width),
         }
     }
 
     /// The least and greatest that the sum can be as an unsigned integer if the one named value in it is in this range and the sum never
     /// wraps round.
-    pub(crate) fn integers(&self, root: Range, width: u8) -> Option<(i128, i128)> {
+    pub(crate) fn integers(&self, root: Interval, width: u8) -> Option<(i128, i128)> {
         let (_, times) = self.alone()?;
         let root = root.unsigned(width);
         let (a, b) = (root.lo * i128::from(times), root.hi * i128::from(times));
         let (lo, hi) = (a.min(b) + i128::from(self.lo), a.max(b) + i128::from(self.hi));
-        (lo >= 0 && hi <= Range::full(width).hi).then_some((lo, hi))
+        (lo >= 0 && hi <= Interval::full(width).hi).then_some((lo, hi))
     }
 
     /// The sum without its lowest bits, if these are 0 and it never wraps round.
-    pub(crate) fn shifted(&self, by: u32, root: Range, width: u8) -> Option<Self> {
+    pub(crate) fn shifted(&self, by: u32, root: Interval, width: u8) -> Option<Self> {
         let (name, times) = self.alone()?;
         self.integers(root, width)?;
         let unit = 1_i64 << by;
         (i64::from(times) % unit == 0 && self.lo == self.hi && self.lo % unit == 0).then(|| {
-            let mut terms = [(NOBODY, 0); MOST];
+            let mut terms = [(NO_NAME, 0); MOST];
             terms[0] = (name, (i64::from(times) / unit) as i32);
             Self { terms, lo: self.lo / unit, hi: self.hi / unit }
         })
@@ -145,7 +145,7 @@ impl Linear {
 
     /// What the one named value can be if the sum is in this range. Where its factor is not 1 or -1, `known` must say of it that the sum does
     /// not wrap round.
-    pub(crate) fn root(&self, sum: Range, known: impl FnOnce(Name) -> Option<Range>, width: u8) -> Option<(Name, Range)> {
+    pub(crate) fn root(&self, sum: Interval, known: impl FnOnce(Name) -> Option<Interval>, width: u8) -> Option<(Name, Interval)> {
         let (name, times) = self.alone()?;
         if times.unsigned_abs() != 1 {
             let (lo, hi, times) = self.integers(known(name)?, width).map(|(lo, hi)| (lo, hi, i128::from(times)))?;
@@ -159,10 +159,10 @@ impl Linear {
             let step = if is_exact && self.alone().is_some_and(|(_, times)| times > 0) { i128::from(sum.step) / times } else { 1 };
             let (least, most) = ((least + times - 1).div_euclid(times), most.div_euclid(times));
             let whole =
-                || Range::strided(least, least + (most - least) / step.max(1) * step.max(1), step.max(1).unsigned_abs() as u64, width);
+                || Interval::strided(least, least + (most - least) / step.max(1) * step.max(1), step.max(1).unsigned_abs() as u64, width);
             return (0 <= least && least <= most).then(|| (name, whole()));
         }
-        let offset = Range::between(i128::from(self.lo), i128::from(self.hi), width);
+        let offset = Interval::between(i128::from(self.lo), i128::from(self.hi), width);
         Some((name, sum.sub(offset, width).times(i128::from(times), width)))
     }
 }

@@ -1,17 +1,17 @@
 //! What instructions make of values that are affine sums.
 
-use crate::domain::affine::Linear;
-use crate::domain::interval::Range;
+use crate::domain::affine::Affine;
+use crate::domain::interval::Interval;
 use crate::domain::value::{Kind, Source, Value};
 use crate::program::instruction::{Instruction, Op, Operand};
 
 /// An operand's value as a sum; that of a register whose value is a number is the number.
-fn operand(of: Operand<'_>, width: u8, source: &impl Source) -> Option<Linear> {
-    source.value(of, width).linear(width)
+fn operand(of: Operand<'_>, width: u8, source: &impl Source) -> Option<Affine> {
+    source.value(of, width).affine(width)
 }
 
 /// What the instruction's result is as a sum. Only for instructions with one result.
-pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Linear> {
+pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Affine> {
     let Op { head, suffix, kind, .. } = instruction.op;
     if head == "cvt" && width == 32 && matches!(suffix, "u32.u64" | "s32.s64" | "u32.s64" | "s32.u64") {
         return match source.value(*instruction.rest.first()?, 64).kind {
@@ -29,13 +29,13 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
     }
     let value = |nth: usize| instruction.rest.get(nth).map(|of| source.value(*of, width));
     let sum = |nth: usize| operand(*instruction.rest.get(nth)?, width, source);
-    let zero = || Linear::constant(0, width);
+    let zero = || Affine::constant(0, width);
     match (head, low.is_some()) {
         ("mov", false) => sum(0),
         ("add", false) => sum(0)?.plus(sum(1)?, 1),
         ("sub", false) => sum(0)?.plus(sum(1)?, -1),
         ("neg", false) => zero()?.plus(sum(0)?, -1),
-        ("not", false) => Linear::constant(-1, width)?.plus(sum(0)?, -1),
+        ("not", false) => Affine::constant(-1, width)?.plus(sum(0)?, -1),
         ("mul" | "mad", true) => {
             let (a, b) = (sum(0)?, sum(1)?);
             let product = match (a.number(), b.number()) {
@@ -52,7 +52,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             }
             // At least as much as by the least.
             let most = value(0)?.range.unsigned(width).hi;
-            let shifted = (by.hi < 31).then(|| most.checked_mul(1 << by.hi))?.filter(|shifted| *shifted <= Range::full(width).hi)?;
+            let shifted = (by.hi < 31).then(|| most.checked_mul(1 << by.hi))?.filter(|shifted| *shifted <= Interval::full(width).hi)?;
             zero()?.plus(sum(0)?, 1 << by.lo)?.plus_range(0, i64::try_from(shifted - (most << by.lo)).ok()?)
         }
         // A multiple of 2^n without its n lowest bits.
@@ -66,7 +66,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             let (a, b) = (value(0)?, value(1)?);
             let (of, mask) = if a.range.value(width).is_some() { (b, a) } else { (a, b) };
             let lost = low_bits(mask.range.value(width)?, of.range, width)?;
-            of.linear(width)?.plus_range(-lost, 0)
+            of.affine(width)?.plus_range(-lost, 0)
         }
         _ => None,
     }
@@ -77,18 +77,18 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
 /// Let a register of 64 bits be less than 2^32, and let its lower half be the same sum as the factor. A sum modulo 2^32 has one value if its
 /// offset is one number, so the register is the factor as an unsigned integer, which a factor that is not negative is as a signed one, too. Then
 /// the product is that many times the register, modulo 2^64.
-fn widened(instruction: &Instruction<'_>, signed: bool, source: &impl Source) -> Option<Linear> {
+fn widened(instruction: &Instruction<'_>, signed: bool, source: &impl Source) -> Option<Affine> {
     let [factor, Operand::Number(times)] = instruction.rest[..] else { return None };
     let factor = source.value(factor, 32);
-    let low = factor.linear(32).filter(|form| form.lo == form.hi && form.parts().next().is_some())?;
+    let low = factor.affine(32).filter(|form| form.lo == form.hi && form.parts().next().is_some())?;
     let held = source.alike(Kind::Wide(low), 64).filter(|held| held.range.unsigned(64).hi < 1 << 32)?;
     let is_same = !signed || factor.range.signed(32).lo >= 0;
     let times = if signed { times } else { times.rem_euclid(1 << 32) };
-    Linear::constant(0, 64)?.plus(Linear::of(held.name).filter(|_| is_same)?, i64::try_from(times).ok()?)
+    Affine::constant(0, 64)?.plus(Affine::of(held.name).filter(|_| is_same)?, i64::try_from(times).ok()?)
 }
 
 /// For a mask of all bits but the lowest, as far as a value of this range has bits: those, as a number.
-pub(crate) fn low_bits(mask: i128, of: Range, width: u8) -> Option<i64> {
+pub(crate) fn low_bits(mask: i128, of: Interval, width: u8) -> Option<i64> {
     let lost = (mask & -mask) - 1;
     let whole = mask | lost;
     (mask > 0 && whole & (whole + 1) == 0 && of.unsigned(width).hi <= whole && lost < 1 << 16).then_some(lost as i64)

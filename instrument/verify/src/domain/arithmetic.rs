@@ -1,23 +1,23 @@
 //! What single instructions make of values.
 
 use crate::domain::affine_transfer;
-use crate::domain::delta::{FAR, Since, Term};
-use crate::domain::interval::Range;
-use crate::domain::name::NOBODY;
+use crate::domain::delta::{Delta, FAR, Term};
+use crate::domain::interval::Interval;
+use crate::domain::name::NO_NAME;
 use crate::domain::value::{Kind, Pair, Source, Value};
 use crate::program::instruction::{Instruction, Operand, type_of};
 
 pub(crate) fn sum(a: Value, b: Value, width: u8) -> Value {
     let mut value = Value::of(a.range.add(b.range, width));
     // Of two that relate to a register, the one that is no constant is the counter.
-    value.since = match (a.since, b.since) {
-        (Some(since), _) if a.range.lo != a.range.hi || b.since.is_none() => since.add(a.range, b.range, width),
-        (_, Some(since)) => since.add(b.range, a.range, width),
+    value.delta = match (a.delta, b.delta) {
+        (Some(delta), _) if a.range.lo != a.range.hi || b.delta.is_none() => delta.add(a.range, b.range, width),
+        (_, Some(delta)) => delta.add(b.range, a.range, width),
         _ => None,
     };
     let offset = |address: Value, added: Value| match (address.kind, added.range.value(width)) {
         (Kind::Control(at), Some(added)) => {
-            i64::try_from(Range::constant(added, width).signed(width).lo).ok().and_then(|added| at.checked_add(added)).map(Kind::Control)
+            i64::try_from(Interval::constant(added, width).signed(width).lo).ok().and_then(|added| at.checked_add(added)).map(Kind::Control)
         }
         _ => None,
     };
@@ -29,7 +29,7 @@ pub(crate) fn sum(a: Value, b: Value, width: u8) -> Value {
 pub(crate) fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -> Option<Value> {
     let Kind::Larger { a: one, b: two } = a.kind else { return None };
     let name = match b.name {
-        NOBODY => return None,
+        NO_NAME => return None,
         name if name == one => two,
         name if name == two => one,
         _ => return None,
@@ -37,47 +37,47 @@ pub(crate) fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -
     let (larger, less) = (a.range.unsigned(width), b.range.unsigned(width));
     let x = source.named(name);
     let most = x.map_or(larger.hi, |x| x.range.unsigned(width).hi).min(larger.hi);
-    let value = Value::of(Range::between((larger.lo - less.hi).max(0), (most - less.lo).max(0), width));
+    let value = Value::of(Interval::between((larger.lo - less.hi).max(0), (most - less.lo).max(0), width));
     // If the difference is not 0, neither is x.
-    let since = x.and_then(|x| x.unless_zero()).filter(|since| since.unsigned).map(Since::plain);
-    let Some(since) = since else { return Some(value) };
-    let related = taken(since, b, width, source);
+    let delta = x.and_then(|x| x.unless_zero()).filter(|delta| delta.unsigned).map(Delta::plain);
+    let Some(delta) = delta else { return Some(value) };
+    let related = taken(delta, b, width, source);
     Some(value.kind(Kind::Saturated(related, Pair { from: name, taken: b.name })))
 }
 
 /// `x - min(x, n)` of unsigned values, which is x - n, or 0 if that is negative.
 pub(crate) fn beyond(a: &Value, b: &Value, width: u8) -> Option<Value> {
     let Kind::Smaller { of, most } = b.kind else { return None };
-    if a.name == NOBODY || a.name != of {
+    if a.name == NO_NAME || a.name != of {
         return None;
     }
     let most = i128::from(most);
-    let value = Value::of(Range::between(0, (a.range.unsigned(width).hi - most).max(0), width));
-    let since = a.unless_zero().filter(|since| since.unsigned).map(Since::plain);
-    let Some(since) = since else { return Some(value) };
-    Some(value.kind(Kind::Saturated(Since { signed: false, ..since.moved(-most, -most) }, Pair::NONE)))
+    let value = Value::of(Interval::between(0, (a.range.unsigned(width).hi - most).max(0), width));
+    let delta = a.unless_zero().filter(|delta| delta.unsigned).map(Delta::plain);
+    let Some(delta) = delta else { return Some(value) };
+    Some(value.kind(Kind::Saturated(Delta { signed: false, ..delta.moved(-most, -most) }, Pair::NONE)))
 }
 
 /// How `a - b` relates to a register if `a` does so, and the difference, of unsigned values, does not wrap round.
-pub(crate) fn taken(since: Since, b: &Value, width: u8, source: &impl Source) -> Since {
+pub(crate) fn taken(delta: Delta, b: &Value, width: u8, source: &impl Source) -> Delta {
     let less = b.range.unsigned(width);
     // Where what is taken away is a multiple of a named value, and a number, the relation to that is kept.
-    let term = b.linear(width).and_then(|form| {
+    let term = b.affine(width).and_then(|form| {
         let (name, times) = form.alone().filter(|(_, times)| *times > 0)?;
         let root = source.named(name)?.range.unsigned(width);
         let (lo, hi) = (root.lo * i128::from(times) + i128::from(form.lo), root.hi * i128::from(times) + i128::from(form.hi));
-        let fits = lo >= 0 && hi <= Range::full(width).hi.min(i128::from(FAR));
+        let fits = lo >= 0 && hi <= Interval::full(width).hi.min(i128::from(FAR));
         fits.then_some((form, Term { name, times: -i64::from(times), lo: root.lo as i64, hi: root.hi as i64 }))
     });
     match term {
-        Some((form, term)) => Since { term: Some(term), signed: false, ..since.moved(-i128::from(form.hi), -i128::from(form.lo)) },
-        None => Since { signed: false, ..since.moved(-less.hi, -less.lo) },
+        Some((form, term)) => Delta { term: Some(term), signed: false, ..delta.moved(-i128::from(form.hi), -i128::from(form.lo)) },
+        None => Delta { signed: false, ..delta.moved(-less.hi, -less.lo) },
     }
 }
 
 pub(crate) fn difference(a: Value, b: Value, width: u8) -> Value {
-    if a.name == b.name && a.name != NOBODY {
-        return Value::of(Range::constant(0, width));
+    if a.name == b.name && a.name != NO_NAME {
+        return Value::of(Interval::constant(0, width));
     }
     if let Some(lost) = affine_transfer::cut(&a, &b) {
         return Value::of(masked(a.range.unsigned(width), lost, width));
@@ -85,8 +85,8 @@ pub(crate) fn difference(a: Value, b: Value, width: u8) -> Value {
     let mut value = Value::of(a.range.sub(b.range, width));
     let negated = b.range.signed(width).times(-1, width);
     // The least signed number has no opposite.
-    if b.range.signed(width).lo > Range::full(width).signed(width).lo {
-        value.since = a.since.and_then(|since| since.add(a.range, negated, width));
+    if b.range.signed(width).lo > Interval::full(width).signed(width).lo {
+        value.delta = a.delta.and_then(|delta| delta.add(a.range, negated, width));
     }
     value
 }
@@ -103,26 +103,26 @@ fn times(a: &Value, factor: i128, width: u8) -> Value {
     let mut value = Value::of(a.range.times(factor, width));
     let from = a.range.unsigned(width);
     // It is x + x * (factor - 1).
-    if let Some(since) = a.since
+    if let Some(delta) = a.delta
         && factor > 0
-        && from.hi.checked_mul(factor).is_some_and(|most| most <= Range::full(width).hi)
+        && from.hi.checked_mul(factor).is_some_and(|most| most <= Interval::full(width).hi)
     {
-        let since = since.plain();
-        let moved = since.moved(from.lo * (factor - 1), from.hi * (factor - 1));
-        value.since = since.unsigned.then_some(Since { signed: false, ..moved });
+        let delta = delta.plain();
+        let moved = delta.moved(from.lo * (factor - 1), from.hi * (factor - 1));
+        value.delta = delta.unsigned.then_some(Delta { signed: false, ..moved });
     }
     value
 }
 
 pub(crate) fn product(a: Value, b: Value, width: u8) -> Value {
     match (a.range.value(width), b.range.value(width)) {
-        (_, Some(factor)) => times(&a, Range::constant(factor, width).signed(width).lo, width),
-        (Some(factor), _) => times(&b, Range::constant(factor, width).signed(width).lo, width),
+        (_, Some(factor)) => times(&a, Interval::constant(factor, width).signed(width).lo, width),
+        (Some(factor), _) => times(&b, Interval::constant(factor, width).signed(width).lo, width),
         _ => {
             let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
             let range = match a.hi.checked_mul(b.hi) {
-                Some(hi) => Range::between(a.lo * b.lo, hi, width),
-                None => Range::full(width),
+                Some(hi) => Interval::between(a.lo * b.lo, hi, width),
+                None => Interval::full(width),
             };
             Value::of(range)
         }
@@ -147,11 +147,11 @@ pub(crate) fn predicate(head: &str, operand: &dyn Fn(usize) -> Option<Value>, by
             // What decides alone: 0 for `and`, 1 for `or`.
             let decides = i128::from(head != "and");
             let range = match (known, other) {
-                (Some(a), Some(b)) => Range::constant(if head == "and" { a & b } else { a | b }, 1),
-                (Some(one), None) | (None, Some(one)) if head != "xor" && one == decides => Range::constant(decides, 1),
-                _ => Range::full(1),
+                (Some(a), Some(b)) => Interval::constant(if head == "and" { a & b } else { a | b }, 1),
+                (Some(one), None) | (None, Some(one)) if head != "xor" && one == decides => Interval::constant(decides, 1),
+                _ => Interval::full(1),
             };
-            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name, apart: NOBODY }))
+            Some(Value::of(range).kind(Kind::Truth { by, not: false, a: a.name, b: b.name, apart: NO_NAME }))
         }
         _ => None,
     }
@@ -163,18 +163,18 @@ fn opposite(of: &Value) -> Value {
         Kind::Truth { by, not, a, b, apart } => Kind::Truth { by, not: !not, a, b, apart },
         other => other,
     };
-    Value::of(of.range.value(1).map_or(Range::full(1), |value| Range::constant(1 - value, 1))).kind(kind)
+    Value::of(of.range.value(1).map_or(Interval::full(1), |value| Interval::constant(1 - value, 1))).kind(kind)
 }
 
 pub(crate) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<Value> {
-    let whole = Range::full(width).hi;
+    let whole = Interval::full(width).hi;
     if head == "not" {
         // The opposite less one.
-        return Some(Value::of(a.range.times(-1, width).add(Range::constant(-1, width), width)));
+        return Some(Value::of(a.range.times(-1, width).add(Interval::constant(-1, width), width)));
     }
     let b = b?;
-    if a.name == b.name && a.name != NOBODY {
-        return Some(if head == "xor" { Value::of(Range::constant(0, width)) } else { a });
+    if a.name == b.name && a.name != NO_NAME {
+        return Some(if head == "xor" { Value::of(Interval::constant(0, width)) } else { a });
     }
     if let (Some(x), Some(y)) = (a.range.value(width), b.range.value(width)) {
         let value = match head {
@@ -182,7 +182,7 @@ pub(crate) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
             "or" => x | y,
             _ => x ^ y,
         };
-        return Some(Value::of(Range::constant(value, width)));
+        return Some(Value::of(Interval::constant(value, width)));
     }
     let (one, two) = (a, b);
     let (a, b) = (a.range.unsigned(width), b.range.unsigned(width));
@@ -205,11 +205,11 @@ pub(crate) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
                 let size = asked + 1;
                 // Between two multiples of 2^n the lowest bits rise with the value.
                 let range = if i128::from(from.step) % size == 0 {
-                    Range::constant(from.lo.rem_euclid(size), width)
+                    Interval::constant(from.lo.rem_euclid(size), width)
                 } else if from.lo.div_euclid(size) == from.hi.div_euclid(size) {
-                    Range::strided(from.lo.rem_euclid(size), from.hi.rem_euclid(size), from.step.max(1), width)
+                    Interval::strided(from.lo.rem_euclid(size), from.hi.rem_euclid(size), from.step.max(1), width)
                 } else {
-                    Range::strided(0, mask, step, width)
+                    Interval::strided(0, mask, step, width)
                 };
                 return Some(Value::of(range).kind(kind));
             }
@@ -224,18 +224,18 @@ pub(crate) fn bits(head: &str, a: Value, b: Option<Value>, width: u8) -> Option<
                 // Nothing is taken away.
                 return Some(value);
             }
-            Range::between(0, a.hi.min(b.hi), width)
+            Interval::between(0, a.hi.min(b.hi), width)
         }
-        "or" => Range::between(a.lo.max(b.lo), mask(a.hi.max(b.hi)).min(whole), width),
-        _ => Range::between(0, mask(a.hi.max(b.hi)).min(whole), width),
+        "or" => Interval::between(a.lo.max(b.lo), mask(a.hi.max(b.hi)).min(whole), width),
+        _ => Interval::between(0, mask(a.hi.max(b.hi)).min(whole), width),
     }))
 }
 
 /// A value of this range without its lowest bits.
-fn masked(from: Range, lost: i64, width: u8) -> Range {
+fn masked(from: Interval, lost: i64, width: u8) -> Interval {
     let step = i128::from(lost) + 1;
     let down = |value: i128| value.div_euclid(step) * step;
-    Range::strided(down(from.lo), down(from.hi), step.unsigned_abs() as u64, width)
+    Interval::strided(down(from.lo), down(from.hi), step.unsigned_abs() as u64, width)
 }
 
 pub(crate) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8) -> Option<Value> {
@@ -248,25 +248,25 @@ pub(crate) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8
             return Some(times(&a, 1 << amount.lo, width));
         }
         let from = a.range.unsigned(width);
-        let fits = from.hi << amount.hi <= Range::full(width).hi;
-        return fits.then(|| Value::of(Range::between(from.lo << amount.lo, from.hi << amount.hi, width)));
+        let fits = from.hi << amount.hi <= Interval::full(width).hi;
+        return fits.then(|| Value::of(Interval::between(from.lo << amount.lo, from.hi << amount.hi, width)));
     }
     let from = a.range.as_integers(signed, width);
     if from.lo < 0 {
         return None;
     }
     let (least, most) = (amount.lo.min(127), amount.hi.min(127));
-    let mut value = Value::of(Range::between(from.lo >> most, from.hi >> least, width));
+    let mut value = Value::of(Interval::between(from.lo >> most, from.hi >> least, width));
     // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
-    value.since = lessened(&a, (from.lo - (from.lo >> least), from.hi - (from.hi >> most)), from.lo, signed, width);
+    value.delta = lessened(&a, (from.lo - (from.lo >> least), from.hi - (from.hi >> most)), from.lo, signed, width);
     Some(value)
 }
 
 /// How something relates to a register that is a value less so much at least and at most. `least` is the value's least, as an integer.
-fn lessened(a: &Value, lost: (i128, i128), least: i128, signed: bool, width: u8) -> Option<Since> {
-    let since = a.since?;
-    let (unsigned, as_signed) = (since.unsigned && a.range.unsigned(width).lo == least, since.signed && signed);
-    (unsigned || as_signed).then_some(Since { unsigned, signed: as_signed, ..since.moved(-lost.1, -lost.0) })
+fn lessened(a: &Value, lost: (i128, i128), least: i128, signed: bool, width: u8) -> Option<Delta> {
+    let delta = a.delta?;
+    let (unsigned, as_signed) = (delta.unsigned && a.range.unsigned(width).lo == least, delta.signed && signed);
+    (unsigned || as_signed).then_some(Delta { unsigned, signed: as_signed, ..delta.moved(-lost.1, -lost.0) })
 }
 
 /// What a division by a number that is positive leaves over, or what it gives if the other number is not negative.
@@ -279,11 +279,11 @@ pub(crate) fn quotient(divides: bool, a: &Value, b: &Value, signed: bool, width:
     if !divides {
         // What is left has the sign of what is divided, and is no farther from zero.
         let most = by.hi - 1;
-        return Some(Value::of(Range::between(from.lo.clamp(-most, 0), from.hi.clamp(0, most), width)));
+        return Some(Value::of(Interval::between(from.lo.clamp(-most, 0), from.hi.clamp(0, most), width)));
     }
-    let mut value = Value::of(Range::between(from.lo / by.hi, from.hi / by.lo, width));
+    let mut value = Value::of(Interval::between(from.lo / by.hi, from.hi / by.lo, width));
     // What is lost, x - x / n, does not fall as x grows, nor as n does.
-    value.since = lessened(a, (from.lo - from.lo / by.lo, from.hi - from.hi / by.hi), from.lo, signed, width);
+    value.delta = lessened(a, (from.lo - from.lo / by.lo, from.hi - from.hi / by.hi), from.lo, signed, width);
     Some(value)
 }
 
@@ -294,9 +294,9 @@ pub(crate) fn convert(suffix: &str, width: u8, value: Value, source: &impl Sourc
         return None;
     }
     let value = if let Operand::Register(_) = operand { source.value(operand, 0) } else { value };
-    let narrow = Range::between(0, 0, from).add(value.range, from).as_integers(signed, from);
-    let strided = |of: Range, width: u8| Range::constant(0, width).add(of, width);
-    let low = if (from, to) == (32, 64) { value.linear(32).filter(|form| form.parts().next().is_some()) } else { None };
+    let narrow = Interval::between(0, 0, from).add(value.range, from).as_integers(signed, from);
+    let strided = |of: Interval, width: u8| Interval::constant(0, width).add(of, width);
+    let low = if (from, to) == (32, 64) { value.affine(32).filter(|form| form.parts().next().is_some()) } else { None };
     // What is not negative and has that sum as its lower half is widened once: see `affine::widened`.
     let is_plain = low.is_some_and(|low| low.lo == low.hi) && narrow.lo >= 0;
     let alike =
@@ -325,7 +325,7 @@ pub(crate) fn select(instruction: &Instruction<'_>, width: u8, source: &impl Sou
                         (Some(true), Some(false)) => opposite(&chosen_by).kind,
                         _ => Kind::Plain,
                     };
-                    let joined = a.join(&b, width, NOBODY);
+                    let joined = a.join(&b, width, NO_NAME);
                     Some(if matches!(kind, Kind::Truth { .. }) { joined.kind(kind) } else { joined })
                 }
                 (one, other) => one.or(other),

@@ -1,12 +1,12 @@
 //! How a value relates to a register at the beginning of a loop's round.
 
-use crate::domain::affine::Linear;
-use crate::domain::interval::Range;
+use crate::domain::affine::Affine;
+use crate::domain::interval::Interval;
 use crate::domain::name::Name;
 
 /// How a value relates to a register at the beginning of the loop's round: it is that plus `lo` to `hi`, as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Since {
+pub(crate) struct Delta {
     /// Slot of the register.
     pub(crate) slot: u32,
     pub(crate) lo: i64,
@@ -31,7 +31,7 @@ pub(crate) struct Term {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Price {
     /// The counter as a sum.
-    pub(crate) form: Option<Linear>,
+    pub(crate) form: Option<Affine>,
     pub(crate) rises: bool,
     pub(crate) end: i128,
     /// The least and greatest integer that the counter can be at all.
@@ -46,7 +46,7 @@ pub(crate) struct Price {
 /// A lower bound of `-FAR` and an upper one of `FAR` stand for infinity: nothing that is added later makes them finite.
 pub(crate) const FAR: i64 = 1 << 62;
 
-impl Since {
+impl Delta {
     /// The register's value itself.
     pub(crate) fn start(slot: u32) -> Self {
         Self { slot, lo: 0, hi: 0, unsigned: true, signed: true, term: None }
@@ -68,7 +68,7 @@ impl Since {
     }
 
     /// Takes the value of that name to be from `lo` to `hi`, read as unsigned.
-    pub(crate) fn narrow(self, name: Name, bounds: Range) -> Self {
+    pub(crate) fn narrow(self, name: Name, bounds: Interval) -> Self {
         let term = self.term.map(|term| {
             if term.name == name {
                 Term { lo: saturate(bounds.lo.max(term.lo.into())), hi: saturate(bounds.hi.min(term.hi.into())), ..term }
@@ -133,11 +133,11 @@ impl Since {
     }
 
     /// After adding something of this range to a value of that range.
-    pub(crate) fn add(self, value: Range, added: Range, width: u8) -> Option<Self> {
+    pub(crate) fn add(self, value: Interval, added: Interval, width: u8) -> Option<Self> {
         // Read as signed, an addend is small whichever way it was spelled.
         let added = added.signed(width);
         let fits = |signed: bool| {
-            let (value, whole) = (value.as_integers(signed, width), Range::full(width).as_integers(signed, width));
+            let (value, whole) = (value.as_integers(signed, width), Interval::full(width).as_integers(signed, width));
             value.lo + added.lo >= whole.lo && value.hi + added.hi <= whole.hi
         };
         let moved = Self { unsigned: self.unsigned && fits(false), signed: self.signed && fits(true), ..self.moved(added.lo, added.hi) };

@@ -4,7 +4,7 @@ use crate::program::instruction::Order;
 
 /// `{ lo, lo + step, …, hi }` modulo 2^width. `hi - lo` is less than 2^width; `step` is 0 if and only if there is one value only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Range {
+pub(crate) struct Interval {
     pub(crate) lo: i128,
     pub(crate) hi: i128,
     pub(crate) step: u64,
@@ -22,7 +22,7 @@ fn size(width: u8) -> i128 {
     1_i128 << width.min(64)
 }
 
-impl Range {
+impl Interval {
     /// Every value of that width.
     pub(crate) fn full(width: u8) -> Self {
         Self { lo: 0, hi: size(width) - 1, step: 1 }
@@ -287,23 +287,23 @@ mod tests {
     use super::*;
 
     /// Every set of values of three bits that an interval with a stride can be.
-    fn ranges() -> Vec<Range> {
+    fn ranges() -> Vec<Interval> {
         let mut found = Vec::new();
         for lo in -4..8 {
             for step in 1..8_u64 {
                 for count in 1..8 {
                     let hi = lo + count * i128::from(step);
                     if hi - lo < 8 {
-                        found.push(Range::normal(lo, hi, step, 3));
+                        found.push(Interval::normal(lo, hi, step, 3));
                     }
                 }
             }
-            found.push(Range::constant(lo, 3));
+            found.push(Interval::constant(lo, 3));
         }
         found
     }
 
-    fn values(range: Range) -> Vec<bool> {
+    fn values(range: Interval) -> Vec<bool> {
         let mut holds = vec![false; 8];
         let mut at = range.lo;
         while at <= range.hi {

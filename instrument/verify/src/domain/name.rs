@@ -1,11 +1,11 @@
 //! Names of values: registers with the same name hold the same value.
 
-/// Stands for a value: two registers with the same name, other than [`NOBODY`], hold the same value. The name of an instruction's result
+/// Stands for a value: two registers with the same name, other than [`NO_NAME`], hold the same value. The name of an instruction's result
 /// means that of its latest execution.
 pub(crate) type Name = u32;
 
 /// No name.
-pub(crate) const NOBODY: Name = 0;
+pub(crate) const NO_NAME: Name = 0;
 
 /// The number of the launch: the word at offset 8 of the control block, which does not change during a launch.
 pub(crate) const LAUNCH: Name = 1;
@@ -18,5 +18,5 @@ pub(crate) const FIRST_NAME: Name = 16;
 
 /// The name of that number, or nobody's if there are too many.
 pub(crate) fn name_of(number: u64) -> Name {
-    Name::try_from(number).ok().filter(|name| *name < AGED).unwrap_or(NOBODY)
+    Name::try_from(number).ok().filter(|name| *name < AGED).unwrap_or(NO_NAME)
 }

@@ -1,8 +1,8 @@
 //! Values of registers at one point.
 
-use crate::domain::affine::Linear;
-use crate::domain::delta::Since;
-use crate::domain::name::{AGED, NOBODY, Name};
+use crate::domain::affine::Affine;
+use crate::domain::delta::Delta;
+use crate::domain::name::{AGED, NO_NAME, Name};
 use crate::domain::value::{Kind, Moved, Pair, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ impl State {
 
     /// What is known of the value of that name: from a register that holds it, or else from one that holds it plus a number.
     pub(crate) fn named(&self, name: Name, slots: &impl Slots) -> Option<Value> {
-        if name == NOBODY {
+        if name == NO_NAME {
             return None;
         }
         let holder = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
@@ -71,18 +71,18 @@ impl State {
     }
 
     /// The value of that name as a sum of others, if it is known as one, or else of itself.
-    pub(crate) fn form_of(&self, name: Name) -> Option<Linear> {
+    pub(crate) fn form_of(&self, name: Name) -> Option<Affine> {
         let held = self.iter().find(|(_, held)| held.name == name).map(|(_, held)| *held);
-        held.and_then(|held| held.form).or_else(|| Linear::of(name))
+        held.and_then(|held| held.form).or_else(|| Affine::of(name))
     }
 
     /// Takes something as added to every register.
-    pub(crate) fn charge(&mut self, more: impl Fn(Since) -> Since) {
-        let has_relation = |_, held: &Value| held.since.is_some() || matches!(held.kind, Kind::Saturated(..));
+    pub(crate) fn charge(&mut self, more: impl Fn(Delta) -> Delta) {
+        let has_relation = |_, held: &Value| held.delta.is_some() || matches!(held.kind, Kind::Saturated(..));
         self.change(has_relation, |_, held| {
-            held.since = held.since.map(&more);
-            if let Kind::Saturated(since, pair) = held.kind {
-                held.kind = Kind::Saturated(more(since), pair);
+            held.delta = held.delta.map(&more);
+            if let Kind::Saturated(delta, pair) = held.kind {
+                held.kind = Kind::Saturated(more(delta), pair);
             }
             true
         });
@@ -108,7 +108,7 @@ impl State {
             if kept[index] {
                 continue;
             }
-            if value.name != NOBODY {
+            if value.name != NO_NAME {
                 others.push(Other { name: value.name, index, is_part: false, is_named: false, is_held: false });
             }
             if let Kind::Low { of, .. } = value.kind {
@@ -154,13 +154,13 @@ impl State {
         for (slot, known) in &self.0 {
             while rest.next_if(|(other, _)| other < slot).is_some() {}
             let Some((_, new)) = rest.next_if(|(other, _)| other == slot) else { continue };
-            if Rc::ptr_eq(known, new) && known.name != NOBODY {
+            if Rc::ptr_eq(known, new) && known.name != NO_NAME {
                 joined.push((*slot, Rc::clone(known)));
                 continue;
             }
-            let name = at.map_or(NOBODY, |block| {
+            let name = at.map_or(NO_NAME, |block| {
                 let own = slots.name_at(block, *slot as usize);
-                let has_names = slots.is_close() && known.name != NOBODY && new.name != NOBODY && known.name != new.name;
+                let has_names = slots.is_close() && known.name != NO_NAME && new.name != NO_NAME && known.name != new.name;
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
             let both = known.join(new, slots.width(*slot).clamp(1, 64), name);
@@ -183,14 +183,14 @@ impl State {
                     Kind::Low { of, bits } => Kind::Low { of: Moved { name: new(of.name), ..of }, bits },
                     Kind::Larger { a, b } => Kind::Larger { a: new(a), b: new(b) },
                     Kind::Smaller { of, most } => Kind::Smaller { of: new(of), most },
-                    Kind::Saturated(since, pair) => {
-                        let since = if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since };
-                        Kind::Saturated(since, Pair { from: new(pair.from), taken: new(pair.taken) })
+                    Kind::Saturated(delta, pair) => {
+                        let delta = if delta.term.is_some_and(|term| is_other(term.name)) { delta.plain() } else { delta };
+                        Kind::Saturated(delta, Pair { from: new(pair.from), taken: new(pair.taken) })
                     }
                     Kind::Wide(form) => Kind::Wide(form.renamed(&new)),
                     Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => held.kind,
                 };
-                held.since = held.since.map(|since| if since.term.is_some_and(|term| is_other(term.name)) { since.plain() } else { since });
+                held.delta = held.delta.map(|delta| if delta.term.is_some_and(|term| is_other(term.name)) { delta.plain() } else { delta });
                 true
             },
         );
@@ -237,13 +237,13 @@ struct Other {
 fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
     old(value.name)
         || value.form.as_ref().is_some_and(|form| form.parts().any(|(name, _)| old(name)))
-        || value.since.as_ref().and_then(|since| since.term).is_some_and(|term| old(term.name))
+        || value.delta.as_ref().and_then(|delta| delta.term).is_some_and(|term| old(term.name))
         || match value.kind {
             Kind::Truth { a, b, apart, .. } => old(a) || old(b) || old(apart),
             Kind::Low { of, .. } => old(of.name),
             Kind::Larger { a, b } => old(a) || old(b),
             Kind::Smaller { of, .. } => old(of),
-            Kind::Saturated(since, pair) => old(pair.from) || old(pair.taken) || since.term.is_some_and(|term| old(term.name)),
+            Kind::Saturated(delta, pair) => old(pair.from) || old(pair.taken) || delta.term.is_some_and(|term| old(term.name)),
             Kind::Wide(form) => form.parts().any(|(name, _)| old(name)),
             Kind::Plain | Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Clock(_) | Kind::Earlier(_) => false,
         }
@@ -252,27 +252,27 @@ fn mentions(value: &Value, old: impl Fn(Name) -> bool) -> bool {
 /// Takes away names, and what is said about values of those names.
 pub(crate) fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
     if old(value.name) {
-        value.name = NOBODY;
+        value.name = NO_NAME;
     }
     if value.form.is_some_and(|form| form.parts().any(|(name, _)| old(name))) {
         value.form = None;
     }
-    if let Some(since) = value.since
-        && since.term.is_some_and(|term| old(term.name))
+    if let Some(delta) = value.delta
+        && delta.term.is_some_and(|term| old(term.name))
     {
-        value.since = Some(since.plain());
+        value.delta = Some(delta.plain());
     }
     value.kind = match value.kind {
         Kind::Truth { a, b, .. } if old(a) || old(b) => Kind::Plain,
-        Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NOBODY },
+        Kind::Truth { by, not, a, b, apart } if old(apart) => Kind::Truth { by, not, a, b, apart: NO_NAME },
         Kind::Low { of, .. } if old(of.name) => Kind::Plain,
         Kind::Larger { a, b } if old(a) || old(b) => Kind::Plain,
         Kind::Smaller { of, .. } if old(of) => Kind::Plain,
         Kind::Wide(form) if form.parts().any(|(name, _)| old(name)) => Kind::Plain,
-        Kind::Saturated(since, pair) => {
-            let since = if since.term.is_some_and(|term| old(term.name)) { since.plain() } else { since };
+        Kind::Saturated(delta, pair) => {
+            let delta = if delta.term.is_some_and(|term| old(term.name)) { delta.plain() } else { delta };
             let is_old = old(pair.from) || old(pair.taken);
-            Kind::Saturated(since, if is_old { Pair::NONE } else { pair })
+            Kind::Saturated(delta, if is_old { Pair::NONE } else { pair })
         }
         kind => kind,
     };

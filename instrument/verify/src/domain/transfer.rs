@@ -1,10 +1,10 @@
 //! Transfer functions: what an instruction makes of the values of its operands.
 
-use crate::domain::affine::Linear;
+use crate::domain::affine::Affine;
 use crate::domain::affine_transfer;
 use crate::domain::arithmetic::{beyond, bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
-use crate::domain::interval::Range;
-use crate::domain::name::{LAUNCH, NOBODY};
+use crate::domain::interval::Interval;
+use crate::domain::name::{LAUNCH, NO_NAME};
 use crate::domain::value::{Assumption, Clock, Kind, Source, Value};
 use crate::program::control_block::{ACTION_AT, CONTROL, FLAG, FLAG_AT, LAUNCH_AT};
 use crate::program::instruction::{Instruction, Op, Operand, Order, type_of};
@@ -23,11 +23,11 @@ pub(crate) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         value.kind = Kind::Wide(form);
     }
     if nth == 0
-        && value.name == NOBODY
+        && value.name == NO_NAME
         && value.form.is_none()
         && let Some(form) = affine_transfer::result(instruction, width, source).filter(|form| form.parts().next().is_some())
     {
-        let root = form.alone().and_then(|(name, _)| source.named(name)).map_or(Range::full(width), |root| root.range);
+        let root = form.alone().and_then(|(name, _)| source.named(name)).map_or(Interval::full(width), |root| root.range);
         // What can't be is left to whoever asks for it: here it only means that the code is not reached.
         if let Some(range) = value.range.meet(form.range(root, width), width) {
             value.range = range;
@@ -36,7 +36,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         match form.name() {
             Some(name) => {
                 value.name = name;
-                value.since = value.since.or_else(|| source.named(name)?.since);
+                value.delta = value.delta.or_else(|| source.named(name)?.delta);
             }
             None => value.form = Some(form),
         }
@@ -52,17 +52,17 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
     }
     if let Some((order, signed, of)) = instruction.op.compares {
         let (a, b) = (source.value(operand(0)?, of), source.value(operand(1)?, of));
-        let same = a.name == b.name && a.name != NOBODY;
+        let same = a.name == b.name && a.name != NO_NAME;
         let known =
             if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
-        let range = known.map_or(Range::full(1), |holds| Range::constant(i128::from(holds ^ (nth == 1)), 1));
+        let range = known.map_or(Interval::full(1), |holds| Interval::constant(i128::from(holds ^ (nth == 1)), 1));
         // Whether a value is 0 that was made of a predicate.
         if let (Kind::Truth { by, not, a: one, b: two, apart }, Some(0), Order::Eq | Order::Ne) = (a.kind, b.range.value(of), order) {
             let not = not ^ (order == Order::Eq) ^ (nth == 1);
             return (nth < 2).then(|| Value::of(range).kind(Kind::Truth { by, not, a: one, b: two, apart }));
         }
         return (nth < 2 && instruction.rest.len() == 2)
-            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NOBODY }));
+            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NO_NAME }));
     }
     if nth > 0 || instruction.first.len() != 1 {
         return None;
@@ -112,7 +112,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
                 && clock == start
                 && source.is_fixed(operand(1)?)
             {
-                return Some(Value::of(Range::between(i128::from(source.assumption().late) + 1, i128::from(i64::MAX), 64)));
+                return Some(Value::of(Interval::between(i128::from(source.assumption().late) + 1, i128::from(i64::MAX), 64)));
             }
             if let Some(value) = saturated(&first, &second, of, source).or_else(|| beyond(&first, &second, of)) {
                 return Some(value);
@@ -134,11 +134,11 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             let most = || u32::try_from(two.range.value(of)?).ok();
             let kind = match (head, signed) {
                 ("max", false) => Kind::Larger { a: one.name, b: two.name },
-                ("min", false) => most().filter(|_| one.name != NOBODY).map_or(Kind::Plain, |most| Kind::Smaller { of: one.name, most }),
+                ("min", false) => most().filter(|_| one.name != NO_NAME).map_or(Kind::Plain, |most| Kind::Smaller { of: one.name, most }),
                 _ => Kind::Plain,
             };
-            let form = one.linear(of).zip(two.linear(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
-            Some(Value { form, ..Value::of(Range::between(lo, hi, of)).kind(kind) })
+            let form = one.affine(of).zip(two.affine(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
+            Some(Value { form, ..Value::of(Interval::between(lo, hi, of)).kind(kind) })
         }
         "and" | "or" | "xor" | "not" => {
             let value = bits(head, a()?, b(), of)?;
@@ -152,19 +152,19 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         // The larger a number the fewer zeroes it begins with.
         "clz" => {
             let (range, zeroes) = (a()?.range.unsigned(of), |number: i128| i128::from(number.leading_zeros()) - 128 + i128::from(of));
-            Some(Value::of(Range::between(zeroes(range.hi), zeroes(range.lo), width)))
+            Some(Value::of(Interval::between(zeroes(range.hi), zeroes(range.lo), width)))
         }
-        "popc" => Some(Value::of(Range::between(0, 64, width))),
+        "popc" => Some(Value::of(Interval::between(0, 64, width))),
         "bfe" if plain && !signed => {
             let length = unary(2, 32)?.range.value(32)?;
-            (length < 32).then(|| Value::of(Range::between(0, (1 << length) - 1, of)))
+            (length < 32).then(|| Value::of(Interval::between(0, (1 << length) - 1, of)))
         }
         _ => None,
     }
 }
 
 /// The lower half of what an instruction makes of 64 bits, as a sum of more than numbers.
-fn low_half(instruction: &Instruction<'_>, source: &impl Source) -> Option<Linear> {
+fn low_half(instruction: &Instruction<'_>, source: &impl Source) -> Option<Affine> {
     let [a, b] = instruction.rest[..] else { return None };
     let kinds = ["s64", "u64", "b64"];
     let (head, suffix) = (instruction.op.head, instruction.op.suffix);
@@ -176,7 +176,7 @@ fn low_half(instruction: &Instruction<'_>, source: &impl Source) -> Option<Linea
         "add" => a.plus(b, 1)?,
         "sub" => a.plus(b, -1)?,
         _ => {
-            let zero = Linear::constant(0, 32)?;
+            let zero = Affine::constant(0, 32)?;
             match (a.number(), b.number()) {
                 (_, Some(times)) => zero.plus(a, times)?,
                 (Some(times), None) => zero.plus(b, times)?,
@@ -189,7 +189,7 @@ fn low_half(instruction: &Instruction<'_>, source: &impl Source) -> Option<Linea
 
 /// A name that is no register: a special register, or a symbol's address.
 fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
-    let between = |lo, hi| Value::of(Range::between(lo, hi, width));
+    let between = |lo, hi| Value::of(Interval::between(lo, hi, width));
     match name {
         CONTROL => Value::unknown(width).kind(Kind::Control(0)),
         FLAG => Value::unknown(width).kind(Kind::OwnFlag),
@@ -226,8 +226,8 @@ fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Sour
         return None;
     }
     let any = if of < width {
-        let whole = Range::full(of).as_integers(signed, of);
-        Value::of(Range::between(whole.lo, whole.hi, width))
+        let whole = Interval::full(of).as_integers(signed, of);
+        Value::of(Interval::between(whole.lo, whole.hi, width))
     } else {
         Value::unknown(width)
     };
@@ -245,7 +245,7 @@ fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Sour
         Kind::Control(base) => match (base.checked_add(at)?, of) {
             (ACTION_AT, 32) => {
                 source.note_action();
-                if assumption.trap { Value::of(Range::constant(0, 32)) } else { any }
+                if assumption.trap { Value::of(Interval::constant(0, 32)) } else { any }
             }
             (FLAG_AT, 64) => any.kind(Kind::Flag),
             (LAUNCH_AT, 32) => any.named(LAUNCH),

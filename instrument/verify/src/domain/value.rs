@@ -1,9 +1,9 @@
 //! What is known of a register's value, and what an instruction makes of it.
 
-use crate::domain::affine::Linear;
-use crate::domain::delta::Since;
-use crate::domain::interval::Range;
-use crate::domain::name::{NOBODY, Name};
+use crate::domain::affine::Affine;
+use crate::domain::delta::Delta;
+use crate::domain::interval::Interval;
+use crate::domain::name::{NO_NAME, Name};
 use crate::program::instruction::{Operand, Order};
 
 /// Longest that a loop which only a clock ends may take, in nanoseconds or clock cycles.
@@ -12,12 +12,12 @@ pub(crate) const MOST_TICKS: u64 = 1_000_000_000;
 /// What is known of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Value {
-    pub(crate) range: Range,
+    pub(crate) range: Interval,
     pub(crate) name: Name,
     pub(crate) kind: Kind,
-    pub(crate) since: Option<Since>,
+    pub(crate) delta: Option<Delta>,
     /// The value as a sum of named ones, if it is more than its own name.
-    pub(crate) form: Option<Linear>,
+    pub(crate) form: Option<Affine>,
 }
 
 /// What a value stands for.
@@ -59,9 +59,9 @@ pub(crate) enum Kind {
         most: u32,
     },
     /// An unsigned difference, or 0 if it would be negative: if it is not 0, it relates so to the register.
-    Saturated(Since, Pair),
+    Saturated(Delta, Pair),
     /// 64 bits, the lower half of which is this sum.
-    Wide(Linear),
+    Wide(Affine),
 }
 
 /// A clock that advances while a thread runs.
@@ -81,7 +81,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) const NONE: Self = Self { from: NOBODY, taken: NOBODY };
+    pub(crate) const NONE: Self = Self { from: NO_NAME, taken: NO_NAME };
 }
 
 /// The value of that name, or its opposite, and a number.
@@ -118,11 +118,11 @@ pub(crate) struct Assumption {
 
 impl Value {
     pub(crate) fn unknown(width: u8) -> Self {
-        Self::of(Range::full(width))
+        Self::of(Interval::full(width))
     }
 
-    pub(crate) fn of(range: Range) -> Self {
-        Self { range, name: NOBODY, kind: Kind::Plain, since: None, form: None }
+    pub(crate) fn of(range: Interval) -> Self {
+        Self { range, name: NO_NAME, kind: Kind::Plain, delta: None, form: None }
     }
 
     pub(crate) fn named(self, name: Name) -> Self {
@@ -137,22 +137,22 @@ impl Value {
     pub(crate) fn join(&self, other: &Self, width: u8, name: Name) -> Self {
         Self {
             range: self.range.join(other.range, width),
-            name: if self.name == other.name && self.name != NOBODY { self.name } else { name },
+            name: if self.name == other.name && self.name != NO_NAME { self.name } else { name },
             kind: match (self.kind, other.kind) {
-                (Kind::Plain, Kind::Plain) => self.or_zero(other, width).map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE)),
+                (Kind::Plain, Kind::Plain) => self.or_zero(other, width).map_or(Kind::Plain, |delta| Kind::Saturated(delta, Pair::NONE)),
                 (one, other) if one == other => one,
                 (Kind::Saturated(..), _) | (_, Kind::Saturated(..)) => {
                     let joined = self.unless_zero().zip(other.unless_zero()).and_then(|(one, other)| one.join(other));
-                    joined.or_else(|| self.or_zero(other, width)).map_or(Kind::Plain, |since| Kind::Saturated(since, Pair::NONE))
+                    joined.or_else(|| self.or_zero(other, width)).map_or(Kind::Plain, |delta| Kind::Saturated(delta, Pair::NONE))
                 }
                 _ => Kind::Plain,
             },
-            since: self.since.zip(other.since).and_then(|(a, b)| a.join(b)),
+            delta: self.delta.zip(other.delta).and_then(|(a, b)| a.join(b)),
             form: if self.form == other.form && self.name == other.name {
                 self.form
             } else {
-                let joined = |a: Option<Linear>, b: Option<Linear>| a.zip(b).and_then(|(a, b)| a.join(b));
-                let of_both = joined(self.linear(width), other.linear(width)).filter(|joined| joined.parts().next().is_some());
+                let joined = |a: Option<Affine>, b: Option<Affine>| a.zip(b).and_then(|(a, b)| a.join(b));
+                let of_both = joined(self.affine(width), other.affine(width)).filter(|joined| joined.parts().next().is_some());
                 // What is a number on some way may be a sum on all.
                 of_both.or_else(|| joined(self.of_names(), other.of_names()))
             },
@@ -160,7 +160,7 @@ impl Value {
     }
 
     /// If one of both is 0: how the other relates to a register.
-    fn or_zero(&self, other: &Self, width: u8) -> Option<Since> {
+    fn or_zero(&self, other: &Self, width: u8) -> Option<Delta> {
         match (self.range.value(width), other.range.value(width)) {
             (Some(0), _) => other.unless_zero(),
             (_, Some(0)) => self.unless_zero(),
@@ -169,32 +169,32 @@ impl Value {
     }
 
     /// The lower half of 64 bits as a sum.
-    pub(crate) fn low_half(&self) -> Option<Linear> {
+    pub(crate) fn low_half(&self) -> Option<Affine> {
         match (self.kind, self.range.value(64)) {
-            (_, Some(number)) => Linear::constant(number, 32),
+            (_, Some(number)) => Affine::constant(number, 32),
             (Kind::Wide(form), None) => Some(form),
             _ => None,
         }
     }
 
     /// How the value relates to a register if it is not 0.
-    pub(crate) fn unless_zero(&self) -> Option<Since> {
+    pub(crate) fn unless_zero(&self) -> Option<Delta> {
         match self.kind {
-            Kind::Saturated(since, _) => Some(since),
-            _ => self.since,
+            Kind::Saturated(delta, _) => Some(delta),
+            _ => self.delta,
         }
     }
 
     /// The value as a sum of named ones, though it may be known as a number.
-    pub(crate) fn of_names(&self) -> Option<Linear> {
-        self.form.or_else(|| Linear::of(self.name))
+    pub(crate) fn of_names(&self) -> Option<Affine> {
+        self.form.or_else(|| Affine::of(self.name))
     }
 
     /// The value as a sum of named ones, or a number.
-    pub(crate) fn linear(&self, width: u8) -> Option<Linear> {
+    pub(crate) fn affine(&self, width: u8) -> Option<Affine> {
         match self.range.value(width) {
-            Some(number) => Linear::constant(number, width),
-            None => self.form.or_else(|| Linear::of(self.name)),
+            Some(number) => Affine::constant(number, width),
+            None => self.form.or_else(|| Affine::of(self.name)),
         }
     }
 
@@ -204,25 +204,25 @@ impl Value {
             let (name, times) = form.alone().filter(|(_, times)| times.unsigned_abs() == 1)?;
             Some(Moved { name, negative: times < 0, offset: form.lo })
         });
-        root.or((self.name != NOBODY).then_some(Moved { name: self.name, negative: false, offset: 0 }))
+        root.or((self.name != NO_NAME).then_some(Moved { name: self.name, negative: false, offset: 0 }))
     }
 
     /// Restricts by a comparison with another value; false if nothing is left.
-    pub(crate) fn restrict(&mut self, order: Order, other: Range, signed: bool, width: u8) -> bool {
+    pub(crate) fn restrict(&mut self, order: Order, other: Interval, signed: bool, width: u8) -> bool {
         self.range.restrict(order, other, signed, width).is_some_and(|range| self.settle(range, width))
     }
 
     /// Restricts to a set of values; false if nothing is left.
-    pub(crate) fn meet(&mut self, other: Range, width: u8) -> bool {
+    pub(crate) fn meet(&mut self, other: Interval, width: u8) -> bool {
         self.range.meet(other, width).is_some_and(|range| self.settle(range, width))
     }
 
-    fn settle(&mut self, range: Range, width: u8) -> bool {
+    fn settle(&mut self, range: Interval, width: u8) -> bool {
         self.range = range;
-        if let Kind::Saturated(since, _) = self.kind
+        if let Kind::Saturated(delta, _) = self.kind
             && range.unsigned(width).lo > 0
         {
-            self.since = Some(since);
+            self.delta = Some(delta);
             self.kind = Kind::Plain;
         }
         true
@@ -244,7 +244,7 @@ pub(crate) trait Source {
     /// What is known of the value of that name.
     fn named(&self, name: Name) -> Option<Value>;
     /// What those lowest bits of a value are by those of another that lies so and so far from it.
-    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Range>;
+    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Interval>;
     /// A value of that width that some register holds and that is made in the same way of the same named value.
     fn alike(&self, kind: Kind, width: u8) -> Option<Value>;
 }

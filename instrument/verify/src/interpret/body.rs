@@ -1,7 +1,7 @@
 //! A function while its loops are proved: what earlier loops leave behind, and what a register holds in front of a statement.
 
-use crate::domain::interval::Range;
-use crate::domain::name::{LAUNCH, NOBODY, Name};
+use crate::domain::interval::Interval;
+use crate::domain::name::{LAUNCH, NO_NAME, Name};
 use crate::domain::remainder::{self, Remainder};
 use crate::domain::transfer::result;
 use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
@@ -51,7 +51,7 @@ pub(crate) struct Body<'a> {
     /// Whether each block belongs to a loop.
     in_loop: Vec<bool>,
     /// Where each block stands in a reverse postorder; empty until it is noted which blocks belong to loops.
-    place: Vec<u32>,
+    rpo: Vec<u32>,
     /// Loops that end by themselves.
     counted: Vec<Counted>,
     /// Statements that leave remainders of divisions.
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
             last_mark: Cell::new(0),
             spare_slots: RefCell::default(),
             in_loop: vec![false; graph.blocks.len()],
-            place: Vec::new(),
+            rpo: Vec::new(),
             counted: Vec::new(),
             remainders: OnceCell::new(),
         }
@@ -101,7 +101,7 @@ impl<'a> Body<'a> {
     pub(crate) fn note(&mut self, statement: u32, width: u8, value: Value) {
         self.left_at.resize(self.function.statements.len(), NOT_NOTED);
         let value = lasting(value);
-        self.left_at[statement as usize] = if !value.range.is_full(width.clamp(1, 64)) || value.kind != Kind::Plain || value.name != NOBODY
+        self.left_at[statement as usize] = if !value.range.is_full(width.clamp(1, 64)) || value.kind != Kind::Plain || value.name != NO_NAME
         {
             self.left.push(value);
             self.left.len() as u32 - 1
@@ -121,8 +121,8 @@ impl<'a> Body<'a> {
     }
 
     /// Notes which blocks belong to loops, and a reverse postorder of all.
-    pub(crate) fn note_loops(&mut self, sets: &[Vec<u32>], place: &[u32]) {
-        self.place = place.to_vec();
+    pub(crate) fn note_loops(&mut self, sets: &[Vec<u32>], rpo: &[u32]) {
+        self.rpo = rpo.to_vec();
         self.in_loop = vec![false; self.graph.blocks.len()];
         for block in sets.iter().flatten() {
             self.in_loop[*block as usize] = true;
@@ -133,8 +133,8 @@ impl<'a> Body<'a> {
     /// statements of loops, and those that control never comes to.
     pub(crate) fn when(&self, statement: u32) -> Option<(u32, u32)> {
         let block = self.block_of(statement) as usize;
-        let place = self.place.get(block).copied().filter(|place| *place != u32::MAX)?;
-        (!self.in_loop[block]).then_some((place, statement))
+        let rpo = self.rpo.get(block).copied().filter(|rpo| *rpo != u32::MAX)?;
+        (!self.in_loop[block]).then_some((rpo, statement))
     }
 
     /// Notes that so many rounds at most of a loop come back, whatever happens.
@@ -161,17 +161,17 @@ impl<'a> Body<'a> {
         let sources = counted.blocks.iter().flat_map(|block| self.graph.sources(*block)).copied();
         let start = self.at_ends(register, sources.filter(|source| !holds(&counted.blocks, *source)).collect(), depth + 1);
         // The first round, those that come back, and one that does not.
-        let by = Range::constant(number, width).signed(width).lo * i128::from(sign);
+        let by = Interval::constant(number, width).signed(width).lo * i128::from(sign);
         let all = by.checked_mul(i128::from(counted.rounds) + 2)?;
-        Some(Value::of(Range::between(start.range.lo + by.min(all), start.range.hi + by.max(all), width)))
+        Some(Value::of(Interval::between(start.range.lo + by.min(all), start.range.hi + by.max(all), width)))
     }
 
     /// Blocks that lead to a set of blocks without passing a loop: the nearest ones.
-    pub(crate) fn in_front_of(&self, set: &[u32], place: &[u32]) -> Vec<u32> {
+    pub(crate) fn in_front_of(&self, set: &[u32], rpo: &[u32]) -> Vec<u32> {
         let mut found: Vec<u32> = Vec::new();
         let mut next = 0;
         let is_new = |block: u32, found: &[u32]| {
-            place[block as usize] != u32::MAX
+            rpo[block as usize] != u32::MAX
                 && !self.in_loop[block as usize]
                 && set.binary_search(&block).is_err()
                 && !found.contains(&block)
@@ -243,8 +243,8 @@ impl<'a> Body<'a> {
                     drop(marks);
                     let value = self.written_by(register, statement, depth);
                     marks = self.marks.borrow_mut();
-                    let joined = known.map_or(value, |known| known.join(&value, width, NOBODY));
-                    if joined.range.is_full(width) && joined.kind == Kind::Plain && joined.name == NOBODY {
+                    let joined = known.map_or(value, |known| known.join(&value, width, NO_NAME));
+                    if joined.range.is_full(width) && joined.kind == Kind::Plain && joined.name == NO_NAME {
                         return unknown;
                     }
                     known = Some(joined);
@@ -287,7 +287,7 @@ impl<'a> Body<'a> {
             && depth < MOST_DEPTH
             && let Some(most) = self.what_is_left(statement, &instruction, depth)
         {
-            return Value::of(Range::between(0, most, width));
+            return Value::of(Interval::between(0, most, width));
         }
         if noted == UNKNOWN || instruction.guard.is_some() || depth >= MOST_DEPTH || instruction.writes() != instruction.first {
             return Value::unknown(width);
@@ -346,7 +346,7 @@ fn lasting(value: Value) -> Value {
         Kind::Control(_) | Kind::Flag | Kind::OwnFlag | Kind::Earlier(_) => value.kind,
         _ => Kind::Plain,
     };
-    Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NOBODY }, since: None, form: None, ..value }
+    Value { kind, name: if value.name == LAUNCH { LAUNCH } else { NO_NAME }, delta: None, form: None, ..value }
 }
 
 /// Operands of an instruction outside the loop.
@@ -366,7 +366,7 @@ impl Source for Earlier<'_, '_> {
                 }
                 self.body.in_front(register, self.statement, self.depth + 1)
             }
-            Operand::Number(value) if width != 0 => Value::of(Range::constant(value, width)),
+            Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
             _ => Value::unknown(width.clamp(1, 64)),
         }
     }
@@ -389,7 +389,7 @@ impl Source for Earlier<'_, '_> {
         None
     }
 
-    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Range> {
+    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Interval> {
         None
     }
 

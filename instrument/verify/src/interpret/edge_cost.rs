@@ -1,12 +1,12 @@
 //! What rounds of a loop inside cost the loop around it.
 
 use crate::domain::delta::Price;
-use crate::domain::interval::Range;
+use crate::domain::interval::Interval;
 use crate::domain::value::Value;
 
 /// What rounds of a loop inside cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Toll {
+pub(crate) enum EdgeCost {
     /// So much for each round, where it ends.
     Round(u64),
     /// As many as the counter allows, where the loop is entered, and so much for each.
@@ -33,10 +33,10 @@ pub(crate) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX, rise
 impl Count {
     /// What it costs to enter the loop with this value in its register, if each round costs so much.
     pub(crate) fn price(&self, counter: &Value, factor: u32, width: u8) -> Price {
-        let (range, whole) = (counter.range.as_integers(self.signed, width), Range::full(width).as_integers(self.signed, width));
+        let (range, whole) = (counter.range.as_integers(self.signed, width), Interval::full(width).as_integers(self.signed, width));
         let most = if self.rises { self.end - range.lo } else { range.hi - self.end };
         Price {
-            form: counter.linear(width),
+            form: counter.affine(width),
             rises: self.rises,
             end: self.end,
             least: whole.lo,

@@ -1,10 +1,10 @@
 //! Follows the values of a slice through a set of blocks, to a fixed point.
 
-use crate::domain::name::{FIRST_NAME, LAUNCH, NOBODY, Name};
+use crate::domain::name::{FIRST_NAME, LAUNCH, NO_NAME, Name};
 use crate::domain::state::{State, forget};
 use crate::domain::transfer::result;
 use crate::domain::value::{Kind, Source, Value};
-use crate::interpret::edge_cost::Toll;
+use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::here::Here;
 use crate::interpret::parameters::handed;
 use crate::interpret::pass::{Found, MOST_BACK, Pass};
@@ -72,13 +72,13 @@ impl Pass<'_, '_> {
                 for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
                     found.open.push(edge);
                     // The slot that a price is told by may not matter any more behind the edge.
-                    match (self.toll)(self.order[at], to) {
-                        Some(Toll::Round(price)) => state.charge(|since| since.charge(price)),
-                        Some(Toll::Entry(count, factor)) => {
+                    match (self.edge_cost)(self.order[at], to) {
+                        Some(EdgeCost::Round(price)) => state.charge(|delta| delta.charge(price)),
+                        Some(EdgeCost::Entry(count, factor)) => {
                             let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
                             let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
                             let price = count.price(&counter, factor, width);
-                            state.charge(|since| since.charge_value(&price));
+                            state.charge(|delta| delta.charge_value(&price));
                         }
                         None => {}
                     }
@@ -280,7 +280,7 @@ impl Pass<'_, '_> {
                 continue;
             };
             let before = self.slice.equations.contains_key(&block).then(|| state.clone());
-            if self.learn(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve(block, &before, &mut state)) {
+            if self.refine(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve(block, &before, &mut state)) {
                 ways.push((first + nth, edge.to, state));
             }
         }
@@ -338,7 +338,7 @@ impl Pass<'_, '_> {
     fn choose(&self, step: &Step<'_>, nth: usize, state: &mut State) -> Option<Value> {
         let (width, signed) = step.instruction.op.of?;
         if let Some(Operand::Register(predicate)) = step.instruction.rest.get(2) {
-            let can_be = self.learn(state, *predicate, nth == 0, 0);
+            let can_be = self.refine(state, *predicate, nth == 0, 0);
             return can_be.then(|| Here { pass: self, state }.value(step.instruction.rest[nth], width));
         }
         let order = if step.instruction.op.head == "max" { Order::Ge } else { Order::Le };
@@ -353,9 +353,9 @@ impl Pass<'_, '_> {
     fn take(&self, index: u32, (nth, slot): (usize, u32), value: Value, state: &mut State, found: &mut Found) {
         let step = &self.slice.steps[index as usize];
         found.asks |= self.assumption.asked && value.name == LAUNCH && is_strong(step.instruction.opcode);
-        let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NOBODY };
+        let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NO_NAME };
         if step.is_again
-            && let Some(held) = state.get(slot).filter(|held| held.name != NOBODY)
+            && let Some(held) = state.get(slot).filter(|held| held.name != NO_NAME)
         {
             // What sums are does not change.
             let value = again(*held, value, self.slice.slots[slot as usize].1.clamp(1, 64));
@@ -367,8 +367,8 @@ impl Pass<'_, '_> {
         }
         // By how much the register moves: to be asked before the new value takes over a name that the old one may have.
         let width = self.slice.slots[slot as usize].1.clamp(1, 64);
-        let old = state.get(slot).and_then(|old| old.linear(width));
-        let moved = value.linear(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
+        let old = state.get(slot).and_then(|old| old.affine(width));
+        let moved = value.affine(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
         let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
         Self::put(slot, name, value, state);
         self.follow_sums(index, slot, moved, state);
@@ -392,12 +392,12 @@ impl Pass<'_, '_> {
 
     /// Gives a slot a value, and that a name unless it has one.
     pub(crate) fn put(slot: u32, name: Name, mut value: Value, state: &mut State) {
-        if value.name == NOBODY || value.name == name {
-            if name != NOBODY {
+        if value.name == NO_NAME || value.name == name {
+            if name != NO_NAME {
                 state.forget(|old| old == name, slot);
             }
             // What it says about its own old value it says of nothing any more.
-            forget(&mut value, |old| old == name && name != NOBODY);
+            forget(&mut value, |old| old == name && name != NO_NAME);
             value.name = name;
         }
         state.set(slot, value);
@@ -425,7 +425,7 @@ impl Pass<'_, '_> {
             match guard {
                 None | Some(Some(true)) => new(),
                 Some(Some(false)) => old(),
-                Some(None) => new().join(&old(), width, NOBODY),
+                Some(None) => new().join(&old(), width, NO_NAME),
             }
         })
     }
@@ -433,7 +433,7 @@ impl Pass<'_, '_> {
     /// The state with a name for each value that has none, so that conditions can speak of it.
     fn named(&self, block: u32, mut state: State) -> State {
         state.change(
-            |_, held| held.name == NOBODY,
+            |_, held| held.name == NO_NAME,
             |slot, held| {
                 held.name = self.slice.name_at(block, slot as usize);
                 true
@@ -471,14 +471,14 @@ impl Pass<'_, '_> {
             let width = self.slice.slots[slot as usize].1.clamp(1, 64);
             if old.range != new.range {
                 let moved = visits.moved.entry(slot).or_default();
-                let marks = |moved: u8| if moved < LIMIT { self.slice.marks(slot) } else { &[] };
-                let wide = old.range.widen(new.range, marks(moved.0), marks(moved.1), width);
+                let thresholds = |moved: u8| if moved < LIMIT { self.slice.thresholds(slot) } else { &[] };
+                let wide = old.range.widen(new.range, thresholds(moved.0), thresholds(moved.1), width);
                 moved.0 = moved.0.saturating_add(u8::from(wide.lo != old.range.lo));
                 moved.1 = moved.1.saturating_add(u8::from(wide.hi != old.range.hi));
                 new.range = wide;
             }
-            if let (Some(before), Some(now)) = (old.since, new.since) {
-                new.since = Some(now.widen(before));
+            if let (Some(before), Some(now)) = (old.delta, new.delta) {
+                new.delta = Some(now.widen(before));
             }
             if let (Some(before), Kind::Saturated(now, pair)) = (old.unless_zero(), new.kind) {
                 new.kind = Kind::Saturated(now.widen(before), pair);
@@ -521,7 +521,7 @@ fn again(held: Value, new: Value, width: u8) -> Value {
     Value {
         range: held.range.meet(new.range, width).unwrap_or(new.range),
         kind: if held.kind == Kind::Plain { new.kind } else { held.kind },
-        since: held.since.or(new.since),
+        delta: held.delta.or(new.delta),
         form: held.form.or(new.form),
         ..held
     }

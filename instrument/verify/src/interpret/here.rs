@@ -1,8 +1,8 @@
 //! Values of operands in front of a step, as the transfer functions ask for them.
 
-use crate::domain::affine::Linear;
-use crate::domain::interval::Range;
-use crate::domain::name::{NOBODY, Name};
+use crate::domain::affine::Affine;
+use crate::domain::interval::Interval;
+use crate::domain::name::{NO_NAME, Name};
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
 use crate::interpret::pass::Pass;
@@ -25,7 +25,7 @@ impl Source for Here<'_, '_, '_> {
                     self.state.get(slot).copied().unwrap_or_else(|| Value::unknown(own))
                 }
             }
-            Operand::Number(value) if width != 0 => Value::of(Range::constant(value, width)),
+            Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
             _ => Value::unknown(width.clamp(1, 64)),
         }
     }
@@ -53,16 +53,16 @@ impl Source for Here<'_, '_, '_> {
         };
         let Some(slot) = slot else { return Some(self.value(operand, width)) };
         let mut state = self.state.clone();
-        self.pass.learn(&mut state, slot, holds, 0).then(|| Here { pass: self.pass, state: &state }.value(operand, width))
+        self.pass.refine(&mut state, slot, holds, 0).then(|| Here { pass: self.pass, state: &state }.value(operand, width))
     }
 
     fn named(&self, name: Name) -> Option<Value> {
         self.state.named(name, self.pass.slice)
     }
 
-    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Range> {
+    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Interval> {
         let form =
-            |of: Moved| Linear::constant(of.offset.into(), width)?.plus(self.state.form_of(of.name)?, if of.negative { -1 } else { 1 });
+            |of: Moved| Affine::constant(of.offset.into(), width)?.plus(self.state.form_of(of.name)?, if of.negative { -1 } else { 1 });
         let own = form(of)?;
         self.state.iter().find_map(|(slot, held)| {
             let Kind::Low { of: other, bits: same } = held.kind else { return None };
@@ -73,13 +73,13 @@ impl Source for Here<'_, '_, '_> {
             // Modulo 2^n the lowest bits of both lie as far from each other as the values.
             let count = bits.count_ones() as u8;
             let range =
-                held.range.unsigned(width).times(sign.into(), count).add(Range::constant(offset.into(), count), count).unsigned(count);
-            Some(Range::strided(range.lo, range.hi, range.step, width))
+                held.range.unsigned(width).times(sign.into(), count).add(Interval::constant(offset.into(), count), count).unsigned(count);
+            Some(Interval::strided(range.lo, range.hi, range.step, width))
         })
     }
 
     fn alike(&self, kind: Kind, width: u8) -> Option<Value> {
         let held = self.state.iter().find(|(slot, held)| held.kind == kind && self.pass.slice.slots[*slot as usize].1 == width);
-        held.map(|(_, held)| *held).filter(|held| held.name != NOBODY)
+        held.map(|(_, held)| *held).filter(|held| held.name != NO_NAME)
     }
 }

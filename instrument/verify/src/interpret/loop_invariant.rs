@@ -8,7 +8,7 @@ use crate::interpret::work::{Way, Work};
 use std::collections::BTreeMap;
 
 /// What registers hold in a set of blocks.
-pub(crate) struct Base {
+pub(crate) struct LoopInvariant {
     /// The blocks, and values at the beginning of each that can be reached.
     pub(crate) order: Vec<u32>,
     pub(crate) states: Vec<Option<State>>,
@@ -18,7 +18,7 @@ pub(crate) struct Base {
     notes: Vec<(u32, u8, Value)>,
 }
 
-impl Base {
+impl LoopInvariant {
     /// Notes what the set leaves behind.
     pub(crate) fn note(self, body: &mut Body<'_>) {
         for (statement, width, value) in self.notes {
@@ -34,20 +34,20 @@ impl Base {
 const MOST_ENTRIES: usize = 10;
 
 /// Blocks of a set that control comes to from outside.
-pub(crate) fn entries(body: &Body<'_>, place: &[u32], of: &[u32]) -> Vec<u32> {
+pub(crate) fn entries(body: &Body<'_>, rpo: &[u32], of: &[u32]) -> Vec<u32> {
     let is_entered = |block: &u32| {
-        let comes_in = |source: &u32| of.binary_search(source).is_err() && place[*source as usize] != u32::MAX;
+        let comes_in = |source: &u32| of.binary_search(source).is_err() && rpo[*source as usize] != u32::MAX;
         *block == 0 || body.graph.sources(*block).iter().any(comes_in)
     };
     of.iter().copied().filter(is_entered).collect()
 }
 
 /// Follows control through a set of blocks from wherever it is entered.
-pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
-    let (body, slice, place) = (work.body, work.slice, work.place);
+pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> LoopInvariant {
+    let (body, slice, rpo) = (work.body, work.slice, work.rpo);
     work.position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| set.binary_search(&block).is_ok();
-    let entries = entries(body, place, set);
+    let entries = entries(body, rpo, set);
     // What registers hold where the set is entered from these blocks' sources.
     let enter = |entries: &[u32]| {
         let mut needed: Vec<u32> =
@@ -63,8 +63,8 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
         entries.iter().map(|block| (*block, all.clone())).collect()
     };
     let mut order = set.to_vec();
-    order.sort_by_key(|block| place[*block as usize]);
-    let anything = Way { head: None, choice: None, assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
+    order.sort_by_key(|block| rpo[*block as usize]);
+    let anything = Way { head: None, choice: None, assumption: Assumption::default(), closed: &|_| false, edge_cost: &|_, _| None };
     let (states, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
         let mut notes = Vec::new();
         let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();
@@ -86,5 +86,5 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> Base {
         );
         (found.states, back, notes)
     });
-    Base { order, states, back, notes }
+    LoopInvariant { order, states, back, notes }
 }

@@ -12,7 +12,7 @@ use crate::program::instruction::{Instruction, Operand, Order, Register};
 const MOST_LOOKS: usize = 8;
 
 /// Registers by slot.
-struct Blank<F> {
+struct Opaque<F> {
     slot_of: F,
     unknown: Vec<bool>,
     /// What the flag is asked by.
@@ -28,7 +28,7 @@ pub(crate) fn known(
     decoded: &[(u32, Instruction<'_>)],
 ) -> Vec<Register> {
     let none = || vec![false; slots.len()];
-    let mut found = Blank { slot_of, unknown: none(), asked_by: none(), bounded: none() };
+    let mut found = Opaque { slot_of, unknown: none(), asked_by: none(), bounded: none() };
     found.find_asked(decoded);
     found.find_bounded(decoded);
     for _ in 0..MOST_LOOKS {
@@ -51,7 +51,7 @@ pub(crate) fn known(
     known
 }
 
-impl<F: Fn(Register) -> Option<u32>> Blank<F> {
+impl<F: Fn(Register) -> Option<u32>> Opaque<F> {
     /// Whether nothing can be known of a register.
     fn holds(&self, register: Register) -> bool {
         (self.slot_of)(register).is_none_or(|slot| self.unknown[slot as usize])

@@ -3,7 +3,7 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::body::Body;
-use crate::interpret::edge_cost::Toll;
+use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::parameters::Returns;
 use crate::interpret::slice::Slice;
 use std::cell::Cell;
@@ -31,7 +31,7 @@ pub(crate) struct Pass<'p, 'a> {
     pub(crate) choice: Option<Choice>,
     /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
     /// every register.
-    pub(crate) toll: &'p dyn Fn(u32, u32) -> Option<Toll>,
+    pub(crate) edge_cost: &'p dyn Fn(u32, u32) -> Option<EdgeCost>,
     /// Slots that nothing in the set writes.
     pub(crate) fixed: &'p [bool],
     /// Set where something was asked that the action decides.

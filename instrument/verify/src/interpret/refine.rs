@@ -1,9 +1,9 @@
 //! What a branch that was taken says of values.
 
-use crate::domain::affine::Linear;
-use crate::domain::delta::Since;
-use crate::domain::interval::Range;
-use crate::domain::name::{NOBODY, Name};
+use crate::domain::affine::Affine;
+use crate::domain::delta::Delta;
+use crate::domain::interval::Interval;
+use crate::domain::name::{NO_NAME, Name};
 use crate::domain::state::State;
 use crate::domain::value::{Kind, Value};
 use crate::interpret::pass::Pass;
@@ -15,10 +15,10 @@ const DEEPEST: u32 = 4;
 
 impl Pass<'_, '_> {
     /// Takes a predicate to hold, or not to. False if it can't.
-    pub(crate) fn learn(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
+    pub(crate) fn refine(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
         let Some(value) = state.get(slot).copied() else { return true };
-        let truth = Range::constant(i128::from(holds), 1);
-        let is_same = |_, held: &Value| held.name == value.name && value.name != NOBODY && held.kind == value.kind;
+        let truth = Interval::constant(i128::from(holds), 1);
+        let is_same = |_, held: &Value| held.name == value.name && value.name != NO_NAME && held.kind == value.kind;
         state.change(is_same, |_, held| {
             held.range = truth;
             true
@@ -28,19 +28,19 @@ impl Pass<'_, '_> {
         let Some(step) = self.slice.steps.get(by as usize) else { return true };
         let holds = holds != not;
         let find = |state: &State, name: Name| {
-            state.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(slot, held)| (slot, held.range))
+            state.iter().find(|(_, held)| held.name == name && name != NO_NAME).map(|(slot, held)| (slot, held.range))
         };
         if let Some((order, signed, width)) = step.instruction.op.compares {
             let order = if holds { order } else { order.not() };
             let range = |state: &State, nth: usize, name: Name| match step.instruction.rest.get(nth) {
-                Some(Operand::Number(value)) => Some(Range::constant(*value, width)),
+                Some(Operand::Number(value)) => Some(Interval::constant(*value, width)),
                 _ => state.named(name, self.slice).map(|value| value.range),
             };
             let (first, second) = (range(state, 0, a), range(state, 1, b));
             return second.is_none_or(|second| self.restrict(state, a, (order, signed), second, width))
                 && first.is_none_or(|first| self.restrict(state, b, (order.mirrored(), signed), first, width))
-                && self.learn_apart(state, step, apart, (order, signed, width), (first, second))
-                && (signed || self.learn_left(state, order, (a, b), width));
+                && self.refine_difference(state, step, apart, (order, signed, width), (first, second))
+                && (signed || self.refine_rest(state, order, (a, b), width));
         }
         let both = match step.instruction.opcode {
             "and.pred" => holds,
@@ -51,7 +51,7 @@ impl Pass<'_, '_> {
             // Both sides of `and` hold, neither side of `or` does.
             for name in [a, b] {
                 if let Some((slot, _)) = find(state, name)
-                    && !self.learn(state, slot, holds, depth + 1)
+                    && !self.refine(state, slot, holds, depth + 1)
                 {
                     return false;
                 }
@@ -62,21 +62,21 @@ impl Pass<'_, '_> {
 
     /// Takes in what a comparison of two registers says of their difference, a sum of that name. If one integer is less than another, the
     /// difference is not 0 and no more than their ranges allow.
-    fn learn_apart(
+    fn refine_difference(
         &self,
         state: &mut State,
         step: &Step<'_>,
         name: Name,
         (order, signed, width): (Order, bool, u8),
-        (first, second): (Option<Range>, Option<Range>),
+        (first, second): (Option<Interval>, Option<Interval>),
     ) -> bool {
-        let Some(apart) = step.apart.filter(|_| name != NOBODY) else { return true };
-        let whole = |range: Option<Range>| range.unwrap_or(Range::full(width)).as_integers(signed, width);
+        let Some(apart) = step.apart.filter(|_| name != NO_NAME) else { return true };
+        let whole = |range: Option<Interval>| range.unwrap_or(Interval::full(width)).as_integers(signed, width);
         let (a, b) = (whole(first), whole(second));
         // The larger less the smaller, and whether the larger is the first.
         let (least, most, first_is_larger) = match order {
             Order::Eq => (0, 0, true),
-            Order::Ne => return self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width),
+            Order::Ne => return self.restrict(state, name, (Order::Ne, true), Interval::constant(0, width), width),
             Order::Lt => (1, b.hi - a.lo, false),
             Order::Le => (0, b.hi - a.lo, false),
             Order::Gt => (1, a.hi - b.lo, true),
@@ -85,33 +85,33 @@ impl Pass<'_, '_> {
         if most < least {
             return false;
         }
-        let difference = Range::between(least, most, width);
+        let difference = Interval::between(least, most, width);
         let difference = if first_is_larger == apart.is_first_less_second { difference } else { difference.times(-1, width) };
         // A range around 0 that has 0 taken out may be none; that it is not 0 may still be of use.
-        (least == 0 || self.restrict(state, name, (Order::Ne, true), Range::constant(0, width), width))
+        (least == 0 || self.restrict(state, name, (Order::Ne, true), Interval::constant(0, width), width))
             && self.narrow(state, name, difference, width)
     }
 
     /// Takes in that of two values without signs one is greater: then something is left of it when the other has been taken from it.
-    fn learn_left(&self, state: &mut State, order: Order, (a, b): (Name, Name), width: u8) -> bool {
+    fn refine_rest(&self, state: &mut State, order: Order, (a, b): (Name, Name), width: u8) -> bool {
         let (from, taken) = match order {
             Order::Gt => (a, b),
             Order::Lt => (b, a),
             _ => return true,
         };
-        if from == NOBODY || taken == NOBODY {
+        if from == NO_NAME || taken == NO_NAME {
             return true;
         }
         let is_rest = |slot: u32, held: &Value| {
             matches!(held.kind, Kind::Saturated(_, pair) if (pair.from, pair.taken) == (from, taken))
                 && self.slice.slots[slot as usize].1 == width
         };
-        state.change(is_rest, |_, held| held.meet(Range::between(1, Range::full(width).hi, width), width))
+        state.change(is_rest, |_, held| held.meet(Interval::between(1, Interval::full(width).hi, width), width))
     }
 
     /// Restricts the value of that name by a comparison, and what depends on it.
-    pub(crate) fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Range, width: u8) -> bool {
-        if name == NOBODY {
+    pub(crate) fn restrict(&self, state: &mut State, name: Name, (order, signed): (Order, bool), other: Interval, width: u8) -> bool {
+        if name == NO_NAME {
             return true;
         }
         let mut narrowed = None;
@@ -144,17 +144,17 @@ impl Pass<'_, '_> {
     }
 
     /// Takes the value of that name to be in a range.
-    pub(crate) fn narrow(&self, state: &mut State, name: Name, range: Range, width: u8) -> bool {
-        name == NOBODY || self.narrow_deep(state, name, range, width, 0)
+    pub(crate) fn narrow(&self, state: &mut State, name: Name, range: Interval, width: u8) -> bool {
+        name == NO_NAME || self.narrow_deep(state, name, range, width, 0)
     }
 
     /// Takes the value of that name to be in a range, and all values that are it plus something, or its lowest bits, accordingly.
-    fn narrow_deep(&self, state: &mut State, name: Name, range: Range, width: u8, depth: u32) -> bool {
+    fn narrow_deep(&self, state: &mut State, name: Name, range: Interval, width: u8, depth: u32) -> bool {
         // What this value is made from, and what else was learned of that.
-        let mut others: Vec<(Name, Range)> = Vec::new();
+        let mut others: Vec<(Name, Interval)> = Vec::new();
         let mut narrowed = range;
         let mut sum = None;
-        let mut forms: Vec<(Linear, Range)> = Vec::new();
+        let mut forms: Vec<(Affine, Interval)> = Vec::new();
         let width_of = |slot: u32| self.slice.slots[slot as usize].1;
         let can_be = state.change(
             |slot, held| held.name == name && width_of(slot) == width,
@@ -171,8 +171,8 @@ impl Pass<'_, '_> {
                     let step = u64::from(bits) + 1;
                     let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
                     let rest = rest.rem_euclid(i128::from(step));
-                    let most = Range::full(width).hi + 1 - i128::from(step);
-                    others.push((of.name, Range::strided(rest, most + rest, step, width)));
+                    let most = Interval::full(width).hi + 1 - i128::from(step);
+                    others.push((of.name, Interval::strided(rest, most + rest, step, width)));
                 }
                 true
             },
@@ -182,9 +182,9 @@ impl Pass<'_, '_> {
         }
         others.extend(state.iter().filter_map(|(slot, held)| match held.kind {
             // The smaller of it and a number is no less than the smaller of its least and that number.
-            Kind::Smaller { of, most } if of == name && width_of(slot) == width && held.name != NOBODY => {
+            Kind::Smaller { of, most } if of == name && width_of(slot) == width && held.name != NO_NAME => {
                 let most = i128::from(most);
-                Some((held.name, Range::between(narrowed.unsigned(width).lo.min(most), most, width)))
+                Some((held.name, Interval::between(narrowed.unsigned(width).lo.min(most), most, width)))
             }
             _ => None,
         }));
@@ -192,26 +192,26 @@ impl Pass<'_, '_> {
             others.extend(form.root(range, |name| state.named(name, self.slice).map(|root| root.range), width));
         }
         let bounds = narrowed.unsigned(width);
-        let has_term = |since: Option<Since>| since.is_some_and(|since| since.term.is_some_and(|term| term.name == name));
-        let saturated = |held: &Value| if let Kind::Saturated(since, _) = held.kind { Some(since) } else { None };
+        let has_term = |delta: Option<Delta>| delta.is_some_and(|delta| delta.term.is_some_and(|term| term.name == name));
+        let saturated = |held: &Value| if let Kind::Saturated(delta, _) = held.kind { Some(delta) } else { None };
         let by_sum = |slot: u32, held: &Value| {
             let same_sum = held.form.as_ref().zip(sum.as_ref()).and_then(|(form, sum)| form.relative_to(sum));
             let same_sum = same_sum.filter(|_| width_of(slot) == width && held.name != name);
-            same_sum.map(|(sign, offset)| narrowed.times(sign.into(), width).add(Range::constant(offset.into(), width), width))
+            same_sum.map(|(sign, offset)| narrowed.times(sign.into(), width).add(Interval::constant(offset.into(), width), width))
         };
         let by_root = |slot: u32, held: &Value| {
             let form = held.form.as_ref().filter(|form| width_of(slot) == width && form.alone().is_some_and(|(root, _)| root == name))?;
             Some(form.range(narrowed, width))
         };
         let related = |slot, held: &Value| {
-            has_term(held.since)
+            has_term(held.delta)
                 || has_term(saturated(held))
                 || held.form.is_some() && (by_sum(slot, held).is_some() || by_root(slot, held).is_some())
         };
         let can_be = state.change(related, |slot, held| {
-            held.since = held.since.map(|since| since.narrow(name, bounds));
-            if let Kind::Saturated(since, pair) = held.kind {
-                held.kind = Kind::Saturated(since.narrow(name, bounds), pair);
+            held.delta = held.delta.map(|delta| delta.narrow(name, bounds));
+            if let Kind::Saturated(delta, pair) = held.kind {
+                held.kind = Kind::Saturated(delta.narrow(name, bounds), pair);
             }
             by_sum(slot, held).is_none_or(|range| held.meet(range, width))
                 && by_root(slot, held).is_none_or(|range| held.meet(range, width))

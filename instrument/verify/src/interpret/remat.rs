@@ -13,7 +13,7 @@ use crate::program::instruction::{Instruction, Operand, Register};
 const MOST_WRITERS: usize = 8;
 
 /// A register that such an instruction writes.
-struct Renewed {
+struct Remat {
     into: Register,
     /// Where the instruction is in the list of all.
     at: usize,
@@ -32,13 +32,13 @@ pub(crate) fn settle<'a>(
     is_followed: impl Fn(Register) -> bool,
     decoded: &[(u32, Instruction<'a>)],
 ) -> (Vec<u32>, Vec<(u32, Instruction<'a>)>) {
-    let mut found: Vec<Renewed> = Vec::new();
+    let mut found: Vec<Remat> = Vec::new();
     for (at, (statement, instruction)) in decoded.iter().enumerate() {
         let Some(into) = made(instruction).filter(|into| is_followed(*into) && body.writers(*into) == [*statement]) else { continue };
         let is_known = |register| register != into && is_followed(register);
         let mut all = instruction.rest.iter();
         if all.all(|operand| if let Operand::Register(register) = operand { is_known(*register) } else { true }) {
-            found.push(Renewed { into, at, is_local: true, is_compared: masks(instruction), behind: Vec::new() });
+            found.push(Remat { into, at, is_local: true, is_compared: masks(instruction), behind: Vec::new() });
         }
     }
     found.sort_unstable_by_key(|renewed| renewed.into);
@@ -58,7 +58,7 @@ pub(crate) fn settle<'a>(
     found.retain(|renewed| renewed.is_local && renewed.is_compared);
     // Operands come before what is made of them.
     found.sort_unstable_by_key(|renewed| renewed.at);
-    let mut settled: Vec<Renewed> = Vec::new();
+    let mut settled: Vec<Remat> = Vec::new();
     for mut renewed in found {
         let (statement, instruction) = &decoded[renewed.at];
         let is_here = |writer: &&u32| decoded.binary_search_by_key(*writer, |(statement, _)| *statement).is_ok();

@@ -3,7 +3,7 @@
 use crate::domain::name::{FIRST_NAME, Name, name_of};
 use crate::domain::state::Slots;
 use crate::interpret::step::{NO_REGISTER, Step, Sum};
-use crate::interpret::thresholds::Marks;
+use crate::interpret::thresholds::Thresholds;
 use crate::program::instruction::Register;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Slice<'a> {
     /// For each block of the set the slots that are read from its beginning on before they are written, sorted.
     pub(crate) live: BTreeMap<u32, Vec<u32>>,
     /// Where a bound of a set that grows may come to rest, by slot.
-    pub(crate) marks: Marks,
+    pub(crate) thresholds: Thresholds,
     /// What holds for good between registers.
     pub(crate) equations: Equations,
     /// Whether some step takes the larger or smaller of two registers, in a way that loops may be told apart by.
@@ -67,8 +67,8 @@ impl Slice<'_> {
     }
 
     /// Where a bound of a slot's set that grows may come to rest: sorted.
-    pub(crate) fn marks(&self, slot: u32) -> &[i128] {
-        self.marks.of(slot)
+    pub(crate) fn thresholds(&self, slot: u32) -> &[i128] {
+        self.thresholds.of(slot)
     }
 
     /// The steps of a block.

@@ -8,7 +8,7 @@ use crate::interpret::remat;
 use crate::interpret::slice::{Equations, Slice};
 use crate::interpret::step::{NO_REGISTER, NO_STATEMENT, NOT_FOLLOWED, Step, chooses, each_needed};
 use crate::interpret::sums;
-use crate::interpret::thresholds::Marks;
+use crate::interpret::thresholds::Thresholds;
 use crate::program::instruction::{Instruction, Op, Operand, Register};
 use cuinstr_ptx::Flow;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl<'a> Slice<'a> {
             steps_of: BTreeMap::new(),
             guards: BTreeMap::new(),
             live: BTreeMap::new(),
-            marks: Marks::default(),
+            thresholds: Thresholds::default(),
             equations: Equations::new(),
             has_cases: false,
             is_close: depth != Depth::Shallow,
@@ -128,7 +128,7 @@ impl<'a> Slice<'a> {
                 slice.add_sums(|_| true);
             }
         }
-        slice.marks = Marks::new(&slice.steps, slice.slots.len(), slice.first_sum);
+        slice.thresholds = Thresholds::new(&slice.steps, slice.slots.len(), slice.first_sum);
         slice.trace(body, blocks);
         slice.forget_map();
         body.spare_slots.replace(std::mem::take(&mut slice.slot_of));

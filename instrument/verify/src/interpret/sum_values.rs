@@ -1,11 +1,11 @@
 //! Values of sums of registers: what a comparison of two registers says is said of their difference, and a difference may be known where
 //! neither register is.
 
-use crate::domain::affine::Linear;
+use crate::domain::affine::Affine;
 use crate::domain::arithmetic::{sum, taken};
-use crate::domain::delta::Since;
-use crate::domain::interval::Range;
-use crate::domain::name::{FIRST_NAME, NOBODY, Name, name_of};
+use crate::domain::delta::Delta;
+use crate::domain::interval::Interval;
+use crate::domain::name::{FIRST_NAME, NO_NAME, Name, name_of};
 use crate::domain::state::State;
 use crate::domain::value::{Kind, Source, Value};
 use crate::interpret::here::Here;
@@ -31,14 +31,14 @@ impl Pass<'_, '_> {
             && let Some((order, _, of)) = step.instruction.op.compares
         {
             value.kind = Kind::Truth { by, not, a, b, apart: apart.name };
-            let zero = Range::constant(0, of);
+            let zero = Interval::constant(0, of);
             let answer = match order {
                 Order::Eq | Order::Ne => apart.range.compare(order, zero, false, of),
                 _ if apart.range.value(of) == Some(0) => Some(matches!(order, Order::Le | Order::Ge)),
                 _ => None,
             };
             if let Some(answer) = answer {
-                value.range = Range::constant(i128::from(answer != not), 1);
+                value.range = Interval::constant(i128::from(answer != not), 1);
             }
         }
         if nth == 0
@@ -46,18 +46,18 @@ impl Pass<'_, '_> {
             && let Some(sum) = known(derived.sum)
             && self.slice.sums[derived.sum as usize].width == width
         {
-            let range = sum.range.times(i128::from(derived.sign), width).add(Range::constant(derived.offset, width), width);
+            let range = sum.range.times(i128::from(derived.sign), width).add(Interval::constant(derived.offset, width), width);
             if let Some(both) = value.range.meet(range, width) {
                 value.range = both;
             }
-            let terms = |form: Option<Linear>| form.map_or(usize::MAX, |form| form.parts().count());
-            let form = sum.linear(width).zip(Linear::constant(derived.offset, width));
+            let terms = |form: Option<Affine>| form.map_or(usize::MAX, |form| form.parts().count());
+            let form = sum.affine(width).zip(Affine::constant(derived.offset, width));
             let form = form.and_then(|(form, offset)| offset.plus(form, i64::from(derived.sign)));
-            if value.name == NOBODY && terms(form) < terms(value.form) && terms(form) > 0 {
+            if value.name == NO_NAME && terms(form) < terms(value.form) && terms(form) > 0 {
                 value.form = form;
             }
-            if step.instruction.op.head == "sub" && value.since.is_none_or(|since| !since.unsigned) {
-                value.since = self.since_less(step, state, value.range, width).or(value.since);
+            if step.instruction.op.head == "sub" && value.delta.is_none_or(|delta| !delta.unsigned) {
+                value.delta = self.delta_less(step, state, value.range, width).or(value.delta);
             }
         }
         value
@@ -65,16 +65,16 @@ impl Pass<'_, '_> {
 
     /// How the difference that a step takes relates to a register, if its range shows that it does not wrap round: `if (left > price) left
     /// -= price`. A difference below zero would be so far from what `left > price` says that it is out of that range.
-    fn since_less(&self, step: &Step<'_>, state: &State, difference: Range, width: u8) -> Option<Since> {
+    fn delta_less(&self, step: &Step<'_>, state: &State, difference: Interval, width: u8) -> Option<Delta> {
         let here = Here { pass: self, state };
         let [a, b] = step.instruction.rest[..] else { return None };
         let (a, b) = (here.value(a, width), here.value(b, width));
         let (from, less) = (a.range.unsigned(width), b.range.unsigned(width));
-        let least_wrapped = Range::full(width).hi + 1 - (less.hi - from.lo);
+        let least_wrapped = Interval::full(width).hi + 1 - (less.hi - from.lo);
         let wraps = less.hi > from.lo && difference.unsigned(width).hi >= least_wrapped;
         // What a positive number was taken from was not zero.
-        let since = if less.lo > 0 { a.unless_zero() } else { a.since };
-        since.filter(|since| since.unsigned && !wraps).map(|since| taken(since.plain(), &b, width, &here))
+        let delta = if less.lo > 0 { a.unless_zero() } else { a.delta };
+        delta.filter(|delta| delta.unsigned && !wraps).map(|delta| taken(delta.plain(), &b, width, &here))
     }
 
     /// Sees to it that the sums which a step is about are known as well as their registers are.
@@ -92,15 +92,15 @@ impl Pass<'_, '_> {
     fn total(&self, number: u32, state: &State) -> Value {
         let of = &self.slice.sums[number as usize];
         let width = of.width;
-        let zero = Linear::constant(0, width);
+        let zero = Affine::constant(0, width);
         let (mut form, mut named) = (zero, zero);
-        let mut range = Range::constant(0, width);
+        let mut range = Interval::constant(0, width);
         for (term, times) in &of.terms {
             let value = state.get(*term).copied().unwrap_or_else(|| Value::unknown(width));
             let plus =
-                |form: Option<Linear>, more: Option<Linear>| form.zip(more).and_then(|(form, more)| form.plus(more, i64::from(*times)));
-            form = plus(form, value.linear(width));
-            named = plus(named, value.of_names().or_else(|| value.linear(width)));
+                |form: Option<Affine>, more: Option<Affine>| form.zip(more).and_then(|(form, more)| form.plus(more, i64::from(*times)));
+            form = plus(form, value.affine(width));
+            named = plus(named, value.of_names().or_else(|| value.affine(width)));
             range = range.add(value.range.times(i128::from(*times), width), width);
         }
         // A sum that is a number here may be one of names elsewhere, with which it meets.
@@ -109,7 +109,7 @@ impl Pass<'_, '_> {
         }
         let root = form.and_then(|form| form.alone()).and_then(|(name, _)| state.named(name, self.slice));
         if let Some(form) = form
-            && let Some(both) = range.meet(form.range(root.map_or(Range::full(width), |root| root.range), width), width)
+            && let Some(both) = range.meet(form.range(root.map_or(Interval::full(width), |root| root.range), width), width)
         {
             range = both;
         }
@@ -132,7 +132,7 @@ impl Pass<'_, '_> {
         if sign == 1 {
             return Some(Value { form: by_names.or(value.form), ..value });
         }
-        let form = value.linear(of.width).zip(Linear::constant(0, of.width)).and_then(|(form, zero)| zero.plus(form, -1));
+        let form = value.affine(of.width).zip(Affine::constant(0, of.width)).and_then(|(form, zero)| zero.plus(form, -1));
         let range = value.range.times(-1, of.width);
         Some(Value { form: by_names.or(form).filter(|form| form.parts().next().is_some()), ..Value::of(range) })
     }
@@ -149,20 +149,20 @@ impl Pass<'_, '_> {
                 continue;
             }
             let mut new = self.total(number, state);
-            let moved = moved.map(|(lo, hi)| Range::between(lo.into(), hi.into(), width).times(times.into(), width));
+            let moved = moved.map(|(lo, hi)| Interval::between(lo.into(), hi.into(), width).times(times.into(), width));
             if let (Some(before), Some(moved)) = (state.get(sum_slot), moved) {
                 let stepped = sum(*before, Value::of(moved), width);
-                new.since = stepped.since;
+                new.delta = stepped.delta;
                 if let Some(both) = new.range.meet(stepped.range, width) {
                     new.range = both;
                 }
                 // What was asked of it before may be told only now: `if (i != n)` behind `i + 1`.
-                let asks = |held: &Value| matches!(held.kind, Kind::Truth { apart, .. } if apart == before.name && apart != NOBODY);
+                let asks = |held: &Value| matches!(held.kind, Kind::Truth { apart, .. } if apart == before.name && apart != NO_NAME);
                 let is_asked = state.iter().any(|(_, held)| asks(held));
                 if new.form.is_none() || is_asked {
                     let moved = moved.signed(width);
                     let offsets = i64::try_from(moved.lo).ok().zip(i64::try_from(moved.hi).ok());
-                    let from = if is_asked { Linear::of(before.name) } else { before.linear(width) };
+                    let from = if is_asked { Affine::of(before.name) } else { before.affine(width) };
                     new.form = from.zip(offsets).and_then(|(form, (lo, hi))| form.plus_range(lo, hi));
                 }
             }

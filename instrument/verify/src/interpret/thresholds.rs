@@ -14,14 +14,14 @@ const MOST_THREADS: i128 = 1024;
 
 /// Marks by slot. Slots whose values go over into each other, by copies and by sums with constants, have theirs in common.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct Thresholds {
     /// The class of each slot.
     class_of: Vec<u32>,
     /// The marks of each class, sorted.
     by_class: Vec<Vec<i128>>,
 }
 
-impl Marks {
+impl Thresholds {
     pub(crate) fn new(steps: &[Step<'_>], slots: usize, first_sum: u32) -> Self {
         let mut classes = Classes { above: (0..slots as u32).collect() };
         let slot = |operand: Option<&Operand<'_>>| match operand {
@@ -97,17 +97,17 @@ impl Marks {
                 _ => continue,
             };
             let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) else { continue };
-            let marks = by_class[roots[of as usize] as usize].iter().map(|mark| mark * factor).collect();
-            products.push((roots[*result as usize] as usize, marks));
+            let thresholds = by_class[roots[of as usize] as usize].iter().map(|mark| mark * factor).collect();
+            products.push((roots[*result as usize] as usize, thresholds));
         }
-        for (class, marks) in products {
-            by_class[class].extend(marks);
+        for (class, thresholds) in products {
+            by_class[class].extend(thresholds);
         }
-        for marks in &mut by_class {
-            marks.push(0);
-            marks.sort_unstable();
-            marks.dedup();
-            marks.truncate(MOST);
+        for thresholds in &mut by_class {
+            thresholds.push(0);
+            thresholds.sort_unstable();
+            thresholds.dedup();
+            thresholds.truncate(MOST);
         }
         Self { class_of: roots, by_class }
     }

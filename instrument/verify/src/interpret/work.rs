@@ -3,7 +3,7 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::body::Body;
-use crate::interpret::edge_cost::Toll;
+use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::parameters::Returns;
 use crate::interpret::pass::{Choice, Found, Pass};
 use crate::interpret::slice::Slice;
@@ -20,7 +20,7 @@ const LOOKS: usize = 200_000;
 pub(crate) struct Work<'w, 'a> {
     pub(crate) body: &'w Body<'a>,
     pub(crate) slice: &'w Slice<'a>,
-    pub(crate) place: &'w [u32],
+    pub(crate) rpo: &'w [u32],
     /// `u32::MAX` for each block of the function, but while a pass is under way.
     pub(crate) position: &'w mut Vec<u32>,
     pub(crate) components: &'w mut Components,
@@ -42,7 +42,7 @@ pub(crate) struct Way<'w> {
     pub(crate) choice: Option<Choice>,
     pub(crate) assumption: Assumption,
     pub(crate) closed: &'w dyn Fn(usize) -> bool,
-    pub(crate) toll: &'w dyn Fn(u32, u32) -> Option<Toll>,
+    pub(crate) edge_cost: &'w dyn Fn(u32, u32) -> Option<EdgeCost>,
 }
 
 impl<'a> Work<'_, 'a> {
@@ -76,7 +76,7 @@ impl<'a> Work<'_, 'a> {
             returns: self.returns,
             head: way.head,
             choice: way.choice,
-            toll: way.toll,
+            edge_cost: way.edge_cost,
             fixed: &fixed,
             asks_action: &asks_action,
             allowed: self.budget,

@@ -3,12 +3,13 @@
 //! A function weighs what its heaviest loop does, or what its calls do together: each call site adds what the callee weighs, times how often the
 //! loops around the site let it be passed. So no block of a call tree is passed more often than the weight of its root says.
 //!
+//! A call returns, or the thread ends in it. Of all calls that a thread makes only one does not return, so only the weight of calls that return is
+//! multiplied. Loops from which control can't come to a return don't count there: what stops a thread waits by the clock, and then ends it.
+//!
 //! A callee is entered with the flag set, or else no poll is due. Call sites that no thread comes to from there are left out where a weight is too
-//! large with them: a poll at a function's entry ends the tree. A call that does not return is made once.
+//! large with them: a poll at a function's entry ends the tree.
 
-use crate::domain::value::MOST_TICKS;
-use crate::module::report::Verdict;
-use crate::rank::loops::Round;
+use crate::rank::loops::LoopProof;
 use crate::rank::weight::{Passes, Weight, passes_of};
 use std::collections::BTreeSet;
 
@@ -23,10 +24,63 @@ struct Site {
     callees: Vec<u32>,
 }
 
+/// What a call of a function weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallWeight {
+    /// If it returns.
+    pub(crate) returning: Weight,
+    /// However it ends: no less than that.
+    pub(crate) ending: Weight,
+}
+
+impl CallWeight {
+    pub(crate) const ONE: Self = Self { returning: Weight::ONE, ending: Weight::ONE };
+
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { returning: self.returning.max(other.returning), ending: self.ending.max(other.ending) }
+    }
+
+    /// The same, but for what is too heavy: that is reported where it is, and not in all that call it.
+    pub(crate) fn unless_too_much(self) -> Self {
+        let unless = |weight: Weight| if weight.is_too_much() { Weight::ONE } else { weight };
+        Self { returning: unless(self.returning), ending: unless(self.ending) }
+    }
+}
+
+/// Calls that one thread makes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Made {
+    /// All of them, if they return.
+    returned: Weight,
+    /// What one of them weighs more if it does not: the last.
+    last: Weight,
+}
+
+impl Made {
+    pub(crate) const NONE: Self = Self { returned: Weight::NOTHING, last: Weight::NOTHING };
+
+    /// With so many calls more, the last of which need not return.
+    pub(crate) fn and(self, call: CallWeight, times: u64) -> Self {
+        Self { returned: self.returned.plus(call.returning.times(times)), last: self.last.max(call.ending.minus(call.returning)) }
+    }
+
+    /// What they weigh for a caller that has this weight without them.
+    pub(crate) fn of_caller(self, own: CallWeight) -> CallWeight {
+        CallWeight { returning: own.returning.max(self.returned), ending: own.ending.max(self.all()) }
+    }
+
+    /// The weight of all of them.
+    fn all(self) -> Weight {
+        self.returned.plus(self.last)
+    }
+}
+
 /// A function with what is proved of its loops.
 #[derive(Debug)]
 pub(crate) struct Weighed<'r> {
-    rounds: &'r [Round],
+    rounds: &'r [LoopProof],
+    /// For each loop whether control may come from there to a return.
+    returning: Vec<bool>,
     passes: Vec<Passes>,
     sites: Vec<Site>,
 }
@@ -54,8 +108,9 @@ impl Live {
 }
 
 impl<'r> Weighed<'r> {
-    /// `calls` are statements and callees in the order of statements; `block_of` gives the block of a statement.
-    pub(crate) fn new(rounds: &'r [Round], calls: &[(u32, u32)], block_of: impl Fn(u32) -> u32) -> Self {
+    /// `calls` are statements and callees in the order of statements; `block_of` gives the block of a statement, and `returning` says for each loop
+    /// whether control may come from there to a return.
+    pub(crate) fn new(rounds: &'r [LoopProof], returning: Vec<bool>, calls: &[(u32, u32)], block_of: impl Fn(u32) -> u32) -> Self {
         let mut sites: Vec<Site> = Vec::new();
         for &(statement, callee) in calls {
             match sites.last_mut().filter(|site| site.statement == statement) {
@@ -71,27 +126,27 @@ impl<'r> Weighed<'r> {
                 }
             }
         }
-        Self { rounds, passes: passes_of(rounds), sites }
+        Self { rounds, returning, passes: passes_of(rounds), sites }
     }
 
     /// The heaviest function that a site calls.
-    fn callee(site: &Site, weights: &[Weight]) -> Weight {
-        site.callees.iter().fold(Weight::ONE, |most, callee| most.max(weights[*callee as usize]))
+    fn callee(site: &Site, weights: &[CallWeight], lives: &[Live]) -> CallWeight {
+        let weight = site.callees.iter().fold(CallWeight::ONE, |most, callee| most.max(weights[*callee as usize]));
+        if Self::returns(site, lives) { weight } else { CallWeight { returning: Weight::NOTHING, ..weight } }
     }
 
-    /// What the calls of a function come to, each with its weight. Of calls that do not return only the heaviest one is made.
-    fn calls(&self, weights: &[Weight], lives: &[Live], counts: impl Fn(&Site) -> bool) -> Weight {
-        let (mut all, mut last) = (Weight::NOTHING, Weight::NOTHING);
-        for site in self.sites.iter().filter(|site| counts(site)) {
-            let weight = Self::callee(site, weights);
-            if site.callees.iter().all(|callee| !lives[*callee as usize].returns) {
-                last = last.max(weight);
-            } else {
-                let times = site.around.map_or(1, |around| self.passes[self.root(around)].of_block(self.rounds, around, site.block));
-                all = all.plus(weight.times(times));
-            }
-        }
-        all.plus(last)
+    /// Whether a call may return.
+    fn returns(site: &Site, lives: &[Live]) -> bool {
+        site.callees.iter().any(|callee| lives[*callee as usize].returns)
+    }
+
+    /// The calls that a thread makes at these sites.
+    fn calls(&self, weights: &[CallWeight], lives: &[Live], counts: impl Fn(&Site) -> bool) -> Made {
+        let sites = self.sites.iter().filter(|site| counts(site));
+        sites.fold(Made::NONE, |made, site| {
+            let times = site.around.map_or(1, |around| self.passes[self.root(around)].of_block(self.rounds, around, site.block));
+            made.and(Self::callee(site, weights, lives), times)
+        })
     }
 
     /// How often a block is passed while the function is entered once.
@@ -109,37 +164,36 @@ impl<'r> Weighed<'r> {
     }
 
     /// The weight of the function where it is entered with the flag set.
-    pub(crate) fn weight(&self, weights: &[Weight], lives: &[Live], own: &Live) -> Weight {
+    pub(crate) fn weight(&self, weights: &[CallWeight], lives: &[Live], own: &Live) -> CallWeight {
         let is_live = |block: u32| own.blocks.as_ref().is_none_or(|blocks| blocks.contains(&block));
-        let roots = self.rounds.iter().zip(&self.passes).filter(|(round, _)| round.parent.is_none() && is_live(round.head));
-        // What is too heavy is reported where it is.
-        let loops = roots.map(|(_, passes)| passes.weight(self.rounds)).filter(|weight| !weight.is_too_much());
-        loops.fold(Weight::ONE, Weight::max).max(self.calls(weights, lives, |site| is_live(site.block)))
+        let mut loops = CallWeight::ONE;
+        for ((round, passes), may_return) in self.rounds.iter().zip(&self.passes).zip(&self.returning) {
+            let weight = passes.weight(self.rounds);
+            // What is too heavy is reported where it is.
+            if round.parent.is_none() && is_live(round.head) && !weight.is_too_much() {
+                loops.ending = loops.ending.max(weight);
+                loops.returning = if *may_return { loops.returning.max(weight) } else { loops.returning };
+            }
+        }
+        self.calls(weights, lives, |site| is_live(site.block)).of_caller(loops)
     }
 
     /// What is too heavy in the function, wherever a thread is in it when the flag is set.
-    pub(crate) fn too_much(&self, weights: &[Weight], lives: &[Live]) -> TooMuch {
-        let mut loops: Vec<Weight> = vec![Weight::NOTHING; self.rounds.len()];
-        for site in self.sites.iter().filter(|site| site.callees.iter().any(|callee| lives[*callee as usize].returns)) {
-            let weight = Self::callee(site, weights);
+    pub(crate) fn too_much(&self, weights: &[CallWeight], lives: &[Live]) -> TooMuch {
+        let mut made: Vec<Made> = vec![Made::NONE; self.rounds.len()];
+        for site in self.sites.iter().filter(|site| Self::returns(site, lives)) {
+            let weight = Self::callee(site, weights, lives);
             let mut around = site.around;
             while let Some(number) = around {
                 let times = self.passes[number].of_block(self.rounds, site.around.unwrap_or(number), site.block);
-                loops[number] = loops[number].plus(weight.times(times));
+                made[number] = made[number].and(weight, times);
                 around = self.rounds[number].parent;
             }
         }
-        for (weight, passes) in loops.iter_mut().zip(&self.passes) {
-            *weight = weight.max(passes.weight(self.rounds));
-        }
-        let calls = self.calls(weights, lives, |_| true);
+        let loops: Vec<Weight> = made.iter().zip(&self.passes).map(|(made, passes)| made.all().max(passes.weight(self.rounds))).collect();
+        let calls = self.calls(weights, lives, |_| true).all();
         let is_new = calls.is_too_much() && !loops.iter().any(|weight| weight.is_too_much());
-        let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights).rounds);
+        let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights, lives).ending.rounds);
         TooMuch { loops, calls: heaviest.filter(|_| is_new).map(|site| (calls, site.statement)) }
     }
-}
-
-/// The verdict on what may take too long without a poll.
-pub(crate) fn too_many(weight: Weight) -> Verdict {
-    Verdict::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
 }

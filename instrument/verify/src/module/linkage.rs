@@ -3,22 +3,21 @@
 //! Each unit is proved by itself, and takes what it calls elsewhere to return without a poll. What is left to ask of the program: that no cycle of calls
 //! leads through several units, and that weights do not multiply across them to more than one unit may have.
 
-use crate::module::call_trees::too_many;
+use crate::module::call_trees::{CallWeight, Made};
 use crate::module::report::{Loop, Report, Verdict};
-use crate::rank::weight::Weight;
 use std::collections::BTreeMap;
 
 /// The units of a program.
 #[derive(Debug, Default)]
 pub struct Program {
-    functions: BTreeMap<String, (Weight, BTreeMap<String, u64>)>,
+    functions: BTreeMap<String, (CallWeight, BTreeMap<String, u64>)>,
 }
 
 impl Program {
     /// Takes a unit's functions. Of several with one name, as inline functions have, the linker takes any.
     pub fn add(&mut self, report: &Report) {
         for linkage in &report.links {
-            let (weight, calls) = self.functions.entry(linkage.function.clone()).or_insert_with(|| (Weight::ONE, BTreeMap::new()));
+            let (weight, calls) = self.functions.entry(linkage.function.clone()).or_insert_with(|| (CallWeight::ONE, BTreeMap::new()));
             *weight = weight.max(linkage.weight);
             for (callee, times) in &linkage.calls {
                 let known = calls.entry(callee.clone()).or_insert(0);
@@ -38,7 +37,7 @@ impl Program {
     pub fn findings(&self) -> Vec<Loop> {
         let mut found = Vec::new();
         // What a function weighs with all that it calls; none while it is being asked.
-        let mut weights: BTreeMap<&str, Option<Weight>> = BTreeMap::new();
+        let mut weights: BTreeMap<&str, Option<CallWeight>> = BTreeMap::new();
         for root in self.functions.iter().filter(|(_, (_, calls))| !calls.is_empty()).map(|(name, _)| name.as_str()) {
             let mut work = vec![(root, false)];
             while let Some((name, is_done)) = work.pop() {
@@ -61,15 +60,14 @@ impl Program {
                     work.extend(calls.keys().map(|callee| (callee.as_str(), false)));
                     continue;
                 }
-                let called = calls.iter().map(|(callee, times)| {
-                    let weight = weights.get(callee.as_str()).copied().flatten().unwrap_or(Weight::ONE);
-                    weight.times(*times)
+                let made = calls.iter().fold(Made::NONE, |made, (callee, times)| {
+                    made.and(weights.get(callee.as_str()).copied().flatten().unwrap_or(CallWeight::ONE), *times)
                 });
-                let weight = own.max(called.fold(Weight::NOTHING, Weight::plus));
-                if weight.is_too_much() && !own.is_too_much() {
-                    found.push(finding(name, too_many(weight), false));
+                let weight = made.of_caller(*own);
+                if weight.ending.is_too_much() && !own.ending.is_too_much() {
+                    found.push(finding(name, Verdict::too_many(weight.ending), false));
                 }
-                weights.insert(name, Some(if weight.is_too_much() { Weight::ONE } else { weight }));
+                weights.insert(name, Some(weight.unless_too_much()));
             }
         }
         found.sort_by(|one, other| one.function.cmp(&other.function));

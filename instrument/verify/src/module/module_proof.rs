@@ -9,18 +9,18 @@ use crate::interpret::slice::Slice;
 use crate::interpret::slicing::Depth;
 use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
-use crate::module::call_trees::{Live, TooMuch, Weighed, too_many};
+use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::marked::Marks;
-use crate::module::report::{Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
-use crate::module::source_location::Places;
+use crate::module::report::{Assumption as Granted, Bound, Code, Fault, Linkage, Loop, Report, UnknownCall, Verdict};
+use crate::module::source_location::SourceLocations;
 use crate::module::stores;
 use crate::program::cfg::{Components, Graph};
 use crate::program::control_block::{CONTROL, FLAG};
-use crate::rank::loops::{Proof, Round, Why};
+use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
 use crate::rank::weight::Weight;
-use cuinstr_ptx::{Function, Module};
+use cuinstr_ptx::{Function, Module, is_system};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ pub(crate) fn report(text: &str, module: &Module<'_>) -> Report {
 impl<'a> Whole<'a> {
     fn report(&self) -> Report {
         let lines = Lines::new(self.text);
-        let places = Places::new(self.text, self.module);
+        let places = SourceLocations::new(self.text, self.module);
         let calls = self.calls();
         let mut report = Report {
             target: self.module.target.map(|target| target.of(self.text).to_owned()),
@@ -77,6 +77,7 @@ impl<'a> Whole<'a> {
             loops: Vec::new(),
             unknown: Vec::new(),
             faults: Vec::new(),
+            assumptions: self.pointers(&lines),
             links: Vec::new(),
             marked: None,
         };
@@ -101,7 +102,8 @@ impl<'a> Whole<'a> {
             }
         }
         let mut components = Components::default();
-        let all: Vec<Vec<Round>> = (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
+        let all: Vec<Vec<LoopProof>> =
+            (0..self.graphs.len()).map(|index| self.rounds(index, &mut components, &lines, &mut report)).collect();
         let cycles = self.cycles(&calls, &mut components);
         report.marked = self.marks.all(&calls, &callees_first(&calls));
         let kernels = self.kernels_by_function(&calls);
@@ -117,7 +119,7 @@ impl<'a> Whole<'a> {
     }
 
     /// The loops of a function, with what is proved of each by itself.
-    fn rounds(&self, index: usize, components: &mut Components, lines: &Lines, report: &mut Report) -> Vec<Round> {
+    fn rounds(&self, index: usize, components: &mut Components, lines: &Lines, report: &mut Report) -> Vec<LoopProof> {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         for &statement in &graph.lost {
             let at = function.statements[statement as usize].start as usize;
@@ -144,18 +146,23 @@ impl<'a> Whole<'a> {
         let mut body = Body::new(&code, graph);
         body.note_loops(&sets, &order);
         let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| self.call_returns(index, statement, assumption, not_zero);
-        let mut all: Vec<Round> = Vec::new();
+        let mut all: Vec<LoopProof> = Vec::new();
         let mut position = Vec::new();
         for new in rounds(&mut body, &order, &sets, (components, &mut position), &returns) {
             let offset = all.len();
-            all.extend(new.into_iter().map(|round| Round { parent: round.parent.map(|parent| parent + offset), ..round }));
+            all.extend(new.into_iter().map(|round| LoopProof { parent: round.parent.map(|parent| parent + offset), ..round }));
         }
         all
     }
 
     /// What is too heavy in each function. Where something is, it is asked again by what a thread can still do once the flag is set.
-    fn weigh(&self, calls: &Calls, all: &[Vec<Round>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
-        let weighed = |index: usize| Weighed::new(&all[index], &calls[index], |statement| self.block_of(index, statement));
+    fn weigh(&self, calls: &Calls, all: &[Vec<LoopProof>], cycles: &[Cycle], links: &mut Vec<Linkage>) -> Vec<TooMuch> {
+        let weighed = |index: usize| {
+            let rounds = &all[index];
+            let may_return = if rounds.is_empty() { Vec::new() } else { self.graphs[index].may_return(&self.module.functions[index]) };
+            let returning = rounds.iter().map(|round| may_return[round.head as usize]).collect();
+            Weighed::new(rounds, returning, &calls[index], |statement| self.block_of(index, statement))
+        };
         let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
         let mut lives = vec![Live::ANYTHING; calls.len()];
         for &index in cycles.iter().flat_map(|cycle| &cycle.set) {
@@ -172,7 +179,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What a program is told of each function.
-    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[Weight]) -> Vec<Linkage> {
+    fn links(&self, calls: &Calls, weighed: &[Weighed<'_>], weights: &[CallWeight]) -> Vec<Linkage> {
         let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
         let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
             let known = outside.entry(callee.to_owned()).or_insert(0);
@@ -198,7 +205,7 @@ impl<'a> Whole<'a> {
         functions.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
     }
 
-    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<Weight>, Vec<TooMuch>) {
+    fn weights(&self, calls: &Calls, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<CallWeight>, Vec<TooMuch>) {
         // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
         let live = |index: usize, statement: u32| {
             let blocks = lives[index].blocks.as_ref();
@@ -209,11 +216,9 @@ impl<'a> Whole<'a> {
             .enumerate()
             .map(|(index, all)| all.iter().filter(|(statement, _)| live(index, *statement)).copied().collect())
             .collect();
-        let mut weights = vec![Weight::ONE; calls.len()];
+        let mut weights = vec![CallWeight::ONE; calls.len()];
         for index in callees_first(&made) {
-            let weight = weighed[index].weight(&weights, lives, &lives[index]);
-            // What is too heavy is reported here, and not in all that call it.
-            weights[index] = if weight.is_too_much() { Weight::ONE } else { weight };
+            weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
         }
         let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
         (weights, too_much)
@@ -233,9 +238,9 @@ impl<'a> Whole<'a> {
     fn loops(
         &self,
         index: usize,
-        (all, too_much): (&[Round], &TooMuch),
+        (all, too_much): (&[LoopProof], &TooMuch),
         (calls, kernels): (&Calls, &[Vec<String>]),
-        (lines, places): (&Lines, &Places<'_>),
+        (lines, places): (&Lines, &SourceLocations<'_>),
         report: &mut Report,
     ) {
         let function = &self.module.functions[index];
@@ -252,7 +257,7 @@ impl<'a> Whole<'a> {
             report.loops.push(Loop {
                 function: function.name.to_owned(),
                 kernels: kernels[index].clone(),
-                verdict: too_many(weight),
+                verdict: Verdict::too_many(weight),
                 line: lines.number(function.statements[statement as usize].start as usize),
                 lines: place.iter().map(|place| (place.file.clone(), place.line)).collect(),
                 place,
@@ -279,6 +284,31 @@ impl<'a> Whole<'a> {
             found
         };
         self.module.functions.iter().map(of).collect()
+    }
+
+    /// Calls through pointers in a module that others are linked to, the first of each function: they are taken to stay in the module.
+    fn pointers(&self, lines: &Lines) -> Vec<Granted> {
+        let is_shared = |function: &Function<'_>| {
+            let head = function.head.of(self.text);
+            !function.is_kernel && [".visible", ".weak"].iter().any(|directive| head.contains(directive))
+        };
+        let is_linked = self.module.functions.iter().any(is_shared)
+            || self.module.prototypes.iter().any(|prototype| !is_system(prototype.name) && self.calls_outside(prototype.name));
+        let first = |function: &Function<'a>| {
+            let mut calls = function.calls.iter().map(|call| call.statement);
+            let at = calls.find(|at| matches!(self.callees.of(function, *at), Callee::Pointer(_)))?;
+            Some(Granted {
+                function: function.name.to_owned(),
+                line: lines.number(function.statements[at as usize].start as usize),
+                message: "a call through a pointer leads to a function of this module, and not to one that is linked to it".to_owned(),
+            })
+        };
+        if is_linked { self.module.functions.iter().filter_map(first).collect() } else { Vec::new() }
+    }
+
+    /// Whether a name that is declared is no function of the module.
+    fn calls_outside(&self, name: &str) -> bool {
+        self.module.functions.iter().all(|function| function.name != name)
     }
 
     /// The block of a function that the statement lies in.
@@ -340,7 +370,7 @@ impl<'a> Whole<'a> {
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
             head: None,
             choice: None,
-            toll: &|_, _| None,
+            edge_cost: &|_, _| None,
             fixed: &fixed,
             asks_action: &Cell::new(false),
             allowed: allotted(&order, &slice),
@@ -351,7 +381,7 @@ impl<'a> Whole<'a> {
     }
 
     /// What is proved of a loop, with all that it holds and calls.
-    fn verdict(&self, index: usize, round: &Round, weight: Weight) -> Verdict {
+    fn verdict(&self, index: usize, round: &LoopProof, weight: Weight) -> Verdict {
         let not_polled = |why: &str| Verdict::NotPolled { why: why.to_owned() };
         match round.proof {
             Proof::TrapOnly => Verdict::TrapOnly,
@@ -360,7 +390,7 @@ impl<'a> Whole<'a> {
             Proof::None(Why::GoesOn) => not_polled("it polls, but a round may pass without that, or go on after it"),
             Proof::None(Why::TooLarge) => not_polled("it was not looked at to the end: too large"),
             Proof::None(Why::TooDeep) => not_polled("it was not looked at: too many loops are around it"),
-            _ if weight.is_too_much() => too_many(weight),
+            _ if weight.is_too_much() => Verdict::too_many(weight),
             Proof::Polled => Verdict::Polled { rounds: 0 },
             Proof::PolledWithin(_) => Verdict::Polled { rounds: weight.rounds },
             Proof::Clock { .. } => Verdict::Bounded { by: Bound::Clock },
@@ -369,7 +399,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether what is left of a loop waits for a barrier that hardware moves on.
-    fn waits(&self, index: usize, round: &Round) -> bool {
+    fn waits(&self, index: usize, round: &LoopProof) -> bool {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         round.left.iter().any(|block| {
             let block = graph.blocks[*block as usize];
@@ -383,10 +413,10 @@ impl<'a> Whole<'a> {
     fn describe(
         &self,
         index: usize,
-        round: &Round,
+        round: &LoopProof,
         verdict: Verdict,
         labels: &BTreeMap<u32, &str>,
-        (lines, places): (&Lines, &Places<'_>),
+        (lines, places): (&Lines, &SourceLocations<'_>),
     ) -> Loop {
         let (function, graph) = (&self.module.functions[index], &self.graphs[index]);
         let is_shown = |block: &&u32| graph.last(**block).is_some();
@@ -398,7 +428,9 @@ impl<'a> Whole<'a> {
         for block in &round.blocks {
             let block = graph.blocks[*block as usize];
             found.extend(
-                (block.first..block.end).filter_map(|statement| Places::line(function, statement)).map(|point| (point.file, point.line)),
+                (block.first..block.end)
+                    .filter_map(|statement| SourceLocations::line(function, statement))
+                    .map(|point| (point.file, point.line)),
             );
         }
         let lines_of_sources = found.into_iter().take(MOST_LINES).map(|(file, line)| (places.file(file), line)).collect();
@@ -479,7 +511,12 @@ impl<'a> Whole<'a> {
     }
 
     /// Describes a cycle of calls.
-    fn cycle(&self, cycle: &Cycle, (calls, kernels): (&Calls, &[Vec<String>]), (lines, places): (&Lines, &Places<'_>)) -> Option<Loop> {
+    fn cycle(
+        &self,
+        cycle: &Cycle,
+        (calls, kernels): (&Calls, &[Vec<String>]),
+        (lines, places): (&Lines, &SourceLocations<'_>),
+    ) -> Option<Loop> {
         let set = &cycle.set;
         let first = *set.first()?;
         let function = &self.module.functions[first as usize];
@@ -500,7 +537,7 @@ impl<'a> Whole<'a> {
         })
     }
 
-    fn unknown(&self, report: &mut Report, lines: &Lines, places: &Places<'_>) {
+    fn unknown(&self, report: &mut Report, lines: &Lines, places: &SourceLocations<'_>) {
         for function in &self.module.functions {
             let mut seen = BTreeSet::new();
             for statement in function.calls.iter().map(|call| call.statement) {

@@ -1,5 +1,7 @@
 //! What the proof says.
 
+use crate::domain::value::MOST_TICKS;
+use crate::module::call_trees::CallWeight;
 use crate::rank::weight::Weight;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,6 +20,9 @@ pub struct Report {
     pub unknown: Vec<UnknownCall>,
     /// What is wrong with the text. A module with faults is not proved, whatever its loops say.
     pub faults: Vec<Fault>,
+    /// What is taken for granted of this module, beside what `docs/VERIFY.md` assumes of every module.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<Assumption>,
     /// What programs that it is linked into are told of its functions.
     #[serde(skip)]
     pub(crate) links: Vec<Linkage>,
@@ -153,6 +158,11 @@ pub enum Bound {
 }
 
 impl Verdict {
+    /// What is said of what may take too long without a poll.
+    pub(crate) fn too_many(weight: Weight) -> Self {
+        Self::TooMany { rounds: weight.rounds, seconds: weight.ticks.div_ceil(MOST_TICKS) }
+    }
+
     /// Whether it lets a module pass.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -234,6 +244,17 @@ pub struct UnknownCall {
     pub place: Option<Place>,
 }
 
+/// What is taken for granted, since the module does not show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// The function that it is about.
+    pub function: String,
+    /// Line of the PTX, from 1.
+    pub line: usize,
+    /// What is taken for granted.
+    pub message: String,
+}
+
 /// What is wrong with the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
@@ -249,7 +270,7 @@ pub struct Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Linkage {
     pub(crate) function: String,
-    pub(crate) weight: Weight,
+    pub(crate) weight: CallWeight,
     /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
     pub(crate) calls: BTreeMap<String, u64>,
 }

@@ -10,7 +10,7 @@ const MOST_INLINED: usize = 64;
 
 /// Turns `.loc` directives into places. PTX ISA 9.0, 11.5.3.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct SourceLocations<'a> {
     text: &'a str,
     module: &'a Module<'a>,
     files: BTreeMap<u32, &'a str>,
@@ -19,7 +19,7 @@ pub(crate) struct Places<'a> {
     chains: OnceCell<BTreeMap<Point, Inlined<'a>>>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> SourceLocations<'a> {
     pub(crate) fn new(text: &'a str, module: &'a Module<'a>) -> Self {
         Self { text, module, files: module.files.iter().copied().collect(), names: OnceCell::new(), chains: OnceCell::new() }
     }

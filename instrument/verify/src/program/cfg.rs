@@ -1,7 +1,7 @@
 //! Control flow of one function: basic blocks and edges, each edge with a number of its own.
 
-use cuinstr_ptx::Function;
 pub(crate) use cuinstr_ptx::{Components, Edge};
+use cuinstr_ptx::{Flow, Function};
 
 /// Control flow of a function. Block 0 is its entry.
 #[derive(Debug, Default)]
@@ -107,11 +107,24 @@ impl Graph {
         &self.sources[self.first_source[block] as usize..self.first_source[block + 1] as usize]
     }
 
+    /// For each block whether control may come from there to a return.
+    pub(crate) fn may_return(&self, function: &Function<'_>) -> Vec<bool> {
+        let mut found = vec![false; self.blocks.len()];
+        let is_return = |block: &u32| self.last(*block).is_some_and(|last| function.statements[last as usize].flow == Flow::Return);
+        let mut work: Vec<u32> = (0..self.blocks.len() as u32).filter(is_return).collect();
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut found[block as usize], true) {
+                work.extend(self.sources(block));
+            }
+        }
+        found
+    }
+
     /// For each block its place in a reverse postorder from the entry; `u32::MAX` for blocks that can't be reached.
     pub(crate) fn reverse_postorder(&self) -> Vec<u32> {
-        let mut place = vec![u32::MAX; self.blocks.len()];
+        let mut rpo = vec![u32::MAX; self.blocks.len()];
         if self.blocks.is_empty() {
-            return place;
+            return rpo;
         }
         let mut seen = vec![false; self.blocks.len()];
         let mut left = Vec::with_capacity(self.blocks.len());
@@ -131,8 +144,8 @@ impl Graph {
             }
         }
         for (at, block) in left.iter().rev().enumerate() {
-            place[*block as usize] = at as u32;
+            rpo[*block as usize] = at as u32;
         }
-        place
+        rpo
     }
 }

@@ -1,8 +1,8 @@
 //! Counted rounds: a register that rises or falls in each.
 
-use crate::domain::delta::Since;
-use crate::domain::interval::Range;
-use crate::domain::name::NOBODY;
+use crate::domain::delta::Delta;
+use crate::domain::interval::Interval;
+use crate::domain::name::NO_NAME;
 use crate::domain::state::State;
 use crate::domain::value::Value;
 use crate::interpret::edge_cost::Count;
@@ -24,11 +24,11 @@ pub(crate) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: boo
     let again = found.again.as_ref()?;
     let mut best: Option<Count> = None;
     for (slot, value) in again.iter() {
-        let Some(since) = value.since.filter(|since| since.slot == slot).map(Since::plain) else { continue };
-        let step = if since.hi < 0 {
-            -i128::from(since.hi)
-        } else if since.lo > 0 {
-            i128::from(since.lo)
+        let Some(delta) = value.delta.filter(|delta| delta.slot == slot).map(Delta::plain) else { continue };
+        let step = if delta.hi < 0 {
+            -i128::from(delta.hi)
+        } else if delta.lo > 0 {
+            i128::from(delta.lo)
         } else {
             continue;
         };
@@ -37,12 +37,12 @@ pub(crate) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: boo
             continue;
         }
         let within = if pass.slice.is_close { start(found, again, slot, width) } else { None };
-        for (holds, signed) in [(since.unsigned, false), (since.signed, true)] {
-            let range = base.map_or(Range::full(width), |base| base.range).as_integers(signed, width);
+        for (holds, signed) in [(delta.unsigned, false), (delta.signed, true)] {
+            let range = base.map_or(Interval::full(width), |base| base.range).as_integers(signed, width);
             let (mut lo, mut hi) = (range.lo, range.hi);
             // Where rounds that come back begin nearer to each other than all do, the last of them goes one step beyond.
             if let Some(within) = within.map(|within| within.as_integers(signed, width)) {
-                if since.lo > 0 {
+                if delta.lo > 0 {
                     (lo, hi) = (lo.max(within.lo), hi.min(within.hi + step));
                 } else {
                     (lo, hi) = (lo.max(within.lo - step), hi.min(within.hi));
@@ -50,7 +50,7 @@ pub(crate) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: boo
             }
             let rounds = u64::try_from((hi - lo) / step).unwrap_or(u64::MAX).saturating_add(u64::from(begun));
             if holds && rounds <= MOST_ROUNDS && best.is_none_or(|best| rounds < best.rounds) {
-                let (rises, end) = if since.lo > 0 { (true, hi) } else { (false, lo) };
+                let (rises, end) = if delta.lo > 0 { (true, hi) } else { (false, lo) };
                 best = Some(Count { rounds, step: u64::try_from(step).unwrap_or(1), slot, rises, signed, end });
             }
         }
@@ -60,9 +60,9 @@ pub(crate) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: boo
 
 /// What a register held where a round began that comes back, as far as some register still tells then. Only where what is held at the head has
 /// names of its own.
-fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Range> {
+fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Interval> {
     let name = found.states.first()?.as_ref()?.get(slot)?.name;
-    again.iter().find(|(_, held)| held.name == name && name != NOBODY).map(|(_, held)| held.range).filter(|range| !range.is_full(width))
+    again.iter().find(|(_, held)| held.name == name && name != NO_NAME).map(|(_, held)| held.range).filter(|range| !range.is_full(width))
 }
 
 /// How far a register may fall in all, and how many rounds of this loop that allows, for a register that falls far enough in each round to
@@ -70,11 +70,11 @@ fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Range> {
 pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<(u64, u64)> {
     let again = found.again.as_ref()?;
     let bound = |(slot, value): (u32, &Value)| {
-        let since = value.since.map(Since::plain).filter(|since| since.slot == slot && since.hi <= 0)?;
+        let delta = value.delta.map(Delta::plain).filter(|delta| delta.slot == slot && delta.hi <= 0)?;
         let width = pass.slice.slots[slot as usize].1;
-        let range = base.get(slot).map_or(Range::full(width), |base| base.range).as_integers(!since.unsigned, width);
+        let range = base.get(slot).map_or(Interval::full(width), |base| base.range).as_integers(!delta.unsigned, width);
         let span = u64::try_from(range.hi - range.lo).ok().filter(|span| *span <= MOST_ROUNDS)?;
-        Some((span, if since.hi < 0 { span / since.hi.unsigned_abs() } else { own }))
+        Some((span, if delta.hi < 0 { span / delta.hi.unsigned_abs() } else { own }))
     };
     again.iter().filter_map(bound).min()
 }

@@ -5,7 +5,7 @@
 //! no round that begins with zero comes back, there are no more. That it becomes shorter is asked of each length by itself, so it does not
 //! matter by what: a shift, a quotient, a mask.
 
-use crate::domain::interval::Range;
+use crate::domain::interval::Interval;
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
 use crate::interpret::edge_cost::{Count, NEVER};
@@ -14,7 +14,7 @@ use crate::rank::remaining::{MOST_TRIED, ends_at_zero, remaining_from};
 
 /// At most how many rounds of a loop come back, by a register that becomes shorter. `base` is what registers hold at the head in any round, and
 /// `again` how they come back.
-pub(crate) fn halved(
+pub(crate) fn logarithmic(
     work: &mut Work<'_, '_>,
     (blocks, head): (&[u32], u32),
     base: &(State, bool),
@@ -24,7 +24,7 @@ pub(crate) fn halved(
     let width_of = |work: &Work<'_, '_>, slot: u32| work.slice.slots[slot as usize].1.clamp(1, 64);
     let bounds = |slot: u32, value: &Value| {
         let width = width_of(work, slot);
-        let before = base.0.get(slot).map_or(Range::full(width), |before| before.range).unsigned(width).hi;
+        let before = base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width).hi;
         (slot, before, value.range.unsigned(width).hi)
     };
     let halves: Vec<(u32, i128)> = again
@@ -41,7 +41,7 @@ pub(crate) fn halved(
             let mut start = base.0.clone();
             let mut value = start.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
             let least = 1_i128 << (length - 1);
-            if !value.meet(Range::between(least, 2 * least - 1, width), width) {
+            if !value.meet(Interval::between(least, 2 * least - 1, width), width) {
                 return true;
             }
             start.set(slot, value);

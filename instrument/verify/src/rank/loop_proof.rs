@@ -17,19 +17,19 @@ use crate::interpret::step::Step;
 use crate::interpret::work::Work;
 use crate::program::instruction::Operand;
 use crate::rank::loops::{Proof, Why};
-use crate::rank::nest_phases::Fork;
-use crate::rank::phases::fork;
+use crate::rank::nest_phases::Phases;
+use crate::rank::phases::phases;
 use crate::rank::ranking::remaining;
-use crate::rank::remaining::Left;
+use crate::rank::remaining::Remaining;
 
 /// Looks that it is worth to tell a loop's rounds apart, in multiples of those at the loop itself, and beside them. Of the loops of this repository's
 /// kernels that are proved so none needs more than four times as many.
-const FORK_TIMES: usize = 8;
+const PHASES_TIMES: usize = 8;
 
-const FORK_LOOKS: usize = 500;
+const PHASES_LOOKS: usize = 500;
 
 /// What is proved of a loop by what registers hold where its rounds begin.
-pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Left) {
+pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> (Proof, Remaining) {
     let asked = Assumption { asked: true, ..Assumption::default() };
     let before = work.budget;
     work.asks_action = false;
@@ -64,15 +64,15 @@ pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
     // Where rounds can be told apart that is found soon; where they can't, each branch is tried for nothing.
     let mut told_apart = |assumption: Assumption| {
         let kept = work.budget;
-        work.budget = kept.min((spent * FORK_TIMES + FORK_LOOKS) * if assumption.trap { 4 } else { 1 });
+        work.budget = kept.min((spent * PHASES_TIMES + PHASES_LOOKS) * if assumption.trap { 4 } else { 1 });
         let allowed = work.budget;
-        let forked = fork(work, &Fork { blocks: &left.blocks, head, base, assumption });
+        let forked = phases(work, &Phases { blocks: &left.blocks, head, base, assumption });
         work.budget = kept - (allowed - work.budget);
         forked
     };
     if let Some((count, together)) = told_apart(asked) {
         let count = Count { rounds: count.rounds.saturating_add(u64::from(base.1)), ..count };
-        return (Proof::PolledWithin(count), Left { together, ..left });
+        return (Proof::PolledWithin(count), Remaining { together, ..left });
     }
     if asks_action && told_apart(Assumption { trap: true, ..asked }).is_some() {
         return (Proof::TrapOnly, left);
@@ -84,7 +84,7 @@ pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
 }
 
 /// What is proved of a loop that reads a clock, by how far that has gone on: in as few ticks as possible, up to a power of two.
-fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> Option<(Proof, Left)> {
+fn by_clock(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(State, bool)) -> Option<(Proof, Remaining)> {
     let mut steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
     if !steps.any(reads_clock) {
         return None;

@@ -35,7 +35,7 @@ pub(crate) enum Why {
 
 /// A loop of the function.
 #[derive(Debug)]
-pub(crate) struct Round {
+pub(crate) struct LoopProof {
     /// The block that rounds begin at.
     pub(crate) head: u32,
     /// All blocks of it, sorted.
@@ -44,9 +44,9 @@ pub(crate) struct Round {
     pub(crate) left: Vec<u32>,
     /// A register that is not zero where such a round begins, as a slot: see [`remaining`].
     pub(crate) not_zero: Option<u32>,
-    /// Whether what is proved is of the rounds of all loops inside, too: see [`Left::together`].
+    /// Whether what is proved is of the rounds of all loops inside, too: see [`Remaining::together`].
     pub(crate) together: bool,
-    /// See [`Left::begun`].
+    /// See [`Remaining::begun`].
     pub(crate) begun: bool,
     /// Index of the loop around it.
     pub(crate) parent: Option<usize>,

@@ -16,7 +16,7 @@ use crate::interpret::step::chooses;
 use crate::interpret::work::{Way, Work};
 use crate::rank::loop_proof::prove;
 use crate::rank::loops::{Known, Proof};
-use crate::rank::remaining::Left;
+use crate::rank::remaining::Remaining;
 
 /// Most instructions that are tried for one loop, and most blocks of a function in which they are.
 const MOST: usize = 3;
@@ -24,7 +24,7 @@ const MOST: usize = 3;
 const MOST_BLOCKS: usize = 1 << 14;
 
 /// What is proved of a loop case by case, if that is how often its rounds come back.
-pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Option<(Proof, Left)> {
+pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Option<(Proof, Remaining)> {
     if !work.slice.has_cases || work.body.graph.blocks.len() > MOST_BLOCKS {
         return None;
     }
@@ -43,7 +43,7 @@ pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32
             }
         });
         if is_proved {
-            return Some((Proof::Counted(most), Left { blocks: blocks.to_vec(), ..Left::default() }));
+            return Some((Proof::Counted(most), Remaining { blocks: blocks.to_vec(), ..Remaining::default() }));
         }
     }
     None
@@ -51,7 +51,7 @@ pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32
 
 /// Instructions that each way to the loop passes, with their blocks: the nearest first.
 fn choices(work: &Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Vec<(u32, u32)> {
-    let is_outside = |block: &&u32| blocks.binary_search(block).is_err() && work.place[**block as usize] < work.place[head as usize];
+    let is_outside = |block: &&u32| blocks.binary_search(block).is_err() && work.rpo[**block as usize] < work.rpo[head as usize];
     let mut found = Vec::new();
     for &block in known.order.iter().filter(is_outside) {
         let steps = work.slice.steps(block);
@@ -72,11 +72,12 @@ fn follow(
     blocks: &[u32],
     head: u32,
 ) -> Option<(State, bool)> {
-    let way = Way { head: Some(from), choice: Some(choice), assumption: Assumption::default(), closed: &|_| false, toll: &|_, _| None };
-    let (slice, place) = (work.slice, work.place);
+    let way =
+        Way { head: Some(from), choice: Some(choice), assumption: Assumption::default(), closed: &|_| false, edge_cost: &|_, _| None };
+    let (slice, rpo) = (work.slice, work.rpo);
     let sources = work.body.graph.sources(head);
     let is_member = |block: &u32| blocks.binary_search(block).is_ok();
-    let all_back = sources.iter().filter(|block| is_member(block)).all(|block| place[*block as usize] >= place[head as usize]);
+    let all_back = sources.iter().filter(|block| is_member(block)).all(|block| rpo[*block as usize] >= rpo[head as usize]);
     work.pass(known.order, &[(from, start.clone())], &way, |found, pass| {
         if sources.len() > MOST_BACK || !all_back {
             return Some((found.states[pass.position[head as usize] as usize].clone()?, false));

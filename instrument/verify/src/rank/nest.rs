@@ -1,6 +1,6 @@
 //! The loops of a strongly connected set, from the outside in: the loop nesting forest.
 
-use crate::domain::delta::Since;
+use crate::domain::delta::Delta;
 use crate::domain::value::Value;
 use crate::interpret::body::Body;
 use crate::interpret::edge_cost::{Count, NEVER};
@@ -12,9 +12,9 @@ use crate::interpret::work::{Work, allotted};
 use crate::program::cfg::{Components, Graph};
 use crate::program::instruction::Register;
 use crate::rank::loop_proof::prove;
-use crate::rank::loops::{Known, Proof, Round, Why};
+use crate::rank::loops::{Known, LoopProof, Proof, Why};
 use crate::rank::min_max_cases::by_cases;
-use crate::rank::remaining::Left;
+use crate::rank::remaining::Remaining;
 use crate::rank::shared::share;
 
 /// Deepest chain of loops within loops that is followed.
@@ -28,9 +28,9 @@ const STRUCTURE_BLOCKS: usize = 2 * DEEPEST;
 const STRUCTURE_EDGES: usize = 4;
 
 /// The strongly connected sets of a function that its entry reaches, in topological order.
-pub(crate) fn connected(graph: &Graph, place: &[u32], components: &mut Components) -> Vec<Vec<u32>> {
-    let mut nodes: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-    nodes.sort_by_key(|block| place[*block as usize]);
+pub(crate) fn connected(graph: &Graph, rpo: &[u32], components: &mut Components) -> Vec<Vec<u32>> {
+    let mut nodes: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| rpo[*block as usize] != u32::MAX).collect();
+    nodes.sort_by_key(|block| rpo[*block as usize]);
     let mut sets = components.find(graph.blocks.len(), &nodes, |block, nth| graph.edges(block).get(nth as usize).map(|edge| Some(edge.to)));
     sets.reverse();
     for set in &mut sets {
@@ -43,23 +43,23 @@ pub(crate) fn connected(graph: &Graph, place: &[u32], components: &mut Component
 /// in front of it.
 pub(crate) fn rounds_by<'a>(
     body: &mut Body<'a>,
-    place: &[u32],
+    rpo: &[u32],
     (set, wide): (&[u32], &[u32]),
     slice: &Slice<'a>,
     (components, position): (&mut Components, &mut Vec<u32>),
     (returns, earlier): (&Returns<'_>, Option<&Earlier>),
-) -> Vec<Round> {
-    let mut work = Work { body, slice, place, position, components, returns, budget: allotted(wide, slice), asks_action: false };
+) -> Vec<LoopProof> {
+    let mut work = Work { body, slice, rpo, position, components, returns, budget: allotted(wide, slice), asks_action: false };
     let base = follow(&mut work, wide);
-    let inner_entries = entries(body, place, set);
+    let inner_entries = entries(body, rpo, set);
     let base_of = |head: u32| {
-        let at = base.order.binary_search_by_key(&place[head as usize], |block| place[*block as usize]).ok();
+        let at = base.order.binary_search_by_key(&rpo[head as usize], |block| rpo[*block as usize]).ok();
         at.and_then(|at| base.states[at].clone())
     };
     // Where a loop comes round, rather than is entered; rounds without end begin so but for the first.
     let again_of = |head: u32, blocks: &[u32]| {
         let is_member = |block: &u32| blocks.binary_search(block).is_ok();
-        let all_back = |block: &u32| place[*block as usize] >= place[head as usize];
+        let all_back = |block: &u32| rpo[*block as usize] >= rpo[head as usize];
         let sources = body.graph.sources(head);
         if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
             return Some((base_of(head)?, false));
@@ -74,7 +74,7 @@ pub(crate) fn rounds_by<'a>(
         share(&mut work, &mut found, &known);
     }
     base.note(body);
-    if let Some(Round { proof: Proof::Counted(count), .. }) = found.first() {
+    if let Some(LoopProof { proof: Proof::Counted(count), .. }) = found.first() {
         let mut inside: Vec<u32> = found[1..].iter().flat_map(|inner| inner.blocks.iter().copied()).collect();
         inside.sort_unstable();
         body.note_counted(set, inside, count.rounds);
@@ -83,8 +83,8 @@ pub(crate) fn rounds_by<'a>(
 }
 
 /// Loop by loop, from the outside in.
-fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<Round> {
-    let mut found: Vec<Round> = Vec::new();
+fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<LoopProof> {
+    let mut found: Vec<LoopProof> = Vec::new();
     let kept = work.budget / 2;
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
     let graph = work.body.graph;
@@ -99,14 +99,14 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         let is_entry = |block: &u32| {
             if parent.is_none() { entries.contains(block) } else { graph.sources(*block).iter().any(|source| !is_member(*source)) }
         };
-        let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.place[*block as usize]).unwrap_or(blocks[0]);
+        let head = blocks.iter().copied().filter(is_entry).min_by_key(|block| work.rpo[*block as usize]).unwrap_or(blocks[0]);
         let before = earlier.and_then(|earlier| earlier.proof(found.len(), head, &blocks, work.slice));
-        let unknown = |why: Why| (Proof::None(why), Left { blocks: blocks.clone(), ..Left::default() });
+        let unknown = |why: Why| (Proof::None(why), Remaining { blocks: blocks.clone(), ..Remaining::default() });
         let (proof, left) = match before.map_or_else(|| Err((known.again_of)(head, &blocks)), Ok) {
             _ if is_too_deep => unknown(Why::TooDeep),
             Ok(before) => before,
             // No round that begins here can be reached.
-            Err(None) => (Proof::Counted(NEVER), Left::default()),
+            Err(None) => (Proof::Counted(NEVER), Remaining::default()),
             Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
             Err(Some(base)) => {
                 let (proof, left) = match prove(work, &blocks, head, &base) {
@@ -119,7 +119,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                     }
                     proved => proved,
                 };
-                (proof, Left { begun: base.1, ..left })
+                (proof, Remaining { begun: base.1, ..left })
             }
         };
         let index = found.len();
@@ -137,10 +137,10 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             waiting.push((inner, Some(index), depth + 1));
         }
         let does_fall = |(slot, value): (u32, &Value)| {
-            let since = value.since.filter(|since| since.slot == slot).map(Since::plain)?;
-            (since.hi <= 0).then_some(slot)
+            let delta = value.delta.filter(|delta| delta.slot == slot).map(Delta::plain)?;
+            (delta.hi <= 0).then_some(slot)
         };
-        found.push(Round {
+        found.push(LoopProof {
             head,
             blocks,
             falls: left.again.as_ref().map(|again| again.iter().filter_map(does_fall).collect()),
@@ -158,17 +158,17 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
 }
 
 /// How many loops are not proved.
-pub(crate) fn open(found: &[Round]) -> usize {
+pub(crate) fn open(found: &[LoopProof]) -> usize {
     found.iter().filter(|round| is_open(round)).count()
 }
 
-pub(crate) fn is_open(round: &Round) -> bool {
+pub(crate) fn is_open(round: &LoopProof) -> bool {
     matches!(round.proof, Proof::None(_))
 }
 
 /// What an earlier look at a set has found, and the register of each of its slots.
 pub(crate) struct Earlier {
-    pub(crate) found: Vec<Round>,
+    pub(crate) found: Vec<LoopProof>,
     pub(crate) registers: Vec<Register>,
 }
 
@@ -183,7 +183,7 @@ impl Earlier {
     }
 
     /// What was proved of a loop, in terms of the slots of now.
-    pub(crate) fn proof(&self, number: usize, head: u32, blocks: &[u32], slice: &Slice<'_>) -> Option<(Proof, Left)> {
+    pub(crate) fn proof(&self, number: usize, head: u32, blocks: &[u32], slice: &Slice<'_>) -> Option<(Proof, Remaining)> {
         let known = self.found.get(number).filter(|known| known.head == head && known.blocks == blocks)?;
         let slot = |slot: u32| self.registers.get(slot as usize).and_then(|register| slice.slot_of(*register)).unwrap_or(u32::MAX);
         let counted = |count: Count| Count { slot: slot(count.slot), ..count };
@@ -197,6 +197,9 @@ impl Earlier {
         if not_zero == Some(u32::MAX) {
             return None;
         }
-        Some((proof, Left { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Left::default() }))
+        Some((
+            proof,
+            Remaining { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Remaining::default() },
+        ))
     }
 }

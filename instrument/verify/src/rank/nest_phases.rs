@@ -32,15 +32,15 @@ struct Behind {
 }
 
 /// At most how many rounds of all loops within these blocks there are together.
-pub(crate) fn tally(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid) -> Option<u64> {
-    let gates = gates(work, fork, paid)?;
-    if gates.iter().any(|gate| work.slice.slots[gate.slot as usize].1 != WIDTH) || has_cycle_without(work, fork, &gates) {
+pub(crate) fn together_in_phases(work: &mut Work<'_, '_>, phases: &Phases<'_>, paid: &Paid) -> Option<u64> {
+    let gates = gates(work, phases, paid)?;
+    if gates.iter().any(|gate| work.slice.slots[gate.slot as usize].1 != WIDTH) || has_cycle_without(work, phases, &gates) {
         return None;
     }
     let mut all = Behind::default();
     for gate in &gates {
         for way in &gate.ways {
-            let behind = behind(work, fork, paid, &gates, (gate, *way))?;
+            let behind = behind(work, phases, paid, &gates, (gate, *way))?;
             all.most = all.most.max(behind.most);
             all.free = match (all.free, behind.free) {
                 (Some(one), Some(two)) => Some((one.0.min(two.0), one.1.max(two.1))),
@@ -54,7 +54,7 @@ pub(crate) fn tally(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid) -> Op
 }
 
 /// The branches at which ways begin that are paid for.
-fn gates(work: &Work<'_, '_>, fork: &Fork<'_>, paid: &Paid) -> Option<Vec<Gate>> {
+fn gates(work: &Work<'_, '_>, phases: &Phases<'_>, paid: &Paid) -> Option<Vec<Gate>> {
     let graph = work.body.graph;
     let mut blocks: Vec<u32> = paid.ways.iter().map(|(block, _)| *block).collect();
     blocks.sort_unstable();
@@ -65,17 +65,17 @@ fn gates(work: &Work<'_, '_>, fork: &Fork<'_>, paid: &Paid) -> Option<Vec<Gate>>
         let [Operand::Register(slot), Operand::Number(_)] = steps[at].instruction.rest[..] else { return None };
         let is_kept = steps[at..].iter().all(|step| !step.writes.contains(&slot));
         let edges = graph.edges(block).iter().zip(graph.first_edge(block)..);
-        let ways = edges.filter(|(edge, _)| fork.blocks.binary_search(&edge.to).is_ok()).map(|(_, number)| number).collect();
+        let ways = edges.filter(|(edge, _)| phases.blocks.binary_search(&edge.to).is_ok()).map(|(_, number)| number).collect();
         is_kept.then_some(Gate { block, slot, ways })
     };
     blocks.into_iter().map(gate).collect()
 }
 
 /// Whether some cycle passes none of these.
-fn has_cycle_without(work: &mut Work<'_, '_>, fork: &Fork<'_>, gates: &[Gate]) -> bool {
+fn has_cycle_without(work: &mut Work<'_, '_>, phases: &Phases<'_>, gates: &[Gate]) -> bool {
     let graph = work.body.graph;
     let is_gate = |block: u32| gates.iter().any(|gate| gate.block == block);
-    let nodes: Vec<u32> = fork.blocks.iter().copied().filter(|block| !is_gate(*block)).collect();
+    let nodes: Vec<u32> = phases.blocks.iter().copied().filter(|block| !is_gate(*block)).collect();
     let sets = work.components.find(graph.blocks.len(), &nodes, |node, nth| {
         graph.edges(node).get(nth as usize).map(|edge| nodes.binary_search(&edge.to).is_ok().then_some(edge.to))
     });
@@ -83,12 +83,12 @@ fn has_cycle_without(work: &mut Work<'_, '_>, fork: &Fork<'_>, gates: &[Gate]) -
 }
 
 /// Follows control from a gate, one way, to all that come next; none if what they compare may have been moved back since, or not at all.
-fn behind(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid, gates: &[Gate], (from, way): (&Gate, usize)) -> Option<Behind> {
-    let mut order = fork.blocks.to_vec();
-    let place = work.place;
-    order.sort_by_key(|block| (*block != from.block, place[*block as usize]));
+fn behind(work: &mut Work<'_, '_>, phases: &Phases<'_>, paid: &Paid, gates: &[Gate], (from, way): (&Gate, usize)) -> Option<Behind> {
+    let mut order = phases.blocks.to_vec();
+    let rpo = work.rpo;
+    order.sort_by_key(|block| (*block != from.block, rpo[*block as usize]));
     let closed = |edge: usize| edge != way && gates.iter().any(|gate| gate.ways.contains(&edge));
-    let follow = Way { head: Some(from.block), choice: None, assumption: fork.assumption, closed: &closed, toll: &|_, _| None };
+    let follow = Way { head: Some(from.block), choice: None, assumption: phases.assumption, closed: &closed, edge_cost: &|_, _| None };
     let slots = work.slice.live(from.block).iter();
     let start = State::new(slots.map(|slot| (*slot, Value::unknown(work.slice.slots[*slot as usize].1.clamp(1, 64)))));
     work.pass(&order, &[(from.block, start)], &follow, |found, pass| {
@@ -122,7 +122,7 @@ fn behind(work: &mut Work<'_, '_>, fork: &Fork<'_>, paid: &Paid, gates: &[Gate],
 }
 
 /// A loop whose rounds are of two kinds, and what they are looked at under.
-pub(crate) struct Fork<'f> {
+pub(crate) struct Phases<'f> {
     /// What is left of it, sorted.
     pub(crate) blocks: &'f [u32],
     pub(crate) head: u32,

@@ -2,7 +2,7 @@
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
-use crate::interpret::edge_cost::Toll;
+use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::work::{Way, Work};
 use crate::rank::linear::count_together;
 use crate::rank::remaining::{begin, is_not_zero};
@@ -14,17 +14,17 @@ pub(crate) fn pays(
     (blocks, head): (&[u32], u32),
     (base, not_zero): (&State, Option<u32>),
     rounds: u64,
-    toll: &dyn Fn(u32, u32) -> Option<Toll>,
+    edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>,
 ) -> Option<(u64, u64)> {
     let mut base = base.clone();
     if work.budget == 0 || not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
         return None;
     }
     let mut order = blocks.to_vec();
-    let place = work.place;
-    order.sort_by_key(|block| (*block != head, place[*block as usize]));
+    let rpo = work.rpo;
+    order.sort_by_key(|block| (*block != head, rpo[*block as usize]));
     let start = begin(work, head, &base);
-    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, toll };
+    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, edge_cost };
     work.pass(&order, &[(head, start)], &way, |mut found, pass| {
         found.leave_out_zero(pass.slice, not_zero);
         count_together(pass, &found, &base, rounds)

@@ -1,33 +1,33 @@
 //! Rounds of two kinds, told apart by a branch.
 
-use crate::domain::delta::Since;
+use crate::domain::delta::Delta;
 use crate::domain::state::State;
-use crate::interpret::edge_cost::{Count, NEVER, Toll};
+use crate::interpret::edge_cost::{Count, EdgeCost, NEVER};
 use crate::interpret::work::Work;
 use crate::program::instruction::Operand;
 use crate::rank::linear::MOST_TOGETHER;
-use crate::rank::nest_phases::{Fork, Paid, tally};
+use crate::rank::nest_phases::{Paid, Phases, together_in_phases};
 use crate::rank::paying::pays;
 use crate::rank::ranking::remaining;
-use crate::rank::remaining::Left;
+use crate::rank::remaining::Remaining;
 
 /// Most blocks of a loop whose rounds are told apart by a branch, and most branches that are tried.
-const MOST_FORKED: usize = 1000;
+const MOST_BLOCKS: usize = 1000;
 
-const MOST_FORKS: usize = 8;
+const MOST_BRANCHES: usize = 8;
 
 /// Blocks that branch within a loop, and the numbers of both edges.
 type Branches = [(u32, [usize; 2])];
 
 /// Counts rounds of two kinds, told apart by a branch; and whether those of all loops inside are counted as well.
-pub(crate) fn fork(work: &mut Work<'_, '_>, fork: &Fork<'_>) -> Option<(Count, bool)> {
-    if fork.blocks.len() > MOST_FORKED {
+pub(crate) fn phases(work: &mut Work<'_, '_>, phases: &Phases<'_>) -> Option<(Count, bool)> {
+    if phases.blocks.len() > MOST_BLOCKS {
         return None;
     }
     let graph = work.body.graph;
-    let is_member = |block: u32| fork.blocks.binary_search(&block).is_ok();
+    let is_member = |block: u32| phases.blocks.binary_search(&block).is_ok();
     let mut branches: Vec<(u32, [usize; 2])> = Vec::new();
-    for &block in fork.blocks {
+    for &block in phases.blocks {
         let edges = graph.edges(block).iter().zip(graph.first_edge(block)..).filter(|(edge, _)| is_member(edge.to));
         let ways: Vec<usize> = edges.map(|(_, number)| number).collect();
         if let &[one, other] = &ways[..] {
@@ -37,15 +37,15 @@ pub(crate) fn fork(work: &mut Work<'_, '_>, fork: &Fork<'_>) -> Option<(Count, b
     // What a register has come to tells rounds apart most often.
     branches.sort_by_key(|(block, _)| !compares_with_number(work, *block));
     // Loops inside are better counted together with it.
-    let paid = if fork.has_inside(work) { fork.paid(work, &branches) } else { None };
-    if let Some(rounds) = paid.as_ref().and_then(|paid| tally(work, fork, paid)) {
+    let paid = if phases.has_inside(work) { phases.paid(work, &branches) } else { None };
+    if let Some(rounds) = paid.as_ref().and_then(|paid| together_in_phases(work, phases, paid)) {
         return Some((Count { rounds, ..NEVER }, true));
     }
-    let count = fork.passed_once(work, &branches).or_else(|| fork.between(work, &paid?));
+    let count = phases.passed_once(work, &branches).or_else(|| phases.between(work, &paid?));
     count.map(|count| (count, false))
 }
 
-impl Fork<'_> {
+impl Phases<'_> {
     /// Whether there are loops inside.
     fn has_inside(&self, work: &mut Work<'_, '_>) -> bool {
         let graph = work.body.graph;
@@ -67,7 +67,7 @@ impl Fork<'_> {
                 continue;
             }
             tried += 1;
-            if tried > MOST_FORKS || work.budget == 0 {
+            if tried > MOST_BRANCHES || work.budget == 0 {
                 return None;
             }
             let ones = remaining(work, blocks, head, base, assumption, &[other]);
@@ -90,11 +90,11 @@ impl Fork<'_> {
     fn paid(&self, work: &mut Work<'_, '_>, branches: &Branches) -> Option<Paid> {
         let graph = work.body.graph;
         let mut times = |ways: &[(u32, u32)]| {
-            let toll = |from: u32, to: u32| ways.contains(&(from, to)).then_some(Toll::Round(1));
-            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &toll).map(|(span, _)| span)
+            let edge_cost = |from: u32, to: u32| ways.contains(&(from, to)).then_some(EdgeCost::Round(1));
+            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &edge_cost).map(|(span, _)| span)
         };
         let mut paid = Paid { edges: Vec::new(), ways: Vec::new(), times: 0 };
-        for &(block, both) in branches.iter().take(MOST_FORKS) {
+        for &(block, both) in branches.iter().take(MOST_BRANCHES) {
             for edge in both {
                 let way = (block, graph.edges(block)[edge - graph.first_edge(block)].to);
                 if times(&[way]).is_some() {
@@ -153,18 +153,18 @@ fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, block: u32
 }
 
 /// Rounds of both kinds, if those that pay end and the free ones do not take that back.
-fn counts_both(work: &Work<'_, '_>, paid: &Left, free: &Left, in_a_row: &Left) -> Option<Count> {
+fn counts_both(work: &Work<'_, '_>, paid: &Remaining, free: &Remaining, in_a_row: &Remaining) -> Option<Count> {
     let (pays, runs) = (paid.count?, in_a_row.count?);
-    let moves = |left: &Left, slot: u32| {
+    let moves = |left: &Remaining, slot: u32| {
         let value = left.again.as_ref()?.get(slot)?;
-        value.since.filter(|since| since.slot == slot).map(Since::plain)
+        value.delta.filter(|delta| delta.slot == slot).map(Delta::plain)
     };
     let kept = moves(free, pays.slot)?;
     let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
     // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
     let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
         (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
-            let way = |since: Since, rounds: u64| u128::from(since.farthest()?).checked_mul(u128::from(rounds) + 1);
+            let way = |delta: Delta, rounds: u64| u128::from(delta.farthest()?).checked_mul(u128::from(rounds) + 1);
             let all = way(fast, pays.rounds).zip(way(slow, runs.rounds)).and_then(|(fast, slow)| fast.checked_add(slow.checked_mul(2)?));
             let is_short = all.is_some_and(|all| all < 1 << work.slice.slots[runs.slot as usize].1.min(64));
             is_short.then_some(pays.rounds.saturating_add(runs.rounds).saturating_add(2))

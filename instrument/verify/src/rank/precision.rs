@@ -8,7 +8,7 @@ use crate::interpret::slicing::Depth;
 use crate::interpret::work::{Work, allotted};
 use crate::program::cfg::Components;
 use crate::program::instruction::Operand;
-use crate::rank::loops::{Proof, Round};
+use crate::rank::loops::{LoopProof, Proof};
 use crate::rank::nest::{Earlier, open, rounds_by};
 use crate::rank::weight::weights_of;
 use cuinstr_ptx::Flow;
@@ -27,22 +27,22 @@ const MOST_WITH_SUMS: usize = 2000;
 /// further down go on with. Where one of those is not proved, the sets in front of it are looked at once more, for what they leave behind alone.
 pub(crate) fn rounds(
     body: &mut Body<'_>,
-    place: &[u32],
+    rpo: &[u32],
     sets: &[Vec<u32>],
     scratch: (&mut Components, &mut Vec<u32>),
     returns: &Returns<'_>,
-) -> Vec<Vec<Round>> {
+) -> Vec<Vec<LoopProof>> {
     let (components, position) = scratch;
-    let mut all: Vec<Vec<Round>> = Vec::with_capacity(sets.len());
+    let mut all: Vec<Vec<LoopProof>> = Vec::with_capacity(sets.len());
     // Sets that one look was enough for.
     let mut coarse: Vec<&[u32]> = Vec::new();
     for set in sets {
-        let (mut found, mut is_close) = rounds_of(body, place, set, (components, position), returns);
+        let (mut found, mut is_close) = rounds_of(body, rpo, set, (components, position), returns);
         if !is_proved(&found) && !coarse.is_empty() {
             for earlier in coarse.drain(..) {
-                look_again(body, place, earlier, (components, position), returns);
+                look_again(body, rpo, earlier, (components, position), returns);
             }
-            (found, is_close) = rounds_of(body, place, set, (components, position), returns);
+            (found, is_close) = rounds_of(body, rpo, set, (components, position), returns);
         }
         if !is_close {
             coarse.push(set);
@@ -55,13 +55,13 @@ pub(crate) fn rounds(
 /// The loops of one set, and whether more than one look was taken.
 fn rounds_of<'a>(
     body: &mut Body<'a>,
-    place: &[u32],
+    rpo: &[u32],
     set: &[u32],
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &Returns<'_>,
-) -> (Vec<Round>, bool) {
+) -> (Vec<LoopProof>, bool) {
     let mut look = |body: &mut Body<'a>, wide: &[u32], slice: &Slice<'a>, known: Option<&Earlier>| {
-        rounds_by(body, place, (set, wide), slice, (components, position), (returns, known))
+        rounds_by(body, rpo, (set, wide), slice, (components, position), (returns, known))
     };
     let registers = |slice: Slice<'a>| slice.slots.into_iter().map(|(register, _)| register).collect();
     let slice = Slice::new(body, set, Depth::Shallow);
@@ -92,7 +92,7 @@ fn rounds_of<'a>(
     if open(&first.found) == 0 {
         found = better(first.found, found);
     }
-    let depends_on_front = depends_on_its_front(body, place, set, &slice);
+    let depends_on_front = depends_on_its_front(body, rpo, set, &slice);
     let second = Earlier { found, registers: registers(slice) };
     if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
         return (second.found, true);
@@ -101,7 +101,7 @@ fn rounds_of<'a>(
     if !depends_on_front {
         return (second.found, true);
     }
-    let front = body.in_front_of(set, place);
+    let front = body.in_front_of(set, rpo);
     if front.is_empty() {
         return (second.found, true);
     }
@@ -113,30 +113,31 @@ fn rounds_of<'a>(
 }
 
 /// Whether a set reads something for more than an address that it has not made itself.
-fn depends_on_its_front(body: &Body<'_>, place: &[u32], set: &[u32], slice: &Slice<'_>) -> bool {
-    let given: BTreeSet<u32> = entries(body, place, set).into_iter().flat_map(|entry| slice.live(entry)).copied().collect();
+fn depends_on_its_front(body: &Body<'_>, rpo: &[u32], set: &[u32], slice: &Slice<'_>) -> bool {
+    let given: BTreeSet<u32> = entries(body, rpo, set).into_iter().flat_map(|entry| slice.live(entry)).copied().collect();
     let is_given = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if given.contains(slot));
     slice.guards.values().any(|slot| given.contains(slot)) || slice.steps.iter().any(|step| step.instruction.rest.iter().any(is_given))
 }
 
 /// The look that proves more, or comes to fewer rounds.
-fn better(one: Vec<Round>, two: Vec<Round>) -> Vec<Round> {
-    let is_open = |round: &&Round| matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
-    let rank = |found: &[Round]| (found.iter().filter(is_open).count(), weights_of(found).into_iter().map(|weight| weight.rounds).max());
+fn better(one: Vec<LoopProof>, two: Vec<LoopProof>) -> Vec<LoopProof> {
+    let is_open = |round: &&LoopProof| matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
+    let rank =
+        |found: &[LoopProof]| (found.iter().filter(is_open).count(), weights_of(found).into_iter().map(|weight| weight.rounds).max());
     if rank(&two) < rank(&one) { two } else { one }
 }
 
 /// Notes what a set leaves behind, without a proof.
 fn look_again(
     body: &mut Body<'_>,
-    place: &[u32],
+    rpo: &[u32],
     set: &[u32],
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &Returns<'_>,
 ) {
     let slice = Slice::new(body, set, closer(set));
     let budget = allotted(set, &slice);
-    let base = follow(&mut Work { body, slice: &slice, place, position, components, returns, budget, asks_action: false }, set);
+    let base = follow(&mut Work { body, slice: &slice, rpo, position, components, returns, budget, asks_action: false }, set);
     base.note(body);
     body.forget_asked();
 }
@@ -147,24 +148,24 @@ fn closer(set: &[u32]) -> Depth<'static> {
 }
 
 /// Whether each loop is proved, and those within each other do not multiply to too many rounds.
-fn is_proved(found: &[Round]) -> bool {
+fn is_proved(found: &[LoopProof]) -> bool {
     open(found) == 0 && weights_of(found).into_iter().all(|weight| !weight.is_too_much())
 }
 
 /// Whether nothing more is to be looked for: each loop is proved, and those within each other do not multiply to nearly too many rounds.
-fn is_settled(found: &[Round]) -> bool {
-    let is_proved = |round: &Round| !matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
+fn is_settled(found: &[LoopProof]) -> bool {
+    let is_proved = |round: &LoopProof| !matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
     found.iter().all(is_proved) && !has_many(found)
 }
 
 /// Whether a closer look has proved each loop of a kernel, be it that threads trap, and no rounds of callees multiply with theirs.
-fn is_enough(body: &Body<'_>, found: &[Round]) -> bool {
+fn is_enough(body: &Body<'_>, found: &[LoopProof]) -> bool {
     let calls = |block: &u32| body.graph.last(*block).is_some_and(|last| body.function.statements[last as usize].flow == Flow::Call);
-    let is_proved_so = |round: &Round| round.proof == Proof::TrapOnly || !round.left.iter().any(calls);
+    let is_proved_so = |round: &LoopProof| round.proof == Proof::TrapOnly || !round.left.iter().any(calls);
     body.function.is_kernel && found.iter().all(is_proved_so) && is_proved(found)
 }
 
 /// Whether rounds of loops within each other multiply to nearly too many.
-fn has_many(found: &[Round]) -> bool {
+fn has_many(found: &[LoopProof]) -> bool {
     weights_of(found).into_iter().any(|weight| weight.rounds > MOST_AT_FIRST)
 }

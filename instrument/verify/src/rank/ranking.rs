@@ -3,9 +3,9 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::work::Work;
-use crate::rank::logarithmic::halved;
-use crate::rank::remaining::{Left, ends_at_zero, may_stop_at_zero, remaining_from};
-use crate::rank::wrapping::wraps;
+use crate::rank::logarithmic::logarithmic;
+use crate::rank::remaining::{Remaining, ends_at_zero, may_stop_at_zero, remaining_from};
+use crate::rank::wrapping::wrapping;
 
 /// The same without these edges.
 ///
@@ -18,7 +18,7 @@ pub(crate) fn remaining(
     base: &(State, bool),
     assumption: Assumption,
     shut: &[usize],
-) -> Left {
+) -> Remaining {
     let left = remaining_from(work, blocks, head, base, (assumption, shut), None);
     if left.count.is_some() || left.blocks.is_empty() {
         return left;
@@ -27,10 +27,10 @@ pub(crate) fn remaining(
         let Some(ended) = ends_at_zero(work, &left.blocks, head, base, (assumption, shut), slot) else { continue };
         let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
         if others.count.is_some() || others.blocks.is_empty() {
-            return Left { asks: left.asks || ended.asks || others.asks, ..others };
+            return Remaining { asks: left.asks || ended.asks || others.asks, ..others };
         }
     }
-    let count = left.again.as_ref().and_then(|again| halved(work, (&left.blocks, head), base, (assumption, shut), again));
-    let count = count.or_else(|| wraps(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
-    Left { count, ..left }
+    let count = left.again.as_ref().and_then(|again| logarithmic(work, (&left.blocks, head), base, (assumption, shut), again));
+    let count = count.or_else(|| wrapping(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
+    Remaining { count, ..left }
 }

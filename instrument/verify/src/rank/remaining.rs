@@ -1,7 +1,7 @@
 //! What is left of a loop once the edges are removed that no round under an assumption can take.
 
-use crate::domain::delta::Since;
-use crate::domain::interval::Range;
+use crate::domain::delta::Delta;
+use crate::domain::interval::Interval;
 use crate::domain::name::{FIRST_NAME, Name};
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Kind, Value};
@@ -17,7 +17,7 @@ pub(crate) const MOST_TRIED: usize = 8;
 
 /// What is left around a head under an assumption.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct Remaining {
     pub(crate) blocks: Vec<u32>,
     pub(crate) asks: bool,
     pub(crate) count: Option<Count>,
@@ -36,7 +36,7 @@ pub(crate) struct Left {
 /// Registers that fall by so much in each round, or are zero where the next one begins.
 pub(crate) fn may_stop_at_zero(again: &State, least: i64) -> Vec<u32> {
     let falls = |(slot, value): (u32, &Value)| match value.kind {
-        Kind::Saturated(since, _) => (since.slot == slot && since.unsigned && since.plain().hi <= -least).then_some(slot),
+        Kind::Saturated(delta, _) => (delta.slot == slot && delta.unsigned && delta.plain().hi <= -least).then_some(slot),
         _ => None,
     };
     again.iter().filter_map(falls).take(MOST_TRIED).collect()
@@ -50,10 +50,10 @@ pub(crate) fn ends_at_zero(
     base: &(State, bool),
     assumption: (Assumption, &[usize]),
     slot: u32,
-) -> Option<Left> {
+) -> Option<Remaining> {
     let width = work.slice.slots[slot as usize].1.clamp(1, 64);
     let mut zero = base.0.clone();
-    zero.set(slot, Value::of(Range::constant(0, width)));
+    zero.set(slot, Value::of(Interval::constant(0, width)));
     let ended = remaining_from(work, blocks, head, &(zero, base.1), assumption, None);
     (ended.blocks.is_empty() && work.budget > 0).then_some(ended)
 }
@@ -62,7 +62,7 @@ pub(crate) fn ends_at_zero(
 pub(crate) fn is_not_zero(slice: &Slice<'_>, slot: u32, state: &mut State) -> bool {
     let width = slice.slots[slot as usize].1.clamp(1, 64);
     let mut value = state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
-    let can_be = value.meet(Range::between(1, Range::full(width).unsigned(width).hi, width), width);
+    let can_be = value.meet(Interval::between(1, Interval::full(width).unsigned(width).hi, width), width);
     state.set(slot, value);
     can_be
 }
@@ -86,15 +86,15 @@ pub(crate) fn remaining_from(
     (base, begun): &(State, bool),
     (assumption, shut): (Assumption, &[usize]),
     not_zero: Option<u32>,
-) -> Left {
+) -> Remaining {
     let mut base = base.clone();
     if not_zero.is_some_and(|slot| !is_not_zero(work.slice, slot, &mut base)) {
-        return Left::default();
+        return Remaining::default();
     }
     let base = &base;
     let start = begin(work, head, base);
     let graph = work.body.graph;
-    let place = work.place;
+    let rpo = work.rpo;
     let mut blocks = blocks.to_vec();
     let mut open: Option<Vec<usize>> = None;
     let edges_within = |blocks: &[u32]| {
@@ -106,9 +106,9 @@ pub(crate) fn remaining_from(
     let mut asks = false;
     loop {
         let mut order = blocks.clone();
-        order.sort_by_key(|block| (*block != head, place[*block as usize]));
+        order.sort_by_key(|block| (*block != head, rpo[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
-        let way = Way { head: Some(head), choice: None, assumption, closed: &closed, toll: &|_, _| None };
+        let way = Way { head: Some(head), choice: None, assumption, closed: &closed, edge_cost: &|_, _| None };
         let (found, counted, steps) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);
@@ -124,7 +124,7 @@ pub(crate) fn remaining_from(
                 (is_member(edge.to) && now.binary_search(&number).is_ok()).then_some(edge.to)
             })
         });
-        let Some(mut around) = sets.into_iter().find(|set| set.contains(&head)) else { return Left { asks, ..Left::default() } };
+        let Some(mut around) = sets.into_iter().find(|set| set.contains(&head)) else { return Remaining { asks, ..Remaining::default() } };
         around.sort_unstable();
         // Only edges within what is left matter from now on.
         let within: Vec<usize> = around
@@ -136,7 +136,7 @@ pub(crate) fn remaining_from(
         let is_same = around.len() == blocks.len() && before == within.len();
         before = within.len();
         if is_same || counted.is_some() || work.budget == 0 {
-            return Left { blocks: around, asks, count: counted, again: found.again, steps, not_zero, ..Left::default() };
+            return Remaining { blocks: around, asks, count: counted, again: found.again, steps, not_zero, ..Remaining::default() };
         }
         blocks = around;
         let mut within = within;
@@ -156,7 +156,7 @@ pub(crate) fn begin(work: &Work<'_, '_>, head: u32, base: &State) -> State {
         if work.slice.is_close && value.name >= FIRST_NAME {
             names.entry(value.name).or_insert_with(|| work.slice.name_at(head, slot as usize));
         }
-        start.set(slot, Value { since: Some(Since::start(slot)), ..value });
+        start.set(slot, Value { delta: Some(Delta::start(slot)), ..value });
     }
     if work.slice.is_close {
         start.rename(|name| names.get(&name).copied().unwrap_or(name));

@@ -5,13 +5,13 @@
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
-use crate::interpret::edge_cost::{Count, Toll};
+use crate::interpret::edge_cost::{Count, EdgeCost};
 use crate::interpret::slice::Slice;
 use crate::interpret::step::each_needed;
 use crate::interpret::work::{Work, allotted};
 use crate::rank::linear::MOST_ROUNDS;
 use crate::rank::loops::Shared;
-use crate::rank::loops::{Known, Proof, Round};
+use crate::rank::loops::{Known, LoopProof, Proof};
 use crate::rank::paying::{ASKED, pays};
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
@@ -28,7 +28,7 @@ const MANY: u64 = 1 << 16;
 const MOST_TOGETHER: usize = 1000;
 
 /// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
-pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<'_>) {
+pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Known<'_>) {
     if found.len() > MOST_TOGETHER {
         return;
     }
@@ -51,7 +51,7 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
         }
         if found[index].together {
             // The last round does not come back, but what is inside it ends by itself.
-            let rounds = |inner: &Round| count.rounds.saturating_add(iterations(inner));
+            let rounds = |inner: &LoopProof| count.rounds.saturating_add(iterations(inner));
             let all = inside.iter().map(|number| (found[*number].head, rounds(&found[*number]))).collect();
             found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
             continue;
@@ -79,7 +79,7 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [Round], known: &Known<
 
 /// A loop whose rounds are counted together with those inside.
 struct Outer<'f> {
-    found: &'f [Round],
+    found: &'f [LoopProof],
     index: usize,
     count: Count,
     /// All loops inside.
@@ -91,7 +91,7 @@ struct Outer<'f> {
 }
 
 impl Outer<'_> {
-    fn round(&self) -> &Round {
+    fn round(&self) -> &LoopProof {
         &self.found[self.index]
     }
 
@@ -115,8 +115,8 @@ impl Outer<'_> {
     }
 
     /// How far some register may fall in all if rounds inside cost so much, and how many rounds of this loop that allows.
-    fn pays(&self, work: &mut Work<'_, '_>, toll: &dyn Fn(u32, u32) -> Option<Toll>) -> Option<(u64, u64)> {
-        pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, toll)
+    fn pays(&self, work: &mut Work<'_, '_>, edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>) -> Option<(u64, u64)> {
+        pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, edge_cost)
     }
 
     /// Whether some register that falls may pay for each round of these loops: each of them has to write something that the register is made of. What
@@ -174,14 +174,14 @@ impl Outer<'_> {
         let mut shared: Option<Shared> = None;
         for (nth, together) in groups.iter().enumerate() {
             let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
-            let toll = |from: u32, to: u32| {
+            let edge_cost = |from: u32, to: u32| {
                 let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
-                found[number].blocks.binary_search(&from).is_ok().then(|| Toll::Round(step(number)))
+                found[number].blocks.binary_search(&from).is_ok().then(|| EdgeCost::Round(step(number)))
             };
             if !self.may_pay(work.slice, together) {
                 continue;
             }
-            let Some((span, own)) = self.pays(work, &toll) else { continue };
+            let Some((span, own)) = self.pays(work, &edge_cost) else { continue };
             let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
             shared.own = shared.own.min(own);
             shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
@@ -205,8 +205,8 @@ impl Outer<'_> {
             let most = 1 << (MOST_ALLOWED / inner.rounds.max(1)).max(1).ilog2();
             for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
                 let is_entry = |from: u32, to: u32| to == head && blocks.binary_search(&from).is_err();
-                let toll = |from: u32, to: u32| is_entry(from, to).then_some(Toll::Entry(inner, factor));
-                if let Some((span, _)) = self.pays(work, &toll) {
+                let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
+                if let Some((span, _)) = self.pays(work, &edge_cost) {
                     let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new() });
                     shared.inside.push((head, span / inner.step / u64::from(factor)));
                     break;
@@ -218,7 +218,7 @@ impl Outer<'_> {
 }
 
 /// The count of a loop from where it is entered on, rather than from where it first comes round.
-fn recount(work: &mut Work<'_, '_>, round: &Round, known: &Known<'_>) -> Option<Count> {
+fn recount(work: &mut Work<'_, '_>, round: &LoopProof, known: &Known<'_>) -> Option<Count> {
     let base = (known.base_of)(round.head)?;
     remaining(work, &round.blocks, round.head, &(base, false), Assumption::default(), &[]).count.filter(|count| count.slot != u32::MAX)
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::value::MOST_TICKS;
 use crate::rank::linear::MOST_TOGETHER;
-use crate::rank::loops::{Proof, Round};
+use crate::rank::loops::{LoopProof, Proof};
 
 /// How long control may stay in something without a poll: the iterations of the loop that has most, or the calls, and the ticks of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,11 @@ impl Weight {
 
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { rounds: self.rounds.saturating_add(other.rounds), ticks: self.ticks.saturating_add(other.ticks) }
+    }
+
+    /// What is left of each number.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self { rounds: self.rounds.saturating_sub(other.rounds), ticks: self.ticks.saturating_sub(other.ticks) }
     }
 
     pub(crate) fn max(self, other: Self) -> Self {
@@ -47,7 +52,7 @@ impl Passes {
     ///
     /// A loop is entered at most once in an iteration of the one around it, and iterated once more than its rounds come back. What is not among the
     /// blocks that come back is passed in few iterations only: see [`others`].
-    fn of(all: &[Round], outer: usize, known: &[Option<Self>]) -> Self {
+    fn of(all: &[LoopProof], outer: usize, known: &[Option<Self>]) -> Self {
         let end = (outer + 1..all.len()).find(|next| all[*next].depth <= all[outer].depth).unwrap_or(all.len());
         let mut passes = Self { first: outer, entered: Vec::with_capacity(end - outer), passed: Vec::with_capacity(end - outer) };
         let (left, paid) = (&all[outer].left, all[outer].shared.as_ref());
@@ -87,7 +92,7 @@ impl Passes {
     }
 
     /// How often a loop is entered that lies in one which comes before it.
-    fn entered_in(&self, all: &[Round], round: &Round) -> u64 {
+    fn entered_in(&self, all: &[LoopProof], round: &LoopProof) -> u64 {
         let Some(parent) = round.parent else { return 1 };
         if all[parent].left.binary_search(&round.head).is_ok() {
             self.passed(parent)
@@ -105,7 +110,7 @@ impl Passes {
     }
 
     /// How often a block is passed that lies in this loop, and in no other inside.
-    pub(crate) fn of_block(&self, all: &[Round], mut number: usize, block: u32) -> u64 {
+    pub(crate) fn of_block(&self, all: &[LoopProof], mut number: usize, block: u32) -> u64 {
         let mut times = 1_u64;
         loop {
             if all[number].left.binary_search(&block).is_ok() {
@@ -120,7 +125,7 @@ impl Passes {
     }
 
     /// The weight of all these loops together.
-    pub(crate) fn weight(&self, all: &[Round]) -> Weight {
+    pub(crate) fn weight(&self, all: &[LoopProof]) -> Weight {
         let rounds = self.passed.iter().copied().max().unwrap_or(1);
         let clocks = all[self.first..].iter().zip(&self.entered).filter_map(|(round, entered)| match round.proof {
             Proof::Clock { ticks, .. } => Some(ticks.saturating_mul(*entered)),
@@ -131,7 +136,7 @@ impl Passes {
 }
 
 /// For each loop how often it and each loop inside is passed without a poll.
-pub(crate) fn passes_of(all: &[Round]) -> Vec<Passes> {
+pub(crate) fn passes_of(all: &[LoopProof]) -> Vec<Passes> {
     let mut known: Vec<Option<Passes>> = Vec::new();
     known.resize_with(all.len(), || None);
     for number in (0..all.len()).rev() {
@@ -141,17 +146,17 @@ pub(crate) fn passes_of(all: &[Round]) -> Vec<Passes> {
 }
 
 /// For each loop how long control may stay in it, and the loops inside, without a poll.
-pub(crate) fn weights_of(all: &[Round]) -> Vec<Weight> {
+pub(crate) fn weights_of(all: &[LoopProof]) -> Vec<Weight> {
     passes_of(all).iter().map(|passes| passes.weight(all)).collect()
 }
 
 /// Iterations of the loop in which blocks are passed that are not among those which come back: the last one, and the first where nothing is known of it.
-fn others(round: &Round) -> u64 {
+fn others(round: &LoopProof) -> u64 {
     iterations(round).min(1 + u64::from(round.begun))
 }
 
 /// Iterations of the loop alone each time that it is entered, without those of loops inside.
-pub(crate) fn iterations(round: &Round) -> u64 {
+pub(crate) fn iterations(round: &LoopProof) -> u64 {
     match round.proof {
         Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.saturating_add(1),
         Proof::Clock { rounds, .. } => rounds.saturating_add(1),
@@ -160,7 +165,7 @@ pub(crate) fn iterations(round: &Round) -> u64 {
 }
 
 /// Iterations of a loop and of those around it, up to one of them, multiplied.
-pub(crate) fn product(all: &[Round], inner: usize, outer: usize) -> u64 {
+pub(crate) fn product(all: &[LoopProof], inner: usize, outer: usize) -> u64 {
     let mut rounds = iterations(&all[inner]);
     let mut at = inner;
     while at != outer {

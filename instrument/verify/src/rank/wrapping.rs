@@ -4,7 +4,7 @@
 //! began with modulo g, the greatest common divisor of c and 2^n, in 2^n / g rounds. If no round comes back that begins with one of these
 //! numbers in the lowest bits, there are no more rounds than that.
 
-use crate::domain::interval::Range;
+use crate::domain::interval::Interval;
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
 use crate::interpret::edge_cost::{Count, NEVER};
@@ -18,7 +18,7 @@ const MOST_ENDS: usize = 16;
 
 /// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `steps`
 /// says by how much they move in each.
-pub(crate) fn wraps(
+pub(crate) fn wrapping(
     work: &mut Work<'_, '_>,
     (blocks, head): (&[u32], u32),
     base: &(State, bool),
@@ -31,7 +31,7 @@ pub(crate) fn wraps(
     let ends = ends(work, blocks);
     for &(slot, step) in steps {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
-        let before = base.0.get(slot).map_or(Range::full(width), |before| before.range).unsigned(width);
+        let before = base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width);
         for bits in [8, 16_u8].into_iter().filter(|bits| *bits <= width) {
             let size = 1_u64 << bits;
             let apart = 1_u64 << step.trailing_zeros().min(bits.into());
@@ -44,9 +44,9 @@ pub(crate) fn wraps(
                 if (end - before.lo).rem_euclid(apart.into()) != 0 {
                     continue;
                 }
-                let last = Range::full(width).hi + 1 - i128::from(size) + end;
+                let last = Interval::full(width).hi + 1 - i128::from(size) + end;
                 let mut start = base.0.clone();
-                start.set(slot, Value::of(Range::strided(end, last, size, width)));
+                start.set(slot, Value::of(Interval::strided(end, last, size, width)));
                 let left = remaining_from(work, blocks, head, &(start, base.1), (assumption, shut), None);
                 if left.blocks.is_empty() && work.budget > 0 {
                     return Some(Count { rounds: size / apart + u64::from(base.1), ..NEVER });

@@ -1,9 +1,9 @@
 //! How fast the proof is, and how much memory it takes: reads PTX files, repeats them to each of a few sizes under other names, and prints a
 //! table; then the same for single kernels of 100,000 blocks in shapes that are bad for a proof. On one core.
 //!
-//! `cargo run --release -p cuinstr --example bench_verify -- FILE.ptx...`
+//! `cargo run --release -p cuinstr-verify --example bench_verify -- FILE.ptx...`
 
-use cuinstr::verify::verify_ptx;
+use cuinstr_verify::verify_ptx;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
