@@ -12,8 +12,9 @@
 
 use super::counted::{Counted, Joined, Order};
 use super::edits::{Common, Edits, Insertion};
+use super::limits::{self, Lines};
 use super::old;
-use crate::options::PollGap;
+use crate::options::{Limits, PollGap};
 use crate::poll::Pace;
 use std::fmt::Write as _;
 
@@ -29,8 +30,16 @@ const POLL: &str = include_str!("poll.ptx");
 const RENEW: &str = include_str!("renew.ptx");
 
 /// Variables and functions that polls need, for the front of a module.
-pub(super) fn device() -> String {
-    DEVICE.replace("@STOP@", STOP)
+pub(super) fn device(limits: Limits) -> String {
+    let has_cycles = limits.budget_cycles.is_some();
+    let device = DEVICE.replace("@RAN@", if has_cycles { ", .param .b64 cycles" } else { "" });
+    let read = if has_cycles { "\t.reg .b64 ran;\n\tld.param.b64 ran, [cycles];\n" } else { "" };
+    device.replace("@READ_RAN@", read).replace("@STOP@", &stop(has_cycles))
+}
+
+/// What records and stops. `ran` holds the thread's cycles, if they are told.
+fn stop(has_cycles: bool) -> String {
+    STOP.replace("@CYCLES@", if has_cycles { "\tst.global.b64 [to+72], ran;\n\tst.global.b64 [record+72], ran;\n" } else { "" })
 }
 
 /// How a thread that must stop comes to its end.
@@ -45,6 +54,8 @@ pub(super) enum Cold {
 /// The texts of polls up to the site's number, and behind it.
 #[derive(Debug, Clone, Copy)]
 struct Polls {
+    /// One that asks for the flag and the launch's deadline alone.
+    entry: Common,
     /// A poll alone.
     each: Common,
     /// A poll that gives the function a new allowance.
@@ -57,6 +68,8 @@ struct Polls {
 pub(super) struct Spelling {
     /// The time between two polls that the allowance follows.
     pub(super) gap: PollGap,
+    /// Limits that are compiled in.
+    pub(super) limits: Limits,
     call: Polls,
     inline: Polls,
     exit: [Common; 4],
@@ -74,21 +87,32 @@ const SAME: &str = "\tactivemask.b32 word;\n\tredux.sync.min.u32 pace, pace, wor
 
 impl Spelling {
     /// For a module of a PTX version. `has_redux` tells whether there is an instruction for the least of a warp's numbers (`sm_80`, PTX 7.0).
-    pub(super) fn new(edits: &mut Edits, gap: PollGap, has_redux: bool, version: Option<&str>) -> Self {
-        let renew = renew(gap, has_redux);
+    pub(super) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
+        let lines = Lines::new(limits);
+        let renew = renew(gap, &lines, limits, has_redux);
         let mut polls = |front: &str, behind: &str| {
             let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
-            Polls { each: keep(&poll("", front)), renewing: keep(&poll(&renew, front)), behind: keep(behind) }
+            Polls {
+                entry: keep(&poll(&Lines { own: String::new(), ..Lines::new(limits) }, lines.no_cycles, "", front)),
+                each: keep(&poll(&lines, &lines.due_each, "", front)),
+                renewing: keep(&poll(&lines, &lines.due, &renew, front)),
+                behind: keep(behind),
+            }
         };
+        let (parameter, passed, third) =
+            if lines.has_cycles { ("\t.param .b64 c;\n", "\tst.param.b64 [c], ran;\n", ", c") } else { ("", "", "") };
         let call = polls(
-            "\t{\n\t.param .b64 a;\n\t.param .b32 b;\n\tst.param.b64 [a], ",
-            ";\n\tst.param.b32 [b], launch;\n\tcall __cuinstr_stop, (a, b);\n\t}\n\texit;\n$__cuinstr_stays:\n\t}\n",
+            &format!("\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n{parameter}\tst.param.b64 [a], "),
+            &format!(
+                ";\n\tst.param.b32 [b], launch;\n{passed}\tcall __cuinstr_stop, (a, b{third});\n\t}}\n\texit;\n$__cuinstr_stays:\n\t}}\n"
+            ),
         );
+        let stop = stop(lines.has_cycles);
         let inline = polls(
             "\t{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, ",
-            &format!(";\n\tmov.b32 why, launch;\n{STOP}\t}}\n$__cuinstr_stays:\n\t}}\n"),
+            &format!(";\n\tmov.b32 why, launch;\n{stop}\t}}\n$__cuinstr_stays:\n\t}}\n"),
         );
-        Self { gap, call, inline, exit: EXIT.map(|text| edits.keep(text.to_owned())) }
+        Self { gap, limits, call, inline, exit: EXIT.map(|text| edits.keep(text.to_owned())) }
     }
 
     /// The polls of a function.
@@ -123,23 +147,29 @@ impl Poll {
 
 /// A poll up to its site's number. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved
 /// names: a branch to one further on would be taken for one to an outer register of that name.
-fn poll(renew: &str, stops: &str) -> String {
+fn poll(lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
     let declared = "{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";
-    format!("{declared}{}{stops}", POLL.replace("@RENEW@", renew))
+    let poll = POLL.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
+    format!("{declared}{}{poll}{stops}", lines.declared)
 }
 
 /// What gives a new allowance.
-fn renew(gap: PollGap, has_redux: bool) -> String {
+fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String {
     let gap = Pace::of(gap).gap;
     let renew = RENEW.replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
     let renew = renew.replace("@SAME@", if has_redux { SAME } else { "" });
+    let renew = renew.replace("@UNARMED@", if limits.any() { "" } else { UNARMED });
+    let renew = renew.replace("@TANK@", &lines.tank).replace("@DRAW@", &lines.draw);
     renew.replace("@MOST_PACE@", &MOST_PACE.to_string()).replace("@MOST@", &(1 << MOST_PACE).to_string())
 }
 
+/// A launch that nobody armed polls as seldom as may be, unless a limit is compiled in.
+const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_PACE@, pace, holds;\n";
+
 /// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
 /// that they poll in the first iteration of the first loop; those of a launch that nobody armed get the most.
-pub(super) fn allowance(gap: PollGap, is_kernel: bool, has_barriers: bool) -> String {
-    let first = Pace::of(gap).first.min(MOST_PACE);
+pub(super) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
+    let first = Pace::of(spelling.gap).first.min(MOST_PACE);
     let mut out = format!(
         "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
         1 << first
@@ -152,13 +182,15 @@ pub(super) fn allowance(gap: PollGap, is_kernel: bool, has_barriers: bool) -> St
             if has_barriers { "%ctaid.x" } else { "%warpid" },
             (1_u32 << first) / 32
         );
-        let _ = write!(
-            out,
-            "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\t\
-             ld.relaxed.gpu.global.b32 flag, [where];\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {}, %__cuinstr_left, q;\n\t\
-             setp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}}",
-            1 << MOST_PACE
+        out.push_str(
+            "\n\t{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\t\
+             ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.relaxed.gpu.global.b32 flag, [where];",
         );
+        if !spelling.limits.any() {
+            let most = 1 << MOST_PACE;
+            let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
+        }
+        out.push_str("\n\tsetp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
     }
     out
 }
@@ -364,8 +396,19 @@ pub(super) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
     out.push(
         "\n\t{\n\t.reg .pred q;\n\t.reg .b32 launch;\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, launch, 1;\n\t@q bra $__cuinstr_armed;\n\t",
     );
-    poll.alone(out, site);
+    poll.written(out, poll.texts.entry, site);
     out.push("$__cuinstr_armed:\n\t}");
+}
+
+/// What a kernel uses fuel for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fuel {
+    /// Nothing: it has no poll.
+    None,
+    /// Its polls alone.
+    Polls,
+    /// Its allowance too.
+    Allowance,
 }
 
 /// What stands between the numbers of a kernel's end: those of its label twice, and its site.
@@ -381,9 +424,12 @@ const EXIT: [&str; 4] = [
 
 /// Where a kernel ends: a few threads of each block, and where a grid is large of each eighth block, say that they came late. With a guard, those that
 /// it lets pass.
-pub(super) fn exit(out: &mut Insertion<'_>, spelling: Spelling, site: u64, number: u32, guard: Option<(&str, bool)>) {
+pub(super) fn exit(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64, number: u32, guard: Option<(&str, bool)>) {
     if let Some((name, when)) = guard {
         let _ = write!(out, "\n\t@{}{name} bra $__cuinstr_end{number};", if when { "!" } else { "" });
+    }
+    if let (Some(units), true) = (spelling.limits.fuel, fuel != Fuel::None) {
+        limits::end(out, units, number, fuel == Fuel::Allowance);
     }
     for (text, value) in spelling.exit.into_iter().zip([number.into(), number.into(), site, number.into()]) {
         out.common(text);

@@ -1,19 +1,19 @@
 //! Where a kernel's threads return: which places ask there whether the launch is being stopped.
 
 use super::edits::Edits;
-use super::emit::{self, Spelling};
+use super::emit::{self, Fuel, Spelling};
 use super::find::{Cycles, Loops};
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
 /// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
-pub(super) fn ask(text: &str, cycles: &Cycles<'_, '_>, spelling: Spelling, site: u64, edits: &mut Edits, next: &mut u32) -> bool {
+pub(super) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel): (Spelling, Fuel), site: u64, edits: &mut Edits, next: &mut u32) -> bool {
     let Cycles { function, graph, loops } = cycles;
     let behind = behind_polls(function, graph, loops);
     let mut has_asked = false;
     let mut put = |at: u32, guard: Option<(&str, bool)>| {
         *next += 1;
-        emit::exit(&mut edits.at(at), spelling, site, *next, guard);
+        emit::exit(&mut edits.at(at), spelling, fuel, site, *next, guard);
         has_asked = true;
     };
     for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| loops.is_reached(*number)) {

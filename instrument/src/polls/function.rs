@@ -2,10 +2,11 @@
 
 use super::counted::{Context, Counted, Declared, Joined};
 use super::edits::Edits;
-use super::emit::{self, Cold, Place, Poll, Spelling};
+use super::emit::{self, Cold, Fuel, Place, Poll, Spelling};
+use super::limits;
 use super::exits::before_label;
 use super::find::{Cycles, NONE, Writers};
-use crate::options::Polls;
+use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Kind, Span, tokens};
 use std::fmt::Write as _;
@@ -61,6 +62,7 @@ pub(super) struct Way {
 /// What is put into a function.
 pub(super) struct Polled {
     pub(super) sites: Vec<Site>,
+    pub(super) fuel: Fuel,
     /// Text for the front of the body.
     pub(super) front: String,
 }
@@ -68,7 +70,7 @@ pub(super) struct Polled {
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
 pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way, edits: &mut Edits, next: &mut u32) -> Polled {
     let Cycles { function, graph, loops } = cycles;
-    let mut polled = Polled { sites: Vec::new(), front: String::new() };
+    let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new() };
     if loops.all.is_empty() {
         return polled;
     }
@@ -87,12 +89,22 @@ pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
-        polled.front.insert_str(0, &emit::allowance(module.spelling.gap, function.is_kernel, has_barriers));
+        polled.front.insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers));
+        polled.fuel = Fuel::Allowance;
+    } else if polled.sites.iter().any(|site| site.form != Form::None) {
+        polled.fuel = Fuel::Polls;
     }
     polled
 }
 
 impl Polled {
+    /// Has the function note what its limits count from, if it polls.
+    pub(super) fn begin(&mut self, limits: Limits, polls_at_entry: bool) {
+        if limits.any() && (polls_at_entry || self.fuel != Fuel::None) {
+            self.front.push_str(&limits::begin(limits, self.fuel == Fuel::Allowance));
+        }
+    }
+
     /// Whether the function's allowance depends on the flag.
     pub(super) fn asks_at_entry(&self) -> bool {
         self.sites.iter().any(|site| !matches!(site.form, Form::None | Form::Each))
@@ -243,7 +255,8 @@ impl<'a> Placer<'_, 'a> {
             self.strip(number, place, behind, test, &counted);
             return Form::Strip;
         }
-        let joined = test.filter(|_| is_innermost && !is_inside);
+        // Fuel must not depend on how long a strip was meant to be.
+        let joined = test.filter(|_| is_innermost && !is_inside && self.module.spelling.limits.fuel.is_none());
         let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
         let joined = joined.filter(|(test, (counted, joined))| {
             let behind = counted.test + 1..self.last(test.block);

@@ -10,6 +10,7 @@ mod emit;
 mod exits;
 mod find;
 mod function;
+mod limits;
 mod old;
 mod pause;
 
@@ -21,11 +22,11 @@ use crate::site::{Form, Kind, Site, Summary};
 use crate::waiver::{self, Remarked};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
-use cuinstr_ptx::{Function, Kind as Token, Module, Span};
+use cuinstr_ptx::{Flow, Function, Kind as Token, Module, Span};
 use edits::Edits;
-use emit::{Cold, Spelling};
+use emit::{Cold, Fuel, Poll, Spelling};
 use find::Cycles;
-use function::{Way, poll_cycles, site_id};
+use function::{Polled, Way, poll_cycles, site_id};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -58,12 +59,12 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
         Err(diagnostic) => return refused(options, Vec::new(), vec![*diagnostic], hash),
     };
     let module = cuinstr_ptx::parse(text);
-    let refusals = refusals(text, &module, options);
+    let refusals = refusals(text, &module);
     if !refusals.is_empty() {
         return refused(options, Vec::new(), refusals, hash);
     }
     let mut edits = Edits::default();
-    let spelling = Spelling::new(&mut edits, options.poll_gap, has_redux(&module), module.version);
+    let spelling = Spelling::new(&mut edits, options.poll_gap, options.limits, has_redux(&module), module.version);
     Pass {
         text,
         lines: LineIndex::new(source),
@@ -125,7 +126,7 @@ fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
 }
 
 /// Why a module is refused.
-fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnostic> {
+fn refusals(text: &str, module: &Module<'_>) -> Vec<Diagnostic> {
     let faults = module.faults.iter().take(20).map(|fault| {
         let at = fault.at as usize;
         let diagnostic = Diagnostic::new(Code::UnsoundPtx, fault.why).at(at..text.len().min(at + 1));
@@ -140,14 +141,6 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
         let message = format!("the target sm_{architecture} is older than sm_{OLDEST}");
         let help = "compile for sm_70 or newer, or rewrite the source instead";
         refusals.push(Diagnostic::new(Code::UnsoundPtx, message).at(span.start as usize..span.end as usize).help(help));
-    }
-    if options.limits.fuel.is_some() {
-        let help = "rewrite the source instead, where one unit of fuel is one iteration";
-        refusals.push(Diagnostic::new(Code::NotInPtx, "fuel is not counted in PTX").help(help));
-    }
-    if options.limits.timeout_ns.is_some() || options.limits.budget_cycles.is_some() {
-        let help = "arm the launch (docs/HOSTS.md), or rewrite the source instead";
-        refusals.push(Diagnostic::new(Code::NotInPtx, "no limit is compiled into PTX").help(help));
     }
     refusals
 }
@@ -206,7 +199,7 @@ impl Pass<'_> {
         let poll = self.spelling.of(way.cold);
         let cycles = Cycles::new(function);
         let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling: self.spelling };
-        let polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
+        let mut polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
         for statement in &cycles.graph.lost {
             let at = function.statements[*statement as usize].start as usize;
             let diagnostic =
@@ -230,7 +223,7 @@ impl Pass<'_> {
         let has_ends = function.is_kernel && way.cold == Cold::Call;
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
         if has_ends {
-            self.exits(&cycles);
+            self.exits(&cycles, polled.fuel);
         }
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
@@ -239,6 +232,7 @@ impl Pass<'_> {
         if repeats {
             self.site(function, function.at.start, site_id(self.hash, function.at.start, way.traps), Kind::Recursion, Form::Each, 0);
         }
+        self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
         let is_paused = self.options.pausable && function.is_kernel;
         let (decides, declines) = if is_paused { self.decision(function) } else { <(String, String)>::default() };
         if polled.front.is_empty() && decides.is_empty() && !repeats && !asks_first {
@@ -257,11 +251,31 @@ impl Pass<'_> {
         out.push("\n");
     }
 
+    /// What compiled-in limits need in a function; `poll` if it polls where it begins.
+    fn limits(&mut self, cycles: &Cycles<'_, '_>, polled: &mut Polled, poll: Option<Poll>, traps: bool) {
+        let (function, limits) = (cycles.function, self.spelling.limits);
+        let polls = poll.is_some() || polled.fuel != Fuel::None;
+        if limits.fuel.is_some() && polls && !function.is_kernel {
+            let message = "fuel is not counted in a function that kernels call: it repeats, and can't see what its kernel has used";
+            let help = "have the compiler inline it, or rewrite the source instead";
+            let at = function.at.start as usize..function.at.end as usize;
+            self.diagnostics.push(Diagnostic::new(Code::NotInPtx, message).at(at).in_function(function.name).help(help));
+        }
+        polled.begin(limits, poll.is_some());
+        // An activation's time is known when it returns: where it begins, none has passed.
+        let Some(poll) = poll.filter(|_| limits.any()) else { return };
+        for (statement, number) in function.statements.iter().zip(0..) {
+            if statement.flow == Flow::Return && cycles.loops.is_reached(cycles.graph.block_of(number)) {
+                poll.each(&mut self.edits.at(statement.start), site_id(self.hash, function.at.start, traps));
+            }
+        }
+    }
+
     /// Asks where a kernel's threads return.
-    fn exits(&mut self, cycles: &Cycles<'_, '_>) {
+    fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) {
         let function = cycles.function;
         let id = site_id(self.hash, function.body.start, false);
-        if exits::ask(self.text, cycles, self.spelling, id, &mut self.edits, &mut self.next) {
+        if exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits, &mut self.next) {
             self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
         }
     }
@@ -340,7 +354,7 @@ impl Pass<'_> {
         let has_decision = self.options.pausable && self.summary.kernels > 0;
         if self.summary.polls > 0 || has_decision {
             let pause = if has_decision { pause::device() } else { String::new() };
-            let device = old::spell(self.module.version, emit::device());
+            let device = old::spell(self.module.version, emit::device(self.options.limits));
             let front = self.front();
             let mut out = self.edits.at(front);
             let _ = write!(out, "\n{device}{pause}");
