@@ -22,8 +22,8 @@ struct State<'a> {
     names: Symbols<'a, Declaration>,
     /// Labels as they are named, in order, and where each leads.
     mentions: Vec<Mention>,
-    /// Mentions that a label further on may be meant by.
-    open: HashMap<Cow<'a, str>, Vec<u32>, foldhash::fast::RandomState>,
+    /// The last mention of each name that a label further on may be meant by; [`NONE`] once there is none.
+    open: HashMap<Cow<'a, str>, u32, foldhash::fast::RandomState>,
     /// For the scope and each around it, how many mentions there were at its beginning.
     first_mentions: Vec<u32>,
     /// Branches, by statement.
@@ -53,7 +53,12 @@ enum What {
 struct Mention {
     scope: u32,
     found: Option<u32>,
+    /// The open mention of this name before it.
+    before: u32,
 }
+
+/// No mention.
+const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 enum Branch {
@@ -74,10 +79,9 @@ impl<'a> State<'a> {
             Some(Meaning::Name(Declaration { scope, what: What::Label(statement) })) => Some((scope, statement)),
             _ => None,
         };
-        self.mentions.push(Mention { scope: self.scope, found: found.map(|(_, statement)| statement) });
-        if found.is_none_or(|(scope, _)| scope != self.scope) {
-            self.open.entry(name).or_default().push(number);
-        }
+        let is_open = found.is_none_or(|(scope, _)| scope != self.scope);
+        let before = if is_open { self.open.insert(name, number) } else { None };
+        self.mentions.push(Mention { scope: self.scope, found: found.map(|(_, statement)| statement), before: before.unwrap_or(NONE) });
         number
     }
 
@@ -89,8 +93,9 @@ impl<'a> State<'a> {
         let first = self.first_mentions.last().copied().unwrap_or(0);
         // Mentions from the scope's beginning on stand in it or in scopes inside it that are closed.
         if let Some(open) = self.open.get_mut(name) {
-            while let Some(number) = open.pop_if(|number| *number >= first) {
-                let mention = &mut self.mentions[number as usize];
+            while *open != NONE && *open >= first {
+                let mention = &mut self.mentions[*open as usize];
+                *open = mention.before;
                 if mention.found.is_none() || mention.scope == self.scope {
                     mention.found = Some(statement);
                 }
@@ -137,6 +142,7 @@ impl<'a> Reader<'a> {
             state.declare(parameter.name, What::Value);
         }
         let end = loop {
+            self.lexer.skip();
             let Some(token) = self.lexer.peek() else {
                 self.fault("the text ends within a function");
                 break self.lexer.at;
@@ -169,7 +175,14 @@ impl<'a> Reader<'a> {
                     if self.lexer.take(Kind::Word).is_none() {
                         self.fault("a guard without a register");
                     }
-                    self.statement(function, &mut state, start, true);
+                    self.lexer.skip();
+                    match self.lexer.take_token(Kind::Word) {
+                        Some(opcode) => self.statement(function, &mut state, start, opcode.span),
+                        None => {
+                            self.fault("a statement without an opcode");
+                            self.resume();
+                        }
+                    }
                 }
                 Kind::Dotted => self.directive(function, &mut state),
                 Kind::Word => {
@@ -177,8 +190,8 @@ impl<'a> Reader<'a> {
                     if self.lexer.eat(b':') {
                         self.label(function, &mut state, token.span);
                     } else {
-                        self.lexer.at = start;
-                        self.statement(function, &mut state, start, false);
+                        self.lexer.at = behind;
+                        self.statement(function, &mut state, start, token.span);
                     }
                 }
                 _ => {
@@ -360,14 +373,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A statement from its opcode on.
-    fn statement(&mut self, function: &mut Function<'a>, state: &mut State<'a>, start: usize, guarded: bool) {
-        self.lexer.skip();
-        let opcode = self.lexer.at as u32;
-        let Some(word) = self.lexer.take(Kind::Word) else {
-            self.fault("a statement without an opcode");
-            return self.resume();
-        };
+    /// A statement behind its opcode's first word.
+    fn statement(&mut self, function: &mut Function<'a>, state: &mut State<'a>, start: usize, word: Span) {
+        let (opcode, guarded) = (word.start, word.start as usize != start);
+        let word = self.lexer.slice(word);
         let flow = Flow::of(word);
         let number = function.statements.len() as u32;
         match flow {

@@ -51,9 +51,11 @@ impl<'a> Code<'a> {
                 }
             }
             decoder.move_to(function, statement.scope);
-            let taken = decoder.statement(statement);
+            let mut taken = decoder.statement(statement);
             if taken.opcode == 0 && statement.end > statement.opcode {
-                spaced.push((number, statement.whole_opcode(text).into_owned()));
+                let opcode = statement.whole_opcode(text).into_owned();
+                taken.access = access_of(&opcode);
+                spaced.push((number, opcode));
             }
             statements.push(taken);
         }
@@ -162,9 +164,15 @@ impl<'a> Code<'a> {
         }
     }
 
+    /// Which operands a statement may write: [`access_of`] of its opcode.
+    #[must_use]
+    pub fn access(&self, statement: u32) -> Access {
+        self.decoded(statement).map_or(Access::None, |decoded| decoded.access)
+    }
+
     /// Calls `found` with each register that a statement may write, if its guard lets it.
     pub fn each_written(&self, statement: u32, mut found: impl FnMut(Register)) {
-        match access_of(self.opcode(statement)) {
+        match self.access(statement) {
             Access::None => {}
             Access::Any => self.registers(statement).for_each(found),
             Access::First | Access::FirstRead => {
@@ -184,7 +192,7 @@ impl<'a> Code<'a> {
         }
         let is_read = |first: Operand| match first {
             Operand::At(..) | Operand::Address(_) | Operand::Part(_) | Operand::Unknown(_) => true,
-            _ => access_of(self.opcode(statement)) != Access::First,
+            _ => self.access(statement) != Access::First,
         };
         for (nth, operand) in self.operands(statement).iter().enumerate() {
             // A call without results has its target first.

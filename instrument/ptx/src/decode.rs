@@ -3,6 +3,7 @@
 use crate::Span;
 use crate::constant::unsigned;
 use crate::declaration::{Declared, RegisterDeclaration};
+use crate::effect::{Access, access_of};
 use crate::function::{Flow, Function, Statement};
 use crate::operand::{List, Name, NameId, Operand};
 use crate::registers::Registers;
@@ -24,6 +25,7 @@ pub(crate) struct Decoded {
     /// Length of the opcode; 0 for one that is in `spaced`.
     pub(crate) opcode: u16,
     pub(crate) when: bool,
+    pub(crate) access: Access,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +119,7 @@ impl<'a> Decoder<'a> {
     /// Takes the next statement apart; the opcode's length is 0 if it is written with blanks in it.
     pub(crate) fn statement(&mut self, statement: &Statement) -> Decoded {
         let first = self.operands.len() as u32;
-        let mut decoded = Decoded { first, top: first, guard: NONE, opcode: 0, when: true };
+        let mut decoded = Decoded { first, top: first, guard: NONE, opcode: 0, when: true, access: Access::None };
         if statement.guarded {
             self.lexer = Lexer::within(self.lexer.text, Span { start: statement.start + 1, end: statement.opcode });
             decoded.when = !self.lexer.eat(b'!');
@@ -130,15 +132,9 @@ impl<'a> Decoder<'a> {
         }
         self.lexer = Lexer::within(self.lexer.text, Span { start: statement.opcode, end: statement.end });
         self.lexer.take(Kind::Word);
-        let mut end = self.lexer.at;
-        let mut is_spaced = false;
-        while let Some(token) = self.lexer.peek().filter(|token| token.kind == Kind::Dotted) {
-            is_spaced |= token.span.start as usize != end;
-            end = token.span.end as usize;
-            self.lexer.at = end;
-        }
-        if !is_spaced {
-            decoded.opcode = u16::try_from(end - statement.opcode as usize).unwrap_or(0);
+        if !self.lexer.pass_modifiers() {
+            decoded.opcode = u16::try_from(self.lexer.at - statement.opcode as usize).unwrap_or(0);
+            decoded.access = access_of(self.lexer.slice(Span { start: statement.opcode, end: self.lexer.at as u32 }));
         }
         if statement.flow != Flow::Branch {
             let is_call = statement.flow == Flow::Call;
@@ -170,6 +166,15 @@ impl<'a> Decoder<'a> {
 
     /// The next operand, up to a comma or what closes a list.
     fn operand(&mut self, is_call: bool, depth: u32) -> Operand {
+        self.lexer.skip();
+        // Most operands are this.
+        if let Some((name, end)) = self.lexer.lone_register()
+            && let Some(Meaning::Nth(Value::Register(of), nth)) = self.symbols.find(name)
+            && self.registers.lanes(of) == 1
+        {
+            self.lexer.at = end;
+            return Operand::Register(self.registers.number(of, nth, 0));
+        }
         let first = self.part(is_call, depth);
         self.lexer.skip();
         match self.lexer.peek_byte() {

@@ -18,6 +18,8 @@ pub struct Graph {
     users: Runs,
     /// For each block the tables that it is in.
     listed: Runs,
+    /// The block of each statement.
+    block_of: Vec<u32>,
 }
 
 /// Lists in one vector.
@@ -176,6 +178,13 @@ impl Graph {
         self.users = Runs::new(self.tables.len(), users);
         let listed = (0_u32..).zip(&self.tables).filter(|(table, _)| !self.users.get(*table).is_empty());
         self.listed = Runs::new(count, listed.flat_map(|(table, blocks)| blocks.iter().map(move |block| (*block, table))));
+        self.block_of = block_of;
+    }
+
+    /// The block of a statement.
+    #[must_use]
+    pub fn block_of(&self, statement: u32) -> u32 {
+        self.block_of[statement as usize]
     }
 
     /// The blocks of a table that a block ends with.

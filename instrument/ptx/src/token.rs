@@ -81,36 +81,35 @@ fn is(byte: u8, class: u8) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer<'a> {
     pub(crate) text: &'a str,
+    /// The text up to where the reading ends.
     bytes: &'a [u8],
     /// Offset of the next token.
     pub(crate) at: usize,
-    /// Offset behind the last byte to read.
-    end: usize,
     /// Where a comment begins that is not closed, once it was met.
     pub(crate) open_comment: Option<usize>,
 }
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        Self { text, bytes: text.as_bytes(), at, end: text.len(), open_comment: None }
+        Self { text, bytes: text.as_bytes(), at, open_comment: None }
     }
 
     /// The same text up to an offset.
     pub(crate) fn within(text: &'a str, span: Span) -> Self {
-        Self { end: (span.end as usize).min(text.len()), ..Self::new(text, span.start as usize) }
+        let bytes = text.as_bytes();
+        Self { text, bytes: &bytes[..bytes.len().min(span.end as usize)], at: span.start as usize, open_comment: None }
     }
 
     pub(crate) fn peek_byte(&self) -> Option<u8> {
-        if self.at < self.end { Some(self.bytes[self.at]) } else { None }
+        self.bytes.get(self.at).copied()
     }
 
     /// Passes bytes that operands consist of, without cutting them into tokens; gives the byte that is none, in front of which it stops. The
     /// colons of a modifier are passed.
     pub(crate) fn pass_operand_bytes(&mut self) -> Option<u8> {
         loop {
-            while self.at < self.end && !is(self.bytes[self.at], STOP) {
-                self.at += 1;
-            }
+            let rest = self.bytes.get(self.at..)?;
+            self.at += rest.iter().position(|byte| is(*byte, STOP)).unwrap_or(rest.len());
             if self.byte(self.at) != b':' || self.byte(self.at + 1) != b':' {
                 return self.peek_byte();
             }
@@ -118,20 +117,49 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Passes the modifiers behind an opcode's first word; tells whether blanks or comments stand between.
+    pub(crate) fn pass_modifiers(&mut self) -> bool {
+        let mut is_spaced = false;
+        loop {
+            while self.byte(self.at) == b'.' {
+                let end = self.dotted(self.at + 1);
+                if end == self.at + 1 {
+                    return is_spaced;
+                }
+                self.at = end;
+            }
+            // Most opcodes end at a blank that no modifier follows.
+            let end = self.at;
+            self.skip();
+            if self.byte(self.at) != b'.' || self.dotted(self.at + 1) == self.at + 1 {
+                self.at = end;
+                return is_spaced;
+            }
+            is_spaced = true;
+        }
+    }
+
+    /// The register that stands here alone, up to a comma, a closing bracket or the end, and the offset behind it.
+    pub(crate) fn lone_register(&self) -> Option<(&'a str, usize)> {
+        if self.byte(self.at) != b'%' {
+            return None;
+        }
+        let end = self.run(self.at + 1, INSIDE);
+        matches!(self.bytes.get(end), None | Some(b',' | b'}' | b']' | b')')).then(|| (self.slice(Span::new(self.at, end)), end))
+    }
+
     pub(crate) fn end(&self) -> usize {
-        self.end
+        self.bytes.len()
     }
 
     fn byte(&self, at: usize) -> u8 {
-        if at < self.end { self.bytes[at] } else { 0 }
+        self.bytes.get(at).copied().unwrap_or(0)
     }
 
     /// Offset behind the bytes of a class from an offset on.
-    fn run(&self, mut at: usize, class: u8) -> usize {
-        while at < self.end && is(self.bytes[at], class) {
-            at += 1;
-        }
-        at
+    fn run(&self, at: usize, class: u8) -> usize {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        at + rest.iter().position(|byte| !is(*byte, class)).unwrap_or(rest.len())
     }
 
     /// The text between two offsets, both of which token rules put beside ASCII bytes.
@@ -140,7 +168,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// Passes blanks and comments.
+    #[inline]
     pub(crate) fn skip(&mut self) {
+        let byte = self.byte(self.at);
+        if is(byte, BLANK) || byte == b'/' {
+            self.skip_some();
+        }
+    }
+
+    fn skip_some(&mut self) {
         loop {
             self.at = self.run(self.at, BLANK);
             if self.byte(self.at) != b'/' {
@@ -156,12 +192,12 @@ impl<'a> Lexer<'a> {
 
     /// Where the comment that begins here ends, and whether it is closed.
     fn comment(&self) -> Option<(usize, bool)> {
-        let rest = &self.bytes[self.at..self.end];
+        let rest = &self.bytes[self.at..];
         match rest.get(1) {
-            Some(b'/') => Some((memchr::memchr(b'\n', rest).map_or(self.end, |length| self.at + length), true)),
+            Some(b'/') => Some((memchr::memchr(b'\n', rest).map_or(self.end(), |length| self.at + length), true)),
             Some(b'*') => Some(match memchr::memmem::find(&rest[2..], b"*/") {
                 Some(length) => (self.at + length + 4, true),
-                None => (self.end, false),
+                None => (self.end(), false),
             }),
             _ => None,
         }
@@ -179,6 +215,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token if it is this mark.
+    #[inline]
     pub(crate) fn eat(&mut self, mark: u8) -> bool {
         self.skip();
         let found = self.peek_byte() == Some(mark);
@@ -187,11 +224,29 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token if it is of this kind.
+    #[inline]
     pub(crate) fn take(&mut self, kind: Kind) -> Option<&'a str> {
-        let mut ahead = self.clone();
-        let token = ahead.next().filter(|token| token.kind == kind)?;
-        *self = ahead;
-        Some(self.slice(token.span))
+        self.take_token(kind).map(|token| self.slice(token.span))
+    }
+
+    /// The next token if it is of this kind, with where it stands.
+    #[inline]
+    pub(crate) fn take_token(&mut self, kind: Kind) -> Option<Token> {
+        let before = self.at;
+        self.skip();
+        let byte = self.byte(self.at);
+        // Its first byte rules most others out.
+        let may_be = match kind {
+            Kind::Word => is(byte, LETTER | SIGIL),
+            Kind::Dotted => byte == b'.',
+            Kind::Number => is(byte, DIGIT),
+            _ => true,
+        };
+        let token = if may_be { self.bare().filter(|token| token.kind == kind) } else { None };
+        if token.is_none() {
+            self.at = before;
+        }
+        token
     }
 
     /// The next token of any kind.
@@ -231,8 +286,8 @@ impl<'a> Lexer<'a> {
                 end => (Kind::Dotted, end),
             }
         } else if byte == b'"' {
-            let rest = &self.bytes[start + 1..self.end];
-            (Kind::Text, memchr::memchr(b'"', rest).map_or(self.end, |length| start + length + 2))
+            let rest = &self.bytes[start + 1..];
+            (Kind::Text, memchr::memchr(b'"', rest).map_or(self.end(), |length| start + length + 2))
         } else if is(byte, STRAY) {
             // Whole characters, so that offsets stay between them.
             (Kind::Stray, self.run(start, STRAY))
@@ -255,7 +310,7 @@ impl<'a> Lexer<'a> {
     /// Offset behind a number.
     fn number(&self, start: usize) -> usize {
         let digits = |from: usize, is_digit: fn(&u8) -> bool| {
-            self.bytes[from.min(self.end)..self.end].iter().take_while(|byte| is_digit(byte)).count()
+            self.bytes[from.min(self.end())..].iter().take_while(|byte| is_digit(byte)).count()
         };
         let suffix = |end: usize| end + usize::from(self.byte(end) == b'U');
         if self.byte(start) == b'0' {

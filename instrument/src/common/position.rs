@@ -11,7 +11,7 @@ impl LineIndex {
     #[must_use]
     pub fn new(source: &[u8]) -> Self {
         let mut starts = vec![0];
-        starts.extend(source.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u32 + 1));
+        starts.extend(memchr::memchr_iter(b'\n', source).map(|at| at as u32 + 1));
         Self { starts }
     }
 

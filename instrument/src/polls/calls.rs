@@ -115,18 +115,15 @@ fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
 /// Functions that lead to a poll by calls.
 fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool> {
     let count = module.functions.len();
-    let polls: Vec<bool> = module
-        .functions
-        .iter()
-        .zip(at_entry)
-        .map(|(function, at_entry)| *at_entry || !Loops::new(&Graph::new(function)).all.is_empty())
-        .collect();
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count + 1];
     for (from, to) in edges.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
         callers[to as usize].push(from as u32);
     }
     let mut below = vec![false; count + 1];
-    let mut work: Vec<u32> = (0..count as u32).filter(|at| polls[*at as usize]).chain([count as u32]).collect();
+    // What nobody calls is not asked for its loops.
+    let has_loop = |at: u32| !Loops::new(&Graph::new(&module.functions[at as usize])).all.is_empty();
+    let polls = |at: &u32| !callers[*at as usize].is_empty() && (at_entry[*at as usize] || has_loop(*at));
+    let mut work: Vec<u32> = (0..count as u32).filter(polls).chain([count as u32]).collect();
     while let Some(node) = work.pop() {
         for &caller in &callers[node as usize] {
             if !std::mem::replace(&mut below[caller as usize], true) {

@@ -146,7 +146,7 @@ impl<'a> Declared<'a> {
 impl<'a> Context<'_, 'a> {
     /// The block of a statement.
     pub(super) fn block_of(&self, statement: u32) -> u32 {
-        self.graph.blocks.partition_point(|block| block.end <= statement) as u32
+        self.graph.block_of(statement)
     }
 
     /// Statements of a loop that write a register.
@@ -272,8 +272,8 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Whether a load's address is made of what the loop has loaded.
-    pub(super) fn is_loaded(&self, number: u32, load: u32) -> bool {
-        let mut work: Vec<Register> = Vec::new();
+    pub(super) fn is_loaded(&self, number: u32, load: u32, work: &mut Vec<Register>) -> bool {
+        work.clear();
         self.code.each_read(load, |register| work.push(register));
         let mut seen = 0;
         while let Some(register) = work.pop() {

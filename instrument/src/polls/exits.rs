@@ -1,23 +1,22 @@
 //! Where a kernel's threads return: which places ask there whether the launch is being stopped.
 
-use super::find::{Loops, NONE};
-use super::{emit, insert};
-use crate::common::edit::Edit;
+use super::edits::Edits;
+use super::emit::{self, Fuel, Spelling};
+use super::find::{Cycles, Loops};
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
 /// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
-pub(super) fn ask(text: &str, function: &Function<'_>, site: u64, edits: &mut Vec<Edit>, next: &mut u32) -> bool {
-    let graph = Graph::new(function);
-    let behind = behind_polls(function, &graph);
-    let place = graph.reverse_postorder();
+pub(super) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel): (Spelling, Fuel), site: u64, edits: &mut Edits, next: &mut u32) -> bool {
+    let Cycles { function, graph, loops } = cycles;
+    let behind = behind_polls(function, graph, loops);
     let mut has_asked = false;
     let mut put = |at: u32, guard: Option<(&str, bool)>| {
         *next += 1;
-        insert(edits, at, emit::exit(site, *next, guard));
+        emit::exit(&mut edits.at(at), spelling, fuel, site, *next, guard);
         has_asked = true;
     };
-    for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| place[*number as usize] != NONE) {
+    for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| loops.is_reached(*number)) {
         let last = function.statements[block.end as usize - 1];
         let returns = last.flow == Flow::Return || last.flow == Flow::End && last.opcode(text) == "exit";
         if !returns || last.guarded {
@@ -27,7 +26,7 @@ pub(super) fn ask(text: &str, function: &Function<'_>, site: u64, edits: &mut Ve
             put(last.start, None);
             continue;
         }
-        let mut sources: Vec<u32> = graph.sources(number).filter(|source| place[*source as usize] != NONE).collect();
+        let mut sources: Vec<u32> = graph.sources(number).filter(|source| loops.is_reached(*source)).collect();
         sources.sort_unstable();
         sources.dedup();
         for source in sources {
@@ -52,10 +51,10 @@ pub(super) fn ask(text: &str, function: &Function<'_>, site: u64, edits: &mut Ve
 }
 
 /// Blocks that loops or calls lead to.
-fn behind_polls(function: &Function<'_>, graph: &Graph) -> Vec<bool> {
+fn behind_polls(function: &Function<'_>, graph: &Graph, loops: &Loops) -> Vec<bool> {
     let mut behind = vec![false; graph.blocks.len()];
     let calls = (0..).zip(&graph.blocks).filter(|(_, block)| function.statements[block.end as usize - 1].flow == Flow::Call);
-    let mut work: Vec<u32> = calls.map(|(number, _)| number).chain(Loops::new(graph).all.iter().map(|one| one.header)).collect();
+    let mut work: Vec<u32> = calls.map(|(number, _)| number).chain(loops.all.iter().map(|one| one.header)).collect();
     while let Some(block) = work.pop() {
         if !std::mem::replace(&mut behind[block as usize], true) {
             work.extend(graph.edges(block).map(|edge| edge.to));

@@ -5,6 +5,21 @@ use cuinstr_ptx::{Code, Function, Graph, Register};
 /// No block, or no loop.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// A function with its control flow and cycles.
+pub(super) struct Cycles<'c, 'a> {
+    pub(super) function: &'c Function<'a>,
+    pub(super) graph: Graph,
+    pub(super) loops: Loops,
+}
+
+impl<'c, 'a> Cycles<'c, 'a> {
+    pub(super) fn new(function: &'c Function<'a>) -> Self {
+        let graph = Graph::new(function);
+        let loops = Loops::new(&graph);
+        Self { function, graph, loops }
+    }
+}
+
 /// A cycle's header with the back edges that lead to it.
 #[derive(Debug)]
 pub(super) struct Loop {
@@ -43,23 +58,32 @@ impl Loops {
             order[*at as usize] = block;
         }
         order.retain(|block| *block != NONE);
-        let dominators = dominators(graph, &order, &place);
-        let mut loops = Self { all: Vec::new(), inner: vec![NONE; count], dominators, place };
-        loops.collect(graph, &order);
+        let mut loops = Self { all: Vec::new(), inner: vec![NONE; count], dominators: Vec::new(), place };
+        loops.headers(graph, &order);
+        if !loops.all.is_empty() {
+            loops.dominators = dominators(graph, &order, &loops.place);
+            loops.collect(graph);
+        }
         loops
     }
 
-    fn collect(&mut self, graph: &Graph, order: &[u32]) {
-        // An edge that does not lead on in a reverse postorder is a back edge, whether its cycle is reducible or not.
+    /// An edge that does not lead on in a reverse postorder is a back edge, whether its cycle is reducible or not.
+    fn headers(&mut self, graph: &Graph, order: &[u32]) {
         for &header in order {
-            let is_back = |from: &u32| self.place[*from as usize] != NONE && self.place[*from as usize] >= self.place[header as usize];
+            let is_back = |from: &u32| self.is_reached(*from) && self.place[*from as usize] >= self.place[header as usize];
             let mut latches: Vec<u32> = graph.sources(header).filter(is_back).collect();
             latches.sort_unstable();
             latches.dedup();
             if !latches.is_empty() {
-                let is_natural = latches.iter().all(|latch| self.dominates(header, *latch));
-                self.all.push(Loop { header, latches, is_natural, outer: NONE, statements: 0 });
+                self.all.push(Loop { header, latches, is_natural: false, outer: NONE, statements: 0 });
             }
+        }
+    }
+
+    fn collect(&mut self, graph: &Graph) {
+        for number in 0..self.all.len() {
+            let Loop { header, latches, .. } = &self.all[number];
+            self.all[number].is_natural = latches.iter().all(|latch| self.dominates(*header, *latch));
         }
         // Inner loops first. A finished loop stands for all its blocks (`whole`), so that outer loops pass it in one step.
         let mut whole: Vec<u32> = (0..self.inner.len() as u32).collect();
@@ -76,7 +100,7 @@ impl Loops {
                 }
                 self.claim(block, number as u32);
                 whole[block as usize] = header;
-                for source in graph.sources(block).filter(|source| self.place[*source as usize] != NONE) {
+                for source in graph.sources(block).filter(|source| self.is_reached(*source)) {
                     work.push(find(&mut whole, source));
                 }
             }
@@ -103,6 +127,11 @@ impl Loops {
             }
             _ => {}
         }
+    }
+
+    /// Whether control may come to a block.
+    pub(super) fn is_reached(&self, block: u32) -> bool {
+        self.place[block as usize] != NONE
     }
 
     /// The innermost loop of a block; [`NONE`] outside of loops.
@@ -180,25 +209,41 @@ fn meet(dominator: &[u32], place: &[u32], mut first: u32, mut second: u32) -> u3
 /// Which statements write each register.
 #[derive(Debug)]
 pub(super) struct Writers {
-    /// Sorted pairs of a register and a statement.
-    all: Vec<(Register, u32)>,
+    /// Statements in order, by register.
+    all: Vec<u32>,
+    /// Where those of each register begin.
+    first: Vec<u32>,
 }
 
 impl Writers {
     pub(super) fn new(function: &Function<'_>, code: &Code<'_>) -> Self {
-        let mut all = Vec::new();
+        let count = code.register_count() as usize;
+        let mut pairs: Vec<(Register, u32)> = Vec::new();
+        let mut first = vec![0_u32; count + 1];
         for statement in 0..function.statements.len() as u32 {
-            code.each_written(statement, |register| all.push((register, statement)));
+            let from = pairs.len();
+            code.each_written(statement, |register| {
+                if !pairs[from..].contains(&(register, statement)) {
+                    pairs.push((register, statement));
+                    first[register as usize + 1] += 1;
+                }
+            });
         }
-        all.sort_unstable();
-        all.dedup();
-        Self { all }
+        for register in 0..count {
+            first[register + 1] += first[register];
+        }
+        let mut next = first.clone();
+        let mut all = vec![0; pairs.len()];
+        for (register, statement) in pairs {
+            let at = &mut next[register as usize];
+            all[*at as usize] = statement;
+            *at += 1;
+        }
+        Self { all, first }
     }
 
     /// The statements that write a register, in order.
     pub(super) fn of(&self, register: Register) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        let from = self.all.partition_point(|(other, _)| *other < register);
-        let end = self.all.partition_point(|(other, _)| *other <= register);
-        self.all[from..end].iter().map(|(_, statement)| *statement)
+        self.all[self.first[register as usize] as usize..self.first[register as usize + 1] as usize].iter().copied()
     }
 }

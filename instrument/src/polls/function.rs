@@ -1,14 +1,15 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
 use super::counted::{Context, Counted, Declared, Joined};
-use super::emit::{self, Cold, Place, Spelling};
+use super::edits::Edits;
+use super::emit::{self, Cold, Fuel, Place, Poll, Spelling};
+use super::limits;
 use super::exits::before_label;
-use super::find::{Loops, NONE, Writers};
-use super::insert;
-use crate::common::edit::Edit;
-use crate::options::Polls;
+use super::find::{Cycles, NONE, Writers};
+use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
-use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Span, tokens};
+use cuinstr_ptx::{Code, Edge, Flow, Kind, Span, tokens};
+use std::fmt::Write as _;
 
 /// A loop inside another one that has so many statements pays in each iteration: what a strip's set-up costs is more.
 const HEAVY: u32 = 48;
@@ -61,27 +62,24 @@ pub(super) struct Way {
 /// What is put into a function.
 pub(super) struct Polled {
     pub(super) sites: Vec<Site>,
-    /// Statements that lead nowhere that can be found.
-    pub(super) lost: Vec<u32>,
+    pub(super) fuel: Fuel,
     /// Text for the front of the body.
-    front: String,
+    pub(super) front: String,
 }
 
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
-pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way, edits: &mut Vec<Edit>, next: &mut u32) -> Polled {
-    let mut graph = Graph::new(function);
-    let loops = Loops::new(&graph);
-    let mut polled = Polled { sites: Vec::new(), lost: std::mem::take(&mut graph.lost), front: String::new() };
+pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way, edits: &mut Edits, next: &mut u32) -> Polled {
+    let Cycles { function, graph, loops } = cycles;
+    let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new() };
     if loops.all.is_empty() {
         return polled;
     }
     let code = Code::new(module.text, function);
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
-    let context =
-        Context { text: module.text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
-    let spelling = Spelling { cold: way.cold, ..module.spelling };
-    let mut placer = Placer { module, context, way, spelling, edits, next, polled: &mut polled, has_allowance: false };
+    let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared };
+    let poll = module.spelling.of(way.cold);
+    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     let alone = placer.left_alone();
     let weights = weights(&context, module.polls, &alone);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
@@ -91,23 +89,25 @@ pub(super) fn poll_cycles(module: &Module<'_>, function: &Function<'_>, way: Way
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
-        polled.front.insert_str(0, &emit::allowance(module.spelling.gap, function.is_kernel, has_barriers));
+        polled.front.insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers));
+        polled.fuel = Fuel::Allowance;
+    } else if polled.sites.iter().any(|site| site.form != Form::None) {
+        polled.fuel = Fuel::Polls;
     }
     polled
 }
 
 impl Polled {
+    /// Has the function note what its limits count from, if it polls.
+    pub(super) fn begin(&mut self, limits: Limits, polls_at_entry: bool) {
+        if limits.any() && (polls_at_entry || self.fuel != Fuel::None) {
+            self.front.push_str(&limits::begin(limits, self.fuel == Fuel::Allowance));
+        }
+    }
+
     /// Whether the function's allowance depends on the flag.
     pub(super) fn asks_at_entry(&self) -> bool {
         self.sites.iter().any(|site| !matches!(site.form, Form::None | Form::Each))
-    }
-
-    /// Puts declarations, and what else stands first, into the body.
-    pub(super) fn open(self, function: &Function<'_>, before: &str, edits: &mut Vec<Edit>) -> Vec<Site> {
-        if !self.front.is_empty() || !before.is_empty() {
-            insert(edits, function.body.start + 1, format!("{}{before}\n", self.front));
-        }
-        self.sites
     }
 }
 
@@ -119,12 +119,13 @@ fn weights(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Ve
         return vec![None; loops.len()];
     }
     let mut weights: Vec<u32> = loops.iter().map(|one| one.statements).collect();
+    let mut work = Vec::new();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
         let inner = context.loops.innermost(number);
         if let Some(weight) = weights.get_mut(inner as usize) {
             for statement in block.first..block.end {
                 let opcode = context.code.opcode(statement);
-                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement);
+                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
                 *weight = weight.saturating_add(weight_of(opcode)).saturating_add(if waits { DEPENDENT } else { 0 });
             }
         }
@@ -149,13 +150,12 @@ const WAIT: u32 = 1 << 20;
 
 /// What an instruction weighs beyond one.
 fn weight_of(opcode: &str) -> u32 {
-    let mut parts = opcode.split('.');
-    let head = parts.next().unwrap_or("");
-    let has = |part: &str| opcode.split('.').any(|other| other == part);
+    let head = opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at]);
+    let has = |parts: &[&str]| opcode.as_bytes().split(|byte| *byte == b'.').any(|part| parts.iter().any(|other| other.as_bytes() == part));
     match head {
         "nanosleep" => WAIT,
-        "mbarrier" if has("try_wait") || has("test_wait") => WAIT,
-        "ld" | "st" if has("param") || has("shared") || has("const") || has("local") => 0,
+        "mbarrier" if has(&["try_wait", "test_wait"]) => WAIT,
+        "ld" | "st" if has(&["param", "shared", "const", "local"]) => 0,
         "ld" | "st" | "ldu" => 15,
         "atom" | "red" | "tex" | "tld4" | "suld" => 15,
         "bar" | "barrier" | "call" | "fence" | "membar" => 15,
@@ -199,8 +199,8 @@ struct Placer<'p, 'a> {
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
     way: Way,
-    spelling: Spelling,
-    edits: &'p mut Vec<Edit>,
+    poll: Poll,
+    edits: &'p mut Edits,
     next: &'p mut u32,
     polled: &'p mut Polled,
     has_allowance: bool,
@@ -227,7 +227,7 @@ impl<'a> Placer<'_, 'a> {
         let header = self.context.graph.blocks[one.header as usize];
         let at = self.context.function.statements[header.first as usize].start;
         let site = site_id(self.module.hash, at, self.way.traps);
-        let place = Place { site, weight: weight.unwrap_or(0), spelling: self.spelling };
+        let place = Place { site, weight: weight.unwrap_or(0), poll: self.poll };
         let form = if is_alone {
             Form::None
         } else if weight.is_none() {
@@ -255,7 +255,8 @@ impl<'a> Placer<'_, 'a> {
             self.strip(number, place, behind, test, &counted);
             return Form::Strip;
         }
-        let joined = test.filter(|_| is_innermost && !is_inside);
+        // Fuel must not depend on how long a strip was meant to be.
+        let joined = test.filter(|_| is_innermost && !is_inside && self.module.spelling.limits.fuel.is_none());
         let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
         let joined = joined.filter(|(test, (counted, joined))| {
             let behind = counted.test + 1..self.last(test.block);
@@ -270,9 +271,9 @@ impl<'a> Placer<'_, 'a> {
         let one = &self.context.loops.all[number as usize];
         if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
             let name = self.counter();
-            insert(self.edits, behind, place.prepaid(name, CHUNK));
-            let repeats = emit::prepaid_test(name, test.predicate, test.goes_on_if);
-            insert(self.edits, self.start_of(self.last(test.block)), repeats);
+            place.prepaid(&mut self.edits.at(behind), name, CHUNK);
+            let at = self.start_of(self.last(test.block));
+            emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
             self.cold(number, place, name, test, true);
         } else {
             self.chunk(number, place, behind, test);
@@ -329,13 +330,17 @@ impl<'a> Placer<'_, 'a> {
     /// A loop in strips whose lengths are computed where each begins.
     fn strip(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>) {
         let name = self.counter();
-        insert(self.edits, behind, emit::strip(name, counted, place.weight));
+        emit::strip(&mut self.edits.at(behind), name, counted, place.weight);
         let branch = self.last(test.block);
         let compares = self.context.function.statements[counted.test as usize];
         let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
         let comparison = Span { start: compares.opcode, end: compares.end }.of(self.module.text);
-        let comparison = if is_same { format!("{comparison};\n\t") } else { String::new() };
-        insert(self.edits, self.start_of(branch), emit::counted_test(name, &comparison));
+        let at = self.start_of(branch);
+        let mut out = self.edits.at(at);
+        emit::counted_test(&mut out, name);
+        if is_same {
+            let _ = write!(out, "{comparison};\n\t");
+        }
         self.cold(number, place, name, test, false);
     }
 
@@ -343,13 +348,16 @@ impl<'a> Placer<'_, 'a> {
     fn nearer(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>, joined: &Joined<'_>) {
         let name = self.counter();
         self.polled.front.push_str(&emit::declare_end(name, counted.width));
-        insert(self.edits, behind, emit::nearer(name, counted, place.weight));
+        emit::nearer(&mut self.edits.at(behind), name, counted, place.weight);
         let spelled = |statement: u32| {
             let at = self.context.function.statements[statement as usize];
             Span { start: at.opcode, end: at.end }.of(self.module.text)
         };
-        let both = format!("{};\n\t{};\n\t", spelled(counted.test), spelled(joined.by));
-        insert(self.edits, self.start_of(self.last(test.block)), emit::nearer_test(name, counted, joined, &both));
+        let (compares, joins) = (spelled(counted.test), spelled(joined.by));
+        let at = self.start_of(self.last(test.block));
+        let mut out = self.edits.at(at);
+        emit::nearer_test(&mut out, name, counted, joined);
+        let _ = write!(out, "{compares};\n\t{joins};\n\t");
         self.cold(number, place, name, test, false);
     }
 
@@ -361,7 +369,8 @@ impl<'a> Placer<'_, 'a> {
         } else {
             (self.last(self.context.loops.all[number as usize].latches[0]), None)
         };
-        insert(self.edits, self.start_of(at), place.poll_behind(name, guard, if_spent));
+        let at = self.start_of(at);
+        place.poll_behind(&mut self.edits.at(at), name, guard, if_spent);
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -385,10 +394,10 @@ impl<'a> Placer<'_, 'a> {
             return self.count_here(self.last(*table), place);
         }
         let name = self.new_number();
-        insert(self.edits, behind, emit::comes_back(name));
+        emit::comes_back(&mut self.edits.at(behind), name);
         if let Some(test) = test {
-            let repeats = emit::chunk_test(name, place.weight, test.predicate, test.goes_on_if);
-            insert(self.edits, self.start_of(self.last(test.block)), repeats);
+            let at = self.start_of(self.last(test.block));
+            emit::chunk_test(&mut self.edits.at(at), name, place.weight, test.predicate, test.goes_on_if);
             return self.cold(number, place, name, test, false);
         }
         for latch in latches {
@@ -407,13 +416,13 @@ impl<'a> Placer<'_, 'a> {
             Flow::Table => self.count_here(last, place),
             _ if !is_jump => {
                 let at = before_label(self.context.function, header);
-                insert(self.edits, at, place.chunk_always(name));
+                place.chunk_always(&mut self.edits.at(at), name);
             }
-            _ if !statement.guarded => insert(self.edits, statement.start, place.chunk_always(name)),
+            _ if !statement.guarded => place.chunk_always(&mut self.edits.at(statement.start), name),
             _ => {
                 let Some((predicate, when)) = self.predicate(latch) else { return };
                 let over = self.new_number();
-                insert(self.edits, statement.start, place.chunk_taken(name, over, predicate, when));
+                place.chunk_taken(&mut self.edits.at(statement.start), name, over, predicate, when);
             }
         }
     }
@@ -421,7 +430,8 @@ impl<'a> Placer<'_, 'a> {
     /// Counts in front of a statement.
     fn count_here(&mut self, statement: u32, place: Place) {
         let name = self.new_number();
-        insert(self.edits, self.start_of(statement), place.count_here(name));
+        let at = self.start_of(statement);
+        place.count_here(&mut self.edits.at(at), name);
     }
 
     /// Counts on the back edges of a cycle without a single header.
@@ -435,7 +445,7 @@ impl<'a> Placer<'_, 'a> {
                 let name = self.new_number();
                 let header = self.context.graph.blocks[edge.to as usize].first;
                 let at = before_label(self.context.function, header);
-                insert(self.edits, at, place.count_here(name));
+                place.count_here(&mut self.edits.at(at), name);
             }
         }
     }
@@ -449,15 +459,15 @@ impl<'a> Placer<'_, 'a> {
                 Flow::Branch | Flow::Table if edge.when == Some(true) && statement.flow == Flow::Branch => {
                     let Some((predicate, when)) = self.predicate(latch) else { continue };
                     let over = self.new_number();
-                    insert(self.edits, statement.start, place.each_unless_over(over, predicate, when));
+                    place.each_unless_over(&mut self.edits.at(statement.start), over, predicate, when);
                 }
                 Flow::Branch | Flow::Table if edge.when != Some(false) => {
-                    insert(self.edits, statement.start, place.spelling.each(place.site));
+                    place.poll.each(&mut self.edits.at(statement.start), place.site);
                 }
                 _ => {
                     let header = self.context.graph.blocks[edge.to as usize].first;
                     let at = before_label(self.context.function, header);
-                    insert(self.edits, at, place.spelling.each(place.site));
+                    place.poll.each(&mut self.edits.at(at), place.site);
                 }
             }
         }

@@ -5,14 +5,15 @@
 
 mod calls;
 mod counted;
+mod edits;
 mod emit;
 mod exits;
 mod find;
 mod function;
+mod limits;
 mod old;
 mod pause;
 
-use crate::common::edit::{self, Edit};
 use crate::common::rewrite::{Rewrite, refused, site_map};
 use crate::common::waiver::{self, Remarked};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -21,10 +22,13 @@ use crate::position::LineIndex;
 use crate::site::{Form, Kind, Site, Summary};
 use calls::Activations;
 use cuinstr_abi::sites::hash;
-use cuinstr_ptx::{Function, Kind as Token, Module, Span};
-use emit::{Cold, Spelling};
-use function::{Way, poll_cycles, site_id};
+use cuinstr_ptx::{Flow, Function, Kind as Token, Module, Span};
+use edits::Edits;
+use emit::{Cold, Fuel, Poll, Spelling};
+use find::Cycles;
+use function::{Polled, Way, poll_cycles, site_id};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Oldest architecture whose instructions polls are made of.
 const OLDEST: u32 = 70;
@@ -55,17 +59,21 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
         Err(diagnostic) => return refused(options, Vec::new(), vec![*diagnostic], hash),
     };
     let module = cuinstr_ptx::parse(text);
-    let refusals = refusals(text, &module, options);
+    let refusals = refusals(text, &module);
     if !refusals.is_empty() {
         return refused(options, Vec::new(), refusals, hash);
     }
+    let mut edits = Edits::default();
+    let spelling = Spelling::new(&mut edits, options.poll_gap, options.limits, has_redux(&module), module.version);
     Pass {
         text,
         lines: LineIndex::new(source),
+        may_trap: RARE.iter().any(|word| memchr::memmem::find(source, word.as_bytes()).is_some()),
         module,
         options,
         hash,
-        edits: Vec::new(),
+        spelling,
+        edits,
         next: 0,
         sites: Vec::new(),
         diagnostics: Vec::new(),
@@ -87,7 +95,16 @@ pub fn is_ptx(source: &[u8]) -> bool {
 /// Whether a text holds names that only polls bring.
 #[cfg(feature = "launcher")]
 pub(crate) fn is_own(source: &[u8]) -> bool {
-    OURS.iter().any(|name| memchr::memmem::find(source, name.as_bytes()).is_some())
+    first_of_ours(source).is_some()
+}
+
+/// Where the first name stands that only polls bring.
+fn first_of_ours(source: &[u8]) -> Option<usize> {
+    let mut all = memchr::memmem::find_iter(source, "cuinstr_");
+    all.find_map(|at| OURS.iter().find_map(|name| {
+        let start = at.checked_sub(name.find("cuinstr_")?)?;
+        source[start..].starts_with(name.as_bytes()).then_some(start)
+    }))
 }
 
 fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
@@ -109,14 +126,14 @@ fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
 }
 
 /// Why a module is refused.
-fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnostic> {
+fn refusals(text: &str, module: &Module<'_>) -> Vec<Diagnostic> {
     let faults = module.faults.iter().take(20).map(|fault| {
         let at = fault.at as usize;
         let diagnostic = Diagnostic::new(Code::UnsoundPtx, fault.why).at(at..text.len().min(at + 1));
         diagnostic.help("ptxas would refuse it, too: give the text as the compiler wrote it")
     });
     let mut refusals: Vec<Diagnostic> = faults.collect();
-    if let Some(at) = OURS.iter().filter_map(|name| text.find(name)).min() {
+    if let Some(at) = first_of_ours(text.as_bytes()) {
         let help = "run cuinstr on the PTX of a plain compilation; names that begin with __cuinstr_ are reserved";
         refusals.push(Diagnostic::new(Code::OwnOutput, "the PTX holds names that only cuinstr inserts").at(at..at + 10).help(help));
     }
@@ -125,15 +142,13 @@ fn refusals(text: &str, module: &Module<'_>, options: &Options) -> Vec<Diagnosti
         let help = "compile for sm_70 or newer, or rewrite the source instead";
         refusals.push(Diagnostic::new(Code::UnsoundPtx, message).at(span.start as usize..span.end as usize).help(help));
     }
-    if options.limits.fuel.is_some() {
-        let help = "rewrite the source instead, where one unit of fuel is one iteration";
-        refusals.push(Diagnostic::new(Code::NotInPtx, "fuel is not counted in PTX").help(help));
-    }
-    if options.limits.timeout_ns.is_some() || options.limits.budget_cycles.is_some() {
-        let help = "arm the launch (docs/HOSTS.md), or rewrite the source instead";
-        refusals.push(Diagnostic::new(Code::NotInPtx, "no limit is compiled into PTX").help(help));
-    }
     refusals
+}
+
+/// Whether there is an instruction for the least of a warp's numbers.
+fn has_redux(module: &Module<'_>) -> bool {
+    let version = module.version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    version.is_some_and(|version| version >= 7) && oldest(module).is_some_and(|architecture| architecture >= 80)
 }
 
 /// The oldest architecture that a module is for.
@@ -148,7 +163,10 @@ struct Pass<'a> {
     module: Module<'a>,
     options: &'a Options,
     hash: u64,
-    edits: Vec<Edit>,
+    spelling: Spelling,
+    /// Whether the text holds a word of [`RARE`].
+    may_trap: bool,
+    edits: Edits,
     next: u32,
     sites: Vec<(u32, Site)>,
     diagnostics: Vec<Diagnostic>,
@@ -178,10 +196,11 @@ impl Pass<'_> {
             return;
         }
         let way = self.way(function);
-        let spelling = Spelling { cold: way.cold, gap: self.options.poll_gap, has_redux: self.has_redux() };
-        let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling };
-        let polled = poll_cycles(&module, function, way, &mut self.edits, &mut self.next);
-        for statement in &polled.lost {
+        let poll = self.spelling.of(way.cold);
+        let cycles = Cycles::new(function);
+        let module = function::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling: self.spelling };
+        let mut polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
+        for statement in &cycles.graph.lost {
             let at = function.statements[*statement as usize].start as usize;
             let diagnostic =
                 Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
@@ -197,39 +216,66 @@ impl Pass<'_> {
             }
             self.site(function, site.at, site.id, Kind::Loop, site.form, site.statement);
         }
-        let mut before = String::new();
-        if activations.polls_at_entry(index) {
-            let id = site_id(self.hash, function.at.start, way.traps);
-            before.push_str(&spelling.each(id));
-            self.site(function, function.at.start, id, Kind::Recursion, Form::Each, 0);
-        }
         if self.options.pausable {
             self.launches_by_the_device(function);
         }
         // A kernel that may call no function has neither end: its loops poll.
-        if function.is_kernel && way.cold == Cold::Call {
-            if !polled.asks_at_entry() && activations.polls_below(index) {
-                let id = site_id(self.hash, function.head.start, way.traps);
-                before.push_str(&emit::entry(id, spelling));
-                self.site(function, function.head.start, id, Kind::Entry, Form::Flag, 0);
-            }
-            self.exits(function);
+        let has_ends = function.is_kernel && way.cold == Cold::Call;
+        let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
+        if has_ends {
+            self.exits(&cycles, polled.fuel);
         }
-        if self.options.pausable && function.is_kernel {
-            before = self.decision(function, before);
+        if asks_first {
+            self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
         }
-        polled.open(function, &before, &mut self.edits);
+        let repeats = activations.polls_at_entry(index);
+        if repeats {
+            self.site(function, function.at.start, site_id(self.hash, function.at.start, way.traps), Kind::Recursion, Form::Each, 0);
+        }
+        self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
+        let is_paused = self.options.pausable && function.is_kernel;
+        let (decides, declines) = if is_paused { self.decision(function) } else { <(String, String)>::default() };
+        if polled.front.is_empty() && decides.is_empty() && !repeats && !asks_first {
+            return;
+        }
+        let mut out = self.edits.at(function.body.start + 1);
+        out.push(&polled.front);
+        out.push(&decides);
+        if repeats {
+            poll.each(&mut out, site_id(self.hash, function.at.start, way.traps));
+        }
+        if asks_first {
+            emit::entry(&mut out, site_id(self.hash, function.head.start, way.traps), poll);
+        }
+        out.push(&declines);
+        out.push("\n");
     }
 
-    fn has_redux(&self) -> bool {
-        let version = self.module.version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-        version.is_some_and(|version| version >= 7) && oldest(&self.module).is_some_and(|architecture| architecture >= 80)
+    /// What compiled-in limits need in a function; `poll` if it polls where it begins.
+    fn limits(&mut self, cycles: &Cycles<'_, '_>, polled: &mut Polled, poll: Option<Poll>, traps: bool) {
+        let (function, limits) = (cycles.function, self.spelling.limits);
+        let polls = poll.is_some() || polled.fuel != Fuel::None;
+        if limits.fuel.is_some() && polls && !function.is_kernel {
+            let message = "fuel is not counted in a function that kernels call: it repeats, and can't see what its kernel has used";
+            let help = "have the compiler inline it, or rewrite the source instead";
+            let at = function.at.start as usize..function.at.end as usize;
+            self.diagnostics.push(Diagnostic::new(Code::NotInPtx, message).at(at).in_function(function.name).help(help));
+        }
+        polled.begin(limits, poll.is_some());
+        // An activation's time is known when it returns: where it begins, none has passed.
+        let Some(poll) = poll.filter(|_| limits.any()) else { return };
+        for (statement, number) in function.statements.iter().zip(0..) {
+            if statement.flow == Flow::Return && cycles.loops.is_reached(cycles.graph.block_of(number)) {
+                poll.each(&mut self.edits.at(statement.start), site_id(self.hash, function.at.start, traps));
+            }
+        }
     }
 
     /// Asks where a kernel's threads return.
-    fn exits(&mut self, function: &Function<'_>) {
+    fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) {
+        let function = cycles.function;
         let id = site_id(self.hash, function.body.start, false);
-        if exits::ask(self.text, function, id, &mut self.edits, &mut self.next) {
+        if exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits, &mut self.next) {
             self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
         }
     }
@@ -262,6 +308,9 @@ impl Pass<'_> {
     /// How threads of a function come to their end, by the instructions in it.
     fn way(&mut self, function: &Function<'_>) -> Way {
         let mut way = Way { cold: Cold::Call, traps: false };
+        if !self.may_trap {
+            return way;
+        }
         let mut first = None;
         for statement in &function.statements {
             let opcode = Span { start: statement.opcode, end: statement.end }.of(self.text);
@@ -305,12 +354,15 @@ impl Pass<'_> {
         let has_decision = self.options.pausable && self.summary.kernels > 0;
         if self.summary.polls > 0 || has_decision {
             let pause = if has_decision { pause::device() } else { String::new() };
-            let front = format!("\n{}{pause}{}", emit::device(), emit::site_map(&sites.to_json(), &format!("{:016x}", self.hash)));
-            let at = self.front();
-            insert(&mut self.edits, at, front);
+            let device = old::spell(self.module.version, emit::device(self.options.limits));
+            let front = self.front();
+            let mut out = self.edits.at(front);
+            let _ = write!(out, "\n{device}{pause}");
+            emit::site_map(&mut out, &sites.to_json(), self.hash);
         }
-        old::spell(self.module.version, &mut self.edits);
-        let (output, inserted) = edit::apply(self.text.as_bytes(), self.edits);
+        // The largest of what is kept comes now: what was read is no longer needed.
+        drop(std::mem::take(&mut self.module));
+        let (output, inserted) = self.edits.apply(self.text.as_bytes());
         Rewrite {
             output: Some(output),
             inserted,
@@ -333,20 +385,19 @@ impl Pass<'_> {
     }
 }
 
+/// Words of which each instruction has one that [`leaving_is_undefined`] tells.
+const RARE: [&str; 7] = ["wgmma", "tcgen05", "setmaxnreg", "async", "_tx", "mapa", "shared::cluster"];
+
 /// Whether CUDA leaves open what happens to others when a thread exits while this is under way.
 fn leaving_is_undefined(statement: &str) -> bool {
-    let head = statement.split(|next: char| next == '.' || next.is_ascii_whitespace()).next().unwrap_or("");
-    let opcode = statement.split_ascii_whitespace().next().unwrap_or("");
+    let opcode = statement.split(|next: char| next.is_ascii_whitespace()).next().unwrap_or("");
+    let head = opcode.split('.').next().unwrap_or("");
     match head {
-        "wgmma" | "tcgen05" | "setmaxnreg" => true,
+        "wgmma" | "tcgen05" | "setmaxnreg" | "mapa" => true,
         "cp" => opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk"),
         "mbarrier" => opcode.contains("expect_tx") || opcode.contains("complete_tx"),
-        "mapa" | "st" | "red" if head != "st" && head != "red" || opcode.contains(".async") => true,
-        _ => opcode.contains("shared::cluster") && head != "barrier" && head != "mbarrier",
+        "barrier" => false,
+        "st" | "red" if opcode.contains(".async") => true,
+        _ => opcode.contains("::cluster") && opcode.contains("shared::cluster"),
     }
-}
-
-/// Puts a text in front of the byte at an offset. Of several at one offset, the first comes first.
-fn insert(edits: &mut Vec<Edit>, at: u32, text: String) {
-    edits.push(Edit { at: at as usize, closes: false, text });
 }

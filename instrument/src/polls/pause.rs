@@ -1,6 +1,6 @@
 //! Where a kernel of a pausable module begins: the block decides whether it runs.
 
-use super::Pass;
+use super::{Pass, old};
 use crate::common::block_decision::decision;
 use crate::diagnostic::{Code, Diagnostic};
 use cuinstr_ptx::{CallTarget, Function};
@@ -14,16 +14,18 @@ pub(super) fn device() -> String {
 }
 
 impl Pass<'_> {
-    /// A kernel's first lines with the decision around them.
-    pub(super) fn decision(&mut self, function: &Function<'_>, lines: String) -> String {
+    /// The decision as it stands around a kernel's first lines: the text in front of them, and the text behind.
+    pub(super) fn decision(&mut self, function: &Function<'_>) -> (String, String) {
         let head = function.head.of(self.text);
         if head.contains(".reqnctapercluster") || head.contains(".explicitcluster") {
             let message = format!("`{}` is launched in clusters: its blocks never decline", function.name);
             let at = function.at.start as usize..function.at.end as usize;
             self.diagnostics.push(Diagnostic::new(Code::NeverPauses, message).at(at).in_function(function.name));
-            return lines;
+            return (String::new(), String::new());
         }
-        decision(&lines, self.oldest().is_some_and(|architecture| architecture >= CLUSTERS))
+        let text = decision("\0", self.oldest().is_some_and(|architecture| architecture >= CLUSTERS));
+        let (front, behind) = text.split_once('\0').unwrap_or_default();
+        [front, behind].map(|part| old::spell(self.module.version, part.to_owned())).into()
     }
 
     /// Launches that the device makes: their blocks would take the request for theirs.
