@@ -83,7 +83,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
 
 fn finish(input: &SourceFile, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let SourceFile { source, options, .. } = *input;
-    let Plan { mut edits, sites, diagnostics: found, mut summary, reasons } = plan;
+    let Plan { insertions, sites, diagnostics: found, mut summary, reasons } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
         let ptx = input.lexed.tokens.first().filter(is_ptx);
@@ -120,6 +120,7 @@ fn finish(input: &SourceFile, file: &Fragment, original: &[u8], joined: &Joined,
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let shared_bytes = shared_memory::bytes(source, input.lexed, file, input.macros);
+    let mut edits = emit::edits(source, &insertions);
     edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source, shared_bytes) });
     for edit in &mut edits {
         edit.at = joined.in_source(edit.at);

@@ -10,20 +10,18 @@
 //! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
 
 use crate::common::poll_interval::NEST;
-use crate::source::analysis::block_share::Tile;
 use crate::source::analysis::cost::Cost;
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::strip_mine;
 use crate::source::analysis::trip_count;
-use crate::source::syntax::declaration;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Most tokens of a bound, a start or a step that is said again in a weight.
-const MOST_TOKENS: usize = 12;
+pub(crate) const MOST_TOKENS: usize = 12;
 
 /// Most trips, and tokens of all of them, of a loop that compilers unroll as a whole without being asked.
 const UNROLLED_TRIPS: u64 = 64;
@@ -31,9 +29,6 @@ const UNROLLED_WORDS: u64 = 768;
 
 /// Tokens of all trips beyond which no compiler unrolls all of a loop unasked.
 const ROLLED_WORDS: u64 = 4096;
-
-/// Most characters of a weight.
-const MOST_TEXT: usize = 400;
 
 /// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
 pub(crate) const MOST_LOOPS: usize = 256;
@@ -183,7 +178,7 @@ fn is_of_class(home: &Home, range: &Range<usize>) -> bool {
 }
 
 /// The text of a bound whose type may tell its value, since it asks for something: names, calls and numbers, which the compiler shall not evaluate.
-fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
+pub(crate) fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
     let (fragment, source) = (home.context.fragment, home.context.source);
     let mut text = String::new();
     let mut asks = false;
@@ -246,144 +241,4 @@ fn likely_trips(home: &Home, loop_: &Loop) -> Option<u64> {
     };
     let (first, last, step) = (likely(&induction.start)?, likely(&induction.bound)?, step?);
     Some(last.abs_diff(first) / step.unsigned_abs().max(1))
-}
-
-/// A loop that pays nothing itself where the compiler knows enough of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Inner<'a> {
-    Nest(Nest),
-    Tile(&'a Tile),
-}
-
-/// What an iteration of a loop takes from the allowance, as text: its own weight and that of the loops inside it which pay nothing.
-pub(crate) fn weight<'a>(home: &Home, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> String {
-    // What the compiler may unroll pays once in so many units, by no clock.
-    let own = if inner_of(index).is_some() { costs[index].weight() } else { costs[index].charge() };
-    // All of them are counted down.
-    if home.body.loops.len() > MOST_LOOPS {
-        return format!("{own}u");
-    }
-    // What is in the same count has counted itself.
-    let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
-    let paid = |nested: usize| {
-        inner_of(nested).filter(|inner| !matches!(inner, Inner::Nest(nest) if nest.begins.is_none() && Some(nest.index) == counted))
-    };
-    let mut more = Weight { home, costs, inner_of: &paid, outermost: &home.body.loops[index], text: String::new(), shares: false };
-    more.add(index);
-    let (weigh, most) = if more.shares { ("__cuinstr_weigh_shares", "__cuinstr_most") } else { ("__cuinstr_weigh", "__cuinstr_nest") };
-    let text = more.text;
-    if text.is_empty() {
-        format!("{own}u")
-    } else if text.len() > MOST_TEXT {
-        most.to_owned()
-    } else {
-        format!("{weigh}({own}u{text})")
-    }
-}
-
-/// What the loops inside a loop weigh; the names in it are to mean in the header of the loop `outermost` what they mean where they stand.
-struct Weight<'a, 'b> {
-    home: &'a Home<'a>,
-    costs: &'a [Cost],
-    inner_of: &'a dyn Fn(usize) -> Option<Inner<'b>>,
-    outermost: &'a Loop,
-    text: String,
-    /// Whether threads share one of them: then it is known at run time only, and may be more.
-    shares: bool,
-}
-
-impl Weight<'_, '_> {
-    fn add(&mut self, index: usize) {
-        let loops = &self.home.body.loops;
-        let of_this = (index + 1..loops.len()).take_while(|at| loops[*at].keyword <= loops[index].end.unwrap_or(usize::MAX));
-        for nested in of_this.filter(|at| loops[*at].outer == Some(index)) {
-            if self.text.len() > MOST_TEXT {
-                return;
-            }
-            let weight = self.costs[nested].weight();
-            match (self.inner_of)(nested) {
-                None => continue,
-                Some(Inner::Tile(Tile { trips, by_block, step, .. })) => {
-                    self.shares = true;
-                    let trips = if *by_block { format!("__cuinstr_share({trips}u, {step})") } else { format!("{trips}ull") };
-                    let _ = write!(self.text, " + {trips} * ({weight}ull");
-                }
-                Some(Inner::Nest(_)) => {
-                    let Some(trips) = trips(self.home, &loops[nested], self.outermost) else {
-                        self.text.push_str(" + __cuinstr_nest");
-                        continue;
-                    };
-                    let _ = write!(self.text, " + {trips} * (unsigned long long)({weight}u");
-                }
-            }
-            self.add(nested);
-            self.text.push(')');
-        }
-    }
-}
-
-/// How often a loop runs, for a weight only: it may be wrong where a name means another thing in the outer loop's header.
-fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
-    let context = home.context;
-    let induction = induction::read(context, loop_)?;
-    let steps = match (&induction.step, induction.relation) {
-        (Step::Up, Relation::Below | Relation::AtMost | Relation::Not) => "1".to_owned(),
-        (Step::Plus(amount), Relation::Below | Relation::AtMost | Relation::Not) => plain(home, amount, outermost)?,
-        (Step::Down, Relation::Above | Relation::AtLeast | Relation::Not) => "-1".to_owned(),
-        (Step::Minus(amount), Relation::Above | Relation::AtLeast | Relation::Not) => format!("-({})", plain(home, amount, outermost)?),
-        _ => return None,
-    };
-    let start = plain(home, &induction.start, outermost)?;
-    let Some(bound) = plain(home, &induction.bound, outermost) else {
-        let bound = typed(home, &induction.bound)?;
-        if induction.relation == Relation::Not || induction.bound.clone().any(|at| is_local(home, at, outermost)) {
-            return None;
-        }
-        return Some(format!("__cuinstr_sized_trips<decltype({bound})>({start}, {steps})"));
-    };
-    let meets = induction.relation == Relation::Not;
-    Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))
-}
-
-/// Whether the token is a name that is declared inside the outer loop, so that its header may mean another thing by it.
-fn is_local(home: &Home, at: usize, outermost: &Loop) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
-    let word = fragment.text(source, at);
-    let declares = |other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other);
-    fragment.kind(at) == Some(Kind::Ident) && outermost.end.is_none_or(|end| (outermost.keyword..=end).any(declares))
-}
-
-/// The text of an expression without side effects, none of whose names is declared inside the outer loop.
-fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
-    let mut text = String::new();
-    for at in range.clone() {
-        let word = fragment.text(source, at);
-        match fragment.tokens[at].kind {
-            // Multiplied, not followed as a pointer; and nothing may divide by zero that would not have run.
-            Kind::Punct(b'*')
-                if at == range.start || !matches!(fragment.kind(at - 1), Some(Kind::Ident | Kind::Number | Kind::Punct(b')'))) =>
-            {
-                return None;
-            }
-            Kind::Punct(b'/') if fragment.kind(at + 1) != Some(Kind::Number) => return None,
-            Kind::Number | Kind::Scope | Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'(' | b')') => {}
-            Kind::Ident if trip_count::literal(context, &(at..at + 1)).is_some() => {
-                let value = trip_count::literal(context, &(at..at + 1))?.value;
-                let _ = write!(text, " {value}");
-                continue;
-            }
-            // A name in capitals that this file does not declare may be a macro that does anything.
-            Kind::Ident
-                if !fragment.is(at + 1, b'(')
-                    && (context.macros.operand(word).is_some_and(<[String]>::is_empty)
-                        || !context.macros.is_defined(word)
-                            && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word)))
-                    && !is_local(home, at, outermost) => {}
-            _ => return None,
-        }
-        let _ = write!(text, "{}{}", if text.is_empty() { "" } else { " " }, std::str::from_utf8(word).ok()?);
-    }
-    (!range.is_empty() && range.len() <= MOST_TOKENS).then_some(text)
 }

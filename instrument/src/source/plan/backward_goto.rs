@@ -35,9 +35,10 @@ impl Unpaid {
 
     /// What the jump at the token `jump` to the label `name` above it takes, in units: one, and all that loops between the two may run without
     /// paying, for nothing else pays for that.
-    pub(crate) fn weight(&self, body: &Body, jump: usize, name: &[u8]) -> u64 {
+    pub(crate) fn weight(&self, body: &Body, jump: usize, name: &[u8]) -> u32 {
         let from = body.label_places.get(name).copied().filter(|label| *label < jump).unwrap_or(0);
         let sum = |at: usize| self.sums[self.keywords.partition_point(|keyword| *keyword < at)];
-        sum(jump).saturating_sub(sum(from)).saturating_add(1).min(1 << MOST_PACE)
+        let units = sum(jump).saturating_sub(sum(from)).saturating_add(1);
+        u32::try_from(units).map_or(1 << MOST_PACE, |units| units.min(1 << MOST_PACE))
     }
 }

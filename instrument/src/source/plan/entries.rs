@@ -1,6 +1,6 @@
 //! Looks where functions begin, for chains of calls that would run for too long between two.
 
-use super::{Known, Owner, Planner};
+use super::planner::{Known, Owner, Planner};
 use crate::common::options::{Options, Polls};
 use crate::common::poll_interval;
 use crate::common::site::{Form, Kind as SiteKind};
@@ -8,10 +8,12 @@ use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::census;
 use crate::source::analysis::cost;
 use crate::source::analysis::file_facts::Context;
-use crate::source::emit::poll_text::{self, Spelling};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
+use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle};
 use crate::source::plan::loop_form::Decision;
+use crate::source::plan::placement::Place;
+use crate::source::plan::weight::Weight;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
 use crate::source::syntax::scopes::innermost_scopes;
@@ -34,11 +36,12 @@ impl Planner<'_> {
         for index in call_chain::looks(&links, calls) {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
-            let text = format!(" {};", Spelling { polls: Polls::Each, ..owner.spelling }.repeat(site, "1u"));
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
             let opens = twins.map_or(vec![link.range.start], |twins| twins.iter().map(|twin| known.functions[*twin].open).collect());
             for open in opens {
-                self.insert(known.fragment.tokens[open].end as usize, false, text.clone());
+                let place = Place::Brace { at: known.fragment.tokens[open].end as usize };
+                let style = PollStyle { polls: Polls::Each, ..owner.style };
+                self.insert(Insertion::Poll { place, poll: Poll { style, site, weight: Weight::Units(1), kind: PollKind::Counted } });
             }
         }
     }
@@ -80,7 +83,7 @@ pub(super) fn links(
             _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
             Some(trips) => Rounds::Few(trips),
             None if polls_each => Rounds::Paid(1 << poll_interval::MOST_PACE),
-            None => Rounds::Paid(poll_text::least_weight(&decision.weight)),
+            None => Rounds::Paid(decision.weight.least()),
         };
         let end = loop_.end.unwrap_or(range.1);
         noted[loop_.scope].0.loops.push((loop_.keyword..end + 1, rounds));

@@ -4,13 +4,14 @@ use crate::common::options::{Options, Polls};
 use crate::source::analysis::block_share::{self, Tile};
 use crate::source::analysis::cost::{self, Cost};
 use crate::source::analysis::file_facts::Context;
-use crate::source::analysis::foldable::{self, Extent, Inner, MOST_LOOPS, Nest};
+use crate::source::analysis::foldable::{self, Extent, MOST_LOOPS, Nest};
 use crate::source::analysis::function_scope::Home;
 use crate::source::analysis::induction;
 use crate::source::analysis::purity;
 use crate::source::analysis::strip_mine::{self, Strip};
 use crate::source::analysis::unroll::{self, Unroll};
 use crate::source::plan::placement;
+use crate::source::plan::weight::{self, Inner, Weight};
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
@@ -39,13 +40,31 @@ pub(crate) enum Shape {
     CountDown,
 }
 
+impl Shape {
+    /// Whether the loop is in strips or chunks, not just counted.
+    pub(crate) fn is_reshaped(&self) -> bool {
+        matches!(self, Self::Strip(..) | Self::Chunk(..))
+    }
+
+    /// Whether a loop of that kind needs a variable of its activation that counts its chunks down.
+    pub(crate) fn counts_chunks(&self, kind: LoopKind) -> bool {
+        match self {
+            Self::Strip(strip, _) if kind == LoopKind::Do => strip.breaks,
+            // A plain `for` ends at its bound and nowhere else.
+            Self::Strip(strip, _) => kind != LoopKind::For || strip.breaks || strip.rest.is_some() || !strip.constants.is_empty(),
+            Self::Chunk(..) => true,
+            Self::Foldable(_) | Self::Shared(_) | Self::CountDown => false,
+        }
+    }
+}
+
 /// What is decided about a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub(crate) cost: Cost,
     pub(crate) shape: Shape,
-    /// What an iteration takes from the allowance, as text.
-    pub(crate) weight: String,
+    /// What an iteration takes from the allowance.
+    pub(crate) weight: Weight,
     /// What the compiler may know of how often a foldable loop runs.
     pub(crate) extent: Option<Extent>,
     /// Why the shape is not a better one: a chunk no strip, a count-down no chunk.
@@ -112,8 +131,8 @@ pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> 
         Shape::Shared(tile) => Some(Inner::Tile(tile)),
         _ => None,
     };
-    let weights: Vec<String> =
-        body.loops.iter().enumerate().map(|(index, loop_)| foldable::weight(&homes[loop_.scope], index, &costs, &inner_of)).collect();
+    let weights: Vec<Weight> =
+        body.loops.iter().enumerate().map(|(index, loop_)| weight::of_loop(&homes[loop_.scope], index, &costs, &inner_of)).collect();
     let extent_of = |index: usize| match inner_of(index)? {
         Inner::Nest(_) => foldable::extent(&homes[body.loops[index].scope], &body.loops[index]),
         Inner::Tile(_) => None,

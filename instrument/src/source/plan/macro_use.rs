@@ -1,11 +1,13 @@
 //! Uses of macros where statements stand: such a macro may open a loop, or jump.
 
-use super::{Known, Owner, Planner};
+use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
 use crate::source::plan::backward_goto;
+use crate::source::plan::insertion::{Insertion, Poll, PollKind};
 use crate::source::plan::placement::{self, Place};
+use crate::source::plan::weight::Weight;
 use crate::source::syntax::scopes::innermost_scope;
 use crate::source::syntax::statement::{self, Body};
 use crate::source::syntax::token::Kind;
@@ -25,7 +27,7 @@ impl Planner<'_> {
     }
 
     /// A use of a macro that this file does not define, or that is known to open a loop.
-    pub(super) fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, allowance: &mut bool) {
+    pub(super) fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, budget: &mut bool) {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
@@ -79,16 +81,10 @@ impl Planner<'_> {
             self.site(SiteKind::MacroLoop, at, owner, Form::None, Some("the macro is not known".to_owned()));
             return report(self, format!("`{text}` is not defined here: if it opens a loop, that loop is not polled"));
         };
-        let site = self.site(SiteKind::MacroLoop, at, owner, owner.spelling.form(), None);
-        *allowance = true;
-        let poll = owner.spelling.repeat(site, "1u");
-        match place {
-            Place::Wrap { open, close } => {
-                self.insert(open, false, format!(" {{ {poll};"));
-                self.insert(close, true, " }".to_owned());
-            }
-            Place::Brace { at } | Place::Step { at, .. } | Place::Condition { open: at, .. } => self.insert(at, false, format!(" {poll};")),
-        }
+        let site = self.site(SiteKind::MacroLoop, at, owner, owner.style.form(), None);
+        *budget = true;
+        let poll = Poll { style: owner.style, site, weight: Weight::Units(1), kind: PollKind::Counted };
+        self.insert(Insertion::Poll { place, poll });
         if opener {
             self.plan.summary.polled += 1;
         } else {
