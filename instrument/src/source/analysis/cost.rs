@@ -1,10 +1,10 @@
 //! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
 
 use crate::common::options::{Options, Polls};
-use crate::common::poll_interval::MOST_PACE;
-use crate::source::analysis::block_share::Tile;
-use crate::source::analysis::file_facts::{CallCost, Context};
-use crate::source::analysis::function_scope::Home;
+use crate::common::poll_interval::MOST_INTERVAL;
+use crate::source::analysis::block_share::BlockShare;
+use crate::source::analysis::file_facts::{CallCost, FileFacts};
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::trip_count;
 use crate::source::syntax::asm;
 use crate::source::syntax::declaration::{is_declared, others};
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEFT_ALONE: u64 = 16384;
 
 /// Tokens that a loop over something shared may take in all where a block has one thread: an allowance at its largest.
-const SHARED: u64 = 16 << MOST_PACE;
+const SHARED: u64 = 16 << MOST_INTERVAL;
 
 /// Most words of a loop that are counted.
 const MOST_WORDS: usize = 1024;
@@ -117,12 +117,18 @@ impl Cost {
 }
 
 /// What each loop of a body costs, in the same order; of some the compiler may know the trips, and some share something small.
-pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
-    let Some(context) = homes.first().map(|home| home.context) else { return Vec::new() };
-    let (source, fragment, names) = (context.source, context.fragment, context.functions);
+pub(crate) fn of_loops(
+    options: &Options,
+    scopes: &[FunctionScope],
+    body: &Body,
+    may_be_known: &[bool],
+    tiles: &[Option<BlockShare>],
+) -> Vec<Cost> {
+    let Some(facts) = scopes.first().map(|scope| scope.facts) else { return Vec::new() };
+    let (source, fragment, names) = (facts.source, facts.fragment, facts.functions);
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
-    let memory = Memory::of(context, body);
+    let memory = Memory::of(facts, body);
     let mut directly_inside: Vec<Vec<usize>> = vec![Vec::new(); body.loops.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
         if let Some(inner) = loop_.outer.map(|outer| &mut directly_inside[outer]).filter(|inner| inner.len() < MOST_INNER) {
@@ -168,11 +174,11 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
                 Kind::Ident
                     if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
                 {
-                    let call = context.call_costs.get(fragment.text(source, at)).copied();
+                    let call = facts.call_costs.get(fragment.text(source, at)).copied();
                     costs[index].calls |= call.is_none_or(|call| call.loops);
                     call.map_or(CALL, |call| call.tokens)
                 }
-                Kind::Ident if calls_the_unseen(context, at) => CALL,
+                Kind::Ident if calls_the_unseen(facts, at) => CALL,
                 Kind::Ident if waits(fragment.text(source, at)) => 512,
                 Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
                 Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
@@ -187,7 +193,7 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
             && !folds
             && inner.len() < MOST_INNER
             && heights[index] < MOST_HEIGHT
-            && let Some(trips) = trip_count::trips(&homes[loop_.scope], loop_)
+            && let Some(trips) = trip_count::trips(&scopes[loop_.scope], loop_)
         {
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
             costs[index].left_alone = fits.then_some(trips);
@@ -201,14 +207,14 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
 }
 
 /// Whether the token calls what a variable holds, or a function that is only declared here: it may run for as long as any.
-pub(crate) fn calls_the_unseen(context: &Context, at: usize) -> bool {
-    let (source, fragment) = (context.source, context.fragment);
+pub(crate) fn calls_the_unseen(facts: &FileFacts, at: usize) -> bool {
+    let (source, fragment) = (facts.source, facts.fragment);
     let name = fragment.text(source, at);
     fragment.kind(at) == Some(Kind::Ident)
         && fragment.is(at + 1, b'(')
-        && !context.functions.contains(name)
-        && !context.macros.is_defined(name)
-        && (context.declarations.may_be_called(name) || context.others.contains(name))
+        && !facts.functions.contains(name)
+        && !facts.macros.is_defined(name)
+        && (facts.declarations.may_be_called(name) || facts.others.contains(name))
         && !is_declared(source, fragment, at)
 }
 
@@ -232,8 +238,8 @@ struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    fn of(context: &Context<'a>, body: &Body) -> Self {
-        let (source, fragment) = (context.source, context.fragment);
+    fn of(facts: &FileFacts<'a>, body: &Body) -> Self {
+        let (source, fragment) = (facts.source, facts.fragment);
         let Some(scope) = body.scopes.first() else { return Self { own: BTreeSet::new(), loaded: BTreeSet::new() } };
         let names =
             || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));

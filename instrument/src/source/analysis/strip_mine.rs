@@ -10,7 +10,7 @@
 //! when it was taken. If it did, and `i < n` would hold at the begin of `t` iterations of a `while`, it holds behind the first `t - 1`
 //! iterations here, as each of them steps at most once; so nobody needs to ask it there. A `continue` goes on to where it would be asked.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::invariant::Invariant;
 use crate::source::analysis::purity;
@@ -53,10 +53,10 @@ pub(crate) struct Strip {
 }
 
 /// How the loop can be strip-mined, or why it can't.
-pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
-    let induction = induction::read(context, loop_).ok_or("its header has no one counter, relation and step")?;
+pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Result<Strip, &'static str> {
+    let facts = scope.facts;
+    let (fragment, source) = (facts.fragment, facts.source);
+    let induction = induction::read(facts, loop_).ok_or("its header has no one counter, relation and step")?;
     let (up, amount) = match &induction.step {
         Step::Up => (true, None),
         Step::Down => (false, None),
@@ -74,32 +74,32 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     }
     let name = std::str::from_utf8(induction.counter).map_err(|_| "its counter's name is no UTF-8")?;
     let declared = !induction.type_.is_empty();
-    if declared && !is_plain_type(home, &induction.type_) {
+    if declared && !is_plain_type(scope, &induction.type_) {
         return Err("its counter is no variable of a plain type");
     }
-    if !purity::leaves_alone(context, induction.counter, loop_) || (!declared && !home.is_private(induction.counter, loop_)) {
+    if !purity::leaves_alone(facts, induction.counter, loop_) || (!declared && !scope.is_private(induction.counter, loop_)) {
         return Err("its counter may change in its body");
     }
     let mentions = |range: &Range<usize>| range.clone().any(|at| fragment.text(source, at) == induction.counter);
     if mentions(&induction.bound) || amount.is_some_and(&mentions) {
         return Err("its bound or step changes with its counter");
     }
-    let bound = home.bound(&induction.bound, loop_).ok_or("its bound may change")?;
+    let bound = scope.bound(&induction.bound, loop_).ok_or("its bound may change")?;
     let (step, constant) = match amount {
         None => (Invariant { text: "1".to_owned(), ..Invariant::default() }, true),
         Some(range) => {
-            let literal = trip_count::literal(context, range);
+            let literal = trip_count::literal(facts, range);
             if literal.as_ref().is_some_and(|literal| literal.value <= 0) {
                 return Err("its step leads away from its bound");
             }
-            let step = home.invariant(range, loop_).ok_or("its step may change")?;
+            let step = scope.invariant(range, loop_).ok_or("its step may change")?;
             (step, literal.is_some_and(|literal| literal.value <= MOST_STEP))
         }
     };
     if induction.relation == Relation::Not && !constant {
         return Err("its step may skip its bound");
     }
-    let late = amount.is_some_and(|range| home.is_of_run_time(range.clone(), loop_)) || !step.variables.is_empty();
+    let late = amount.is_some_and(|range| scope.is_of_run_time(range.clone(), loop_)) || !step.variables.is_empty();
     let mut constants = bound.constants;
     constants.extend(step.constants);
     constants.dedup();
@@ -117,7 +117,8 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     let body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
     // What leaves a loop inside does not leave this one.
     let is_inner = |at: usize| {
-        home.body
+        scope
+            .body
             .loops
             .iter()
             .any(|other| body.contains(&other.keyword) && other.end.is_some_and(|end| (other.keyword..=end).contains(&at)))
@@ -125,8 +126,8 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     let breaks = body.clone().any(|at| fragment.kind(at) == Some(Kind::Break) && !is_inner(at));
     Ok(Strip {
         counter: name.to_owned(),
-        start: trip_count::literal(context, &induction.start).map(|literal| literal.value),
-        known: trip_count::literal(context, &induction.bound).is_some(),
+        start: trip_count::literal(facts, &induction.start).map(|literal| literal.value),
+        known: trip_count::literal(facts, &induction.bound).is_some(),
         relation: induction.relation,
         up,
         bound: bound.text,
@@ -157,10 +158,10 @@ fn steps_each_round(fragment: &Fragment, loop_: &Loop, step: usize) -> bool {
 }
 
 /// Whether the words declare a variable that is the thread's own and no reference, as far as the text tells.
-fn is_plain_type(home: &Home, type_: &Range<usize>) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+fn is_plain_type(scope: &FunctionScope, type_: &Range<usize>) -> bool {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     type_.clone().all(|at| match fragment.tokens[at].kind {
-        Kind::Ident => !home.context.macros.is_defined(fragment.text(source, at)),
+        Kind::Ident => !scope.facts.macros.is_defined(fragment.text(source, at)),
         Kind::Keyword => !matches!(fragment.text(source, at), b"volatile" | b"static" | b"extern" | b"__shared__" | b"decltype"),
         Kind::Scope | Kind::Number | Kind::Punct(b'*' | b'<' | b'>') => true,
         _ => false,

@@ -6,18 +6,18 @@ use crate::source::analysis::induction::Relation;
 use crate::source::analysis::strip_mine::Strip;
 use crate::source::analysis::unroll::Unroll;
 use crate::source::plan::insertion::Reshaped;
-use crate::source::plan::loop_form::{Chunk, Shape};
+use crate::source::plan::loop_form::{Chunk, LoopForm};
 use crate::source::plan::placement::LoopOffsets;
 use crate::source::plan::weight::Weight;
 use crate::source::syntax::statement::LoopKind;
 
 /// All that is inserted for a loop in strips or chunks.
 pub(super) fn edits(reshaped: &Reshaped) -> Vec<Edit> {
-    let Reshaped { offsets, shape, weight, index, site } = reshaped;
+    let Reshaped { offsets, form, weight, index, site } = reshaped;
     let edits = if offsets.kind == LoopKind::Do {
-        around(shape, weight, *index, *site).map(|text| around_loop(offsets, text))
+        around(form, weight, *index, *site).map(|text| around_loop(offsets, text))
     } else {
-        header(shape, offsets, weight, *index, *site).map(|text| in_header(offsets, text))
+        header(form, offsets, weight, *index, *site).map(|text| in_header(offsets, text))
     };
     let mut edits = edits.unwrap_or_default();
     edits.retain(|edit| !edit.text.is_empty());
@@ -73,10 +73,10 @@ struct Header {
 /// In chunks `do B while (c);` becomes `while (pays) do B while (c && goes on);`. The count is zero only where a chunk was used up by a
 /// condition that held, so where `pays` is asked again anything else tells that the condition or a `break` has ended the loop; the condition
 /// is asked once an iteration and behind it, as the user's. In strips it becomes `do for (strip) B while (look && c);`.
-fn around(shape: &Shape, weight: &Weight, index: usize, site: u64) -> Option<Around> {
+fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<Around> {
     let turns = turns(index);
-    match shape {
-        Shape::Strip(strip, unroll) => {
+    match form {
+        LoopForm::Strip(strip, unroll) => {
             let (keyword, inner) = pragmas(unroll);
             let pass = format!("(__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull), true)");
             let Strip { counter, bound, amount, .. } = strip;
@@ -99,7 +99,7 @@ fn around(shape: &Shape, weight: &Weight, index: usize, site: u64) -> Option<Aro
             let body = format!(" {inner}{text}");
             Some(Around { keyword, body, before: format!("{before} && ("), behind: ")".to_owned() })
         }
-        Shape::Chunk(Chunk { turns: chunk, .. }, unroll) => {
+        LoopForm::Chunk(Chunk { turns: chunk, .. }, unroll) => {
             let ((keyword, inner), units) = (pragmas(unroll), weight::text(weight));
             let again = format!("__cuinstr_again({turns}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {units}, {site:#x}ull)");
             Some(Around {
@@ -109,7 +109,7 @@ fn around(shape: &Shape, weight: &Weight, index: usize, site: u64) -> Option<Aro
                 behind: format!(") && __cuinstr_goes_on({turns}, {site:#x}ull)"),
             })
         }
-        Shape::Foldable(_) | Shape::Shared(_) | Shape::CountDown => None,
+        LoopForm::Foldable(_) | LoopForm::Shared(_) | LoopForm::CountDown => None,
     }
 }
 
@@ -171,11 +171,11 @@ fn asked(names: &[String]) -> String {
 }
 
 /// The header of a loop that is not just counted down; `index` is a free variable of its activation.
-fn header(shape: &Shape, offsets: &LoopOffsets, weight: &Weight, index: usize, site: u64) -> Option<Header> {
-    match shape {
-        Shape::Strip(form, unroll) => Some(strip(form, offsets, unroll, weight, index, site)),
-        Shape::Chunk(chunk, unroll) => Some(chunked(*chunk, offsets, unroll, weight, index, site)),
-        Shape::Foldable(_) | Shape::Shared(_) | Shape::CountDown => None,
+fn header(form: &LoopForm, offsets: &LoopOffsets, weight: &Weight, index: usize, site: u64) -> Option<Header> {
+    match form {
+        LoopForm::Strip(form, unroll) => Some(strip(form, offsets, unroll, weight, index, site)),
+        LoopForm::Chunk(chunk, unroll) => Some(chunked(*chunk, offsets, unroll, weight, index, site)),
+        LoopForm::Foldable(_) | LoopForm::Shared(_) | LoopForm::CountDown => None,
     }
 }
 

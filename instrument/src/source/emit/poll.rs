@@ -2,7 +2,7 @@
 
 use super::weight;
 use crate::common::options::Polls;
-use crate::source::analysis::block_share::{self, Tile};
+use crate::source::analysis::block_share::{self, BlockShare};
 use crate::source::analysis::foldable::{Extent, Nest};
 use crate::source::plan::insertion::{Poll, PollKind, PollStyle};
 
@@ -63,8 +63,8 @@ fn in_nest(style: PollStyle, in_nest: &Nest, extent: Option<&Extent>, site: u64,
 }
 
 /// The poll of a loop over a block's share of something that is probably small.
-fn of_share(tile: &Tile, site: u64, weight: &str) -> String {
-    let Tile { bound, step, by_block, .. } = tile;
+fn of_share(tile: &BlockShare, site: u64, weight: &str) -> String {
+    let BlockShare { bound, step, by_block, .. } = tile;
     let (is_constant, step) = if *by_block {
         (format!("__cuinstr_settled({bound})"), "1".to_owned())
     } else {

@@ -3,7 +3,7 @@
 
 use crate::common::block_decision::{DECIDE, DECLINE, OF_CLUSTERS};
 use crate::common::options::{AtExit, BarrierMarks, Options};
-use crate::common::poll_interval::{self, Pace};
+use crate::common::poll_interval::{self, PollInterval};
 use crate::common::site::{Form, Kind, SiteMap};
 use cuinstr_abi::control;
 use std::fmt::Write as _;
@@ -138,8 +138,8 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
 pub fn body() -> String {
     let values = [
         ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
-        ("MOST_PACE", poll_interval::MOST_PACE.to_string()),
-        ("NEST", poll_interval::NEST.to_string()),
+        ("MOST_PACE", poll_interval::MOST_INTERVAL.to_string()),
+        ("NEST", poll_interval::NEST_BUDGET.to_string()),
         ("OF_CLUSTERS", of_clusters_in_c()),
         ("DECIDE", in_c(DECIDE)),
         ("DECLINE", in_c(DECLINE)),
@@ -151,7 +151,7 @@ pub fn body() -> String {
 fn settings(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
-    let pace = Pace::of(options.poll_gap);
+    let pace = PollInterval::of(options.poll_gap);
     let values = [
         ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),

@@ -1,7 +1,7 @@
 //! Jumps: which go back, and what a round of the loop that such a jump makes takes from the allowance.
 
-use crate::common::poll_interval::{MOST_PACE, NEST};
-use crate::source::plan::loop_form::{Decision, Shape};
+use crate::common::poll_interval::{MOST_INTERVAL, NEST_BUDGET};
+use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::syntax::statement::Body;
 
 /// Whether the label stands below the jump and nowhere else. One that can't be found may be a macro's, and above.
@@ -18,12 +18,12 @@ pub(crate) struct Unpaid {
 
 impl Unpaid {
     pub(crate) fn of(body: &Body, decisions: &[Decision]) -> Self {
-        let unpaid = |decision: &Decision| match (&decision.shape, decision.cost.left_alone) {
+        let unpaid = |decision: &Decision| match (&decision.form, decision.cost.left_alone) {
             (_, Some(trips)) => trips.saturating_mul(decision.cost.weight().into()),
-            (Shape::Foldable(_), None) => NEST.into(),
+            (LoopForm::Foldable(_), None) => NEST_BUDGET.into(),
             // As much as an allowance holds at its largest.
-            (Shape::Shared(_), None) => 1 << MOST_PACE,
-            (Shape::Strip(..) | Shape::Chunk(..) | Shape::CountDown, None) => 0,
+            (LoopForm::Shared(_), None) => 1 << MOST_INTERVAL,
+            (LoopForm::Strip(..) | LoopForm::Chunk(..) | LoopForm::CountDown, None) => 0,
         };
         let mut sums = vec![0_u64];
         sums.extend(decisions.iter().map(unpaid).scan(0, |sum: &mut u64, next| {
@@ -39,6 +39,6 @@ impl Unpaid {
         let from = body.label_places.get(name).copied().filter(|label| *label < jump).unwrap_or(0);
         let sum = |at: usize| self.sums[self.keywords.partition_point(|keyword| *keyword < at)];
         let units = sum(jump).saturating_sub(sum(from)).saturating_add(1);
-        u32::try_from(units).map_or(1 << MOST_PACE, |units| units.min(1 << MOST_PACE))
+        u32::try_from(units).map_or(1 << MOST_INTERVAL, |units| units.min(1 << MOST_INTERVAL))
     }
 }

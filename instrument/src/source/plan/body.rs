@@ -7,14 +7,14 @@ use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph;
 use crate::source::analysis::census;
 use crate::source::analysis::check_elision::{self, Release};
-use crate::source::analysis::file_facts::Context;
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::plan::backward_goto;
 use crate::source::plan::brief_nest::{self, BriefNest};
 use crate::source::plan::entries;
 use crate::source::plan::insertion::{Check, Insertion};
 use crate::source::plan::last_poll;
-use crate::source::plan::loop_form::{self, Decision, Shape};
+use crate::source::plan::loop_form::{self, Decision, LoopForm};
 use crate::source::plan::opening::Counts;
 use crate::source::syntax::asm;
 use crate::source::syntax::function::Function;
@@ -40,7 +40,7 @@ impl Planner<'_> {
         let first = self.plan.insertions.len();
         let owners = self.owners(known, body);
         let others = self.others.clone();
-        let context = Context {
+        let facts = FileFacts {
             source: self.input.source,
             lexed: self.input.lexed,
             fragment,
@@ -50,14 +50,14 @@ impl Planner<'_> {
             others: &others,
             call_costs: &known.call_costs,
         };
-        let homes = homes(&context, known, &owners, body);
-        let decisions = loop_form::of_loops(self.input.options, &context, &homes);
-        self.links.extend(entries::links(self.input.options, &context, known, &owners, body, &decisions, range));
+        let function_scopes = function_scopes(&facts, known, &owners, body);
+        let decisions = loop_form::of_loops(self.input.options, &facts, &function_scopes);
+        self.links.extend(entries::links(self.input.options, &facts, known, &owners, body, &decisions, range));
         let function = owners[0].function.map(|index| known.functions[index]);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
-        let brief = if is_kernel { brief_nest::nests(&homes, &decisions) } else { Vec::new() };
-        let release = if is_kernel { check_elision::of_kernel(&homes[0], &known.functions) } else { Release::default() };
-        let exit = function.and_then(|function| last_poll::place(&context, self.input.options, function, body));
+        let brief = if is_kernel { brief_nest::nests(&function_scopes, &decisions) } else { Vec::new() };
+        let release = if is_kernel { check_elision::of_kernel(&function_scopes[0], &known.functions) } else { Release::default() };
+        let exit = function.and_then(|function| last_poll::place(&facts, self.input.options, function, body));
         if !body.bare {
             self.compare(known, &owners, body, range);
         }
@@ -90,7 +90,7 @@ impl Planner<'_> {
     fn loops(&mut self, known: &Known, owners: &[Owner], body: &Body, decisions: &[Decision], needs: &mut Needs) {
         for (loop_, decision) in body.loops.iter().zip(decisions) {
             let scope = loop_.scope;
-            if let (Shape::Foldable(nest), None) = (&decision.shape, decision.cost.left_alone) {
+            if let (LoopForm::Foldable(nest), None) = (&decision.form, decision.cost.left_alone) {
                 needs.nests[scope] = needs.nests[scope].max(nest.index + 1);
             }
             self.repeat(known, &owners[scope], body, loop_, decision, (&mut needs.budget[scope], &mut needs.turns[scope]));
@@ -202,15 +202,15 @@ impl Planner<'_> {
 }
 
 /// The functions, lambdas and local methods of a body, each for its scope.
-fn homes<'a>(context: &'a Context<'a>, known: &Known, owners: &[Owner], body: &'a Body) -> Vec<Home<'a>> {
-    let home = |(scope, owner): (&crate::source::syntax::statement::Scope, &Owner)| {
+fn function_scopes<'a>(facts: &'a FileFacts<'a>, known: &Known, owners: &[Owner], body: &'a Body) -> Vec<FunctionScope<'a>> {
+    let function_scope = |(scope, owner): (&crate::source::syntax::statement::Scope, &Owner)| {
         let open = scope.open;
         // From the list of parameters on.
         let head = known.by_open.get(&open).and_then(|index| known.functions[*index].name).map_or(open, |name| name + 1);
-        let range = head..context.fragment.mate(open).unwrap_or(open);
-        Home { context, body, range, open, host_too: owner.style.host_too }
+        let range = head..facts.fragment.mate(open).unwrap_or(open);
+        FunctionScope { facts, body, range, open, host_too: owner.style.host_too }
     };
-    body.scopes.iter().zip(owners).map(home).collect()
+    body.scopes.iter().zip(owners).map(function_scope).collect()
 }
 
 /// Has the nests stand there twice: the insertions of their loops, from the one at `first` on, go into the second text.

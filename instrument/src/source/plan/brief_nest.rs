@@ -15,12 +15,12 @@
 //! a proof then knows that the loop is short. (Of longer steps compilers count how many there are, and where a loop changes what begins as a constant,
 //! its own counter or another number, what they have unrolled.) The nest changes none of these variables and takes none's address, or it would keep no values.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::strip_mine;
 use crate::source::analysis::trip_count;
 use crate::source::analysis::unroll::{self, Unroll};
-use crate::source::plan::loop_form::{Decision, Shape};
+use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::weight::Weight;
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
@@ -72,31 +72,31 @@ pub(crate) struct BriefLoop {
 }
 
 /// Finds them among a kernel's loops.
-pub(crate) fn nests(homes: &[Home], decisions: &[Decision]) -> Vec<BriefNest> {
-    let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
+pub(crate) fn nests(scopes: &[FunctionScope], decisions: &[Decision]) -> Vec<BriefNest> {
+    let Some(body) = scopes.first().map(|scope| scope.body) else { return Vec::new() };
     let loops = body.loops.iter().enumerate();
-    loops.filter_map(|(index, loop_)| of_loop(&homes[loop_.scope], decisions, index)).collect()
+    loops.filter_map(|(index, loop_)| of_loop(&scopes[loop_.scope], decisions, index)).collect()
 }
 
 /// The nest of a loop, if it is to be written twice.
-fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<BriefNest> {
-    let (body, context) = (home.body, home.context);
+fn of_loop(scope: &FunctionScope, decisions: &[Decision], index: usize) -> Option<BriefNest> {
+    let (body, facts) = (scope.body, scope.facts);
     let loop_ = &body.loops[index];
     let end = loop_.end?;
     // In a loop around it the question would be asked each time.
     let is_first = loop_.outer.is_none() && loop_.scope == 0;
-    let is_short = end - loop_.keyword <= MOST_TOKENS && context.fragment.of_macro.is_none();
-    if !is_first || !is_short || !(loop_.keyword..=end).all(|at| may_stand_twice(home, at)) {
+    let is_short = end - loop_.keyword <= MOST_TOKENS && facts.fragment.of_macro.is_none();
+    if !is_first || !is_short || !(loop_.keyword..=end).all(|at| may_stand_twice(scope, at)) {
         return None;
     }
     let span = loop_.keyword..=end;
     let holds = |token: usize| span.contains(&token);
     let others = body.scopes.iter().skip(1).map(|scope| scope.open).chain(body.macro_uses.iter().map(|use_| use_.name));
     let others = others.chain(body.lost.iter().copied()).chain(body.labels.iter().chain(&body.barriers).map(|simple| simple.token));
-    let bytes = context.fragment.tokens[loop_.keyword].start as usize..context.fragment.tokens[end].end as usize;
-    let has_directive = context.lexed.directives.iter().any(|directive| bytes.contains(&directive.span.start));
+    let bytes = facts.fragment.tokens[loop_.keyword].start as usize..facts.fragment.tokens[end].end as usize;
+    let has_directive = facts.lexed.directives.iter().any(|directive| bytes.contains(&directive.span.start));
     // What is declared in front has commas.
-    if context.fragment.is_enclosed(loop_.keyword)
+    if facts.fragment.is_enclosed(loop_.keyword)
         || has_directive
         || others.into_iter().any(holds)
         || body.prefixes.iter().any(|(from, _)| holds(*from))
@@ -112,57 +112,57 @@ fn of_loop(home: &Home, decisions: &[Decision], index: usize) -> Option<BriefNes
     }
     let counters: Vec<&[u8]> = std::iter::once(&index)
         .chain(&inner)
-        .map(|at| induction::read(context, &body.loops[*at]).map(|induction| induction.counter))
+        .map(|at| induction::read(facts, &body.loops[*at]).map(|induction| induction.counter))
         .collect::<Option<_>>()?;
     // A variable, not what it leads to.
     let is_given_a_number = |at: usize| {
-        let fragment = context.fragment;
+        let fragment = facts.fragment;
         fragment.kind(at) == Some(Kind::Assign)
             && fragment.kind(at - 1) == Some(Kind::Ident)
-            && trip_count::literal(context, &(at + 1..at + 2)).is_some()
+            && trip_count::literal(facts, &(at + 1..at + 2)).is_some()
     };
     let mut found = BriefNest {
         span: bytes,
-        words: span.clone().map(|at| context.fragment.tokens[at].range()).collect(),
+        words: span.clone().map(|at| facts.fragment.tokens[at].range()).collect(),
         loops: Vec::new(),
         variables: Vec::new(),
         pins: !span.clone().any(is_given_a_number),
     };
     for at in std::iter::once(index).chain(inner) {
-        found.add(home, &body.loops[at], &decisions[at], loop_, &counters)?;
+        found.add(scope, &body.loops[at], &decisions[at], loop_, &counters)?;
     }
     Some(found)
 }
 
 impl BriefNest {
     /// Adds a loop of the nest: a strip that goes up by a constant from one value to another, which the whole nest keeps.
-    fn add(&mut self, home: &Home, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<()> {
-        let context = home.context;
-        let (fragment, source) = (context.fragment, context.source);
+    fn add(&mut self, scope: &FunctionScope, loop_: &Loop, decision: &Decision, outermost: &Loop, counters: &[&[u8]]) -> Option<()> {
+        let facts = scope.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         // The outer one counts down, for the loops in it pay for themselves, but could be strip-mined.
-        let strip = match &decision.shape {
-            Shape::Strip(strip, Unroll::Unasked) => strip.clone(),
-            Shape::CountDown if std::ptr::eq(loop_, outermost) && !decision.cost.calls => {
-                strip_mine::of_loop(home, loop_).ok().filter(|_| unroll::of_loop(context, home.body, loop_) == Unroll::Unasked)?
+        let strip = match &decision.form {
+            LoopForm::Strip(strip, Unroll::Unasked) => strip.clone(),
+            LoopForm::CountDown if std::ptr::eq(loop_, outermost) && !decision.cost.calls => {
+                strip_mine::of_loop(scope, loop_).ok().filter(|_| unroll::of_loop(facts, scope.body, loop_) == Unroll::Unasked)?
             }
             _ => return None,
         };
-        let induction = induction::read(context, loop_)
-            .filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty() && strip.rest.is_none())?;
+        let induction =
+            induction::read(facts, loop_).filter(|_| loop_.kind == LoopKind::For && strip.constants.is_empty() && strip.rest.is_none())?;
         let amount = match &induction.step {
             Step::Up => 1,
-            Step::Plus(amount) => trip_count::literal(context, amount)?.value,
+            Step::Plus(amount) => trip_count::literal(facts, amount)?.value,
             _ => return None,
         };
         let goes_up = (1..=strip_mine::MOST_STEP).contains(&amount) && matches!(induction.relation, Relation::Below | Relation::AtMost);
-        if !goes_up || !trip_count::is_wide_integer(context, &induction.type_) {
+        if !goes_up || !trip_count::is_wide_integer(facts, &induction.type_) {
             return None;
         }
         let mut texts: Vec<String> = Vec::with_capacity(2);
         for range in [&induction.start, &induction.bound] {
             // Asked in front of the nest, where no counter has its value, and nothing may divide by zero or overflow that would not have run.
             let may_stand_ahead = |at: usize| {
-                let is_far = || trip_count::literal(context, &(at..at + 1)).is_some_and(|literal| literal.value > MOST_NUMBER);
+                let is_far = || trip_count::literal(facts, &(at..at + 1)).is_some_and(|literal| literal.value > MOST_NUMBER);
                 !counters.contains(&fragment.text(source, at))
                     && !matches!(fragment.kind(at), Some(Kind::Punct(b'/' | b'%' | b'\'') | Kind::Op))
                     && !is_far()
@@ -171,15 +171,15 @@ impl BriefNest {
             if has(b'*') > 1 || (has(b'*') > 0 && has(b'(') > 0) {
                 return None;
             }
-            let value = home.invariant(range, outermost).filter(|_| range.clone().all(may_stand_ahead))?;
+            let value = scope.invariant(range, outermost).filter(|_| range.clone().all(may_stand_ahead))?;
             if !value.constants.is_empty() || value.text.contains('\'') {
                 return None;
             }
             // A sum of what lies near zero and of numbers does not go far, and a proof can tell. A constant's name must stay one.
             let is_near = |at: usize| match fragment.tokens[at].kind {
                 Kind::Number | Kind::Punct(b'+' | b'-' | b'(' | b')') => true,
-                Kind::Ident if trip_count::literal(context, &(at..at + 1)).is_some() => true,
-                Kind::Ident => home.is_no_constant(fragment.text(source, at), outermost),
+                Kind::Ident if trip_count::literal(facts, &(at..at + 1)).is_some() => true,
+                Kind::Ident => scope.is_no_constant(fragment.text(source, at), outermost),
                 _ => false,
             };
             self.pins &= amount == 1 && range.clone().all(is_near) && !value.variables.is_empty();
@@ -208,8 +208,8 @@ impl BriefNest {
 }
 
 /// Whether a token means the same in a second place.
-fn may_stand_twice(home: &Home, at: usize) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+fn may_stand_twice(scope: &FunctionScope, at: usize) -> bool {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     let text = fragment.text(source, at);
     match fragment.tokens[at].kind {
         // No insertion has quotes.

@@ -3,7 +3,7 @@
 //! Each activation has an allowance of its own. So a loop that calls a function with a loop runs as long as the two multiplied, and functions that
 //! call functions multiply without any loop. A function whose product is too large looks at its entry.
 
-use crate::common::poll_interval::MOST_PACE;
+use crate::common::poll_interval::MOST_INTERVAL;
 use crate::source::analysis::call_graph::CallGraph;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,7 +15,7 @@ const MOST: u64 = 1 << 26;
 const FIRST_LIMIT: u64 = 1 << 17;
 
 /// What a function that is not in sight may run: one allowance.
-const UNSEEN: u64 = 1 << MOST_PACE;
+const UNSEEN: u64 = 1 << MOST_INTERVAL;
 
 /// One link of a chain, an activation: a function's body, or that of a lambda or local method inside it.
 #[derive(Debug, Clone)]
@@ -153,7 +153,7 @@ impl Link {
             match rounds {
                 Rounds::Few(trips) => few = few.saturating_mul(*trips.max(&1)),
                 // All loops of the activation take from one allowance. What an inner one takes, the outer one has not.
-                Rounds::Paid(weight) => paid = paid.max((1 << MOST_PACE) / weight.max(&1)),
+                Rounds::Paid(weight) => paid = paid.max((1 << MOST_INTERVAL) / weight.max(&1)),
             }
         }
         few.saturating_mul(paid.max(1))
@@ -163,7 +163,7 @@ impl Link {
     fn own(&self) -> u64 {
         let is_paid = |(_, rounds): &(Range<usize>, Rounds)| matches!(rounds, Rounds::Paid(_));
         let few = self.loops.iter().map(|(_, rounds)| if let Rounds::Few(trips) = rounds { *trips } else { 0 });
-        few.fold(if self.loops.iter().any(is_paid) { 1 << MOST_PACE } else { 0 }, u64::saturating_add)
+        few.fold(if self.loops.iter().any(is_paid) { 1 << MOST_INTERVAL } else { 0 }, u64::saturating_add)
     }
 }
 

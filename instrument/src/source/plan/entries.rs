@@ -7,7 +7,7 @@ use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::census;
 use crate::source::analysis::cost;
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
 use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle};
@@ -50,14 +50,14 @@ impl Planner<'_> {
 /// What a body's activations may run between two looks, each with its owner and where its name stands.
 pub(super) fn links(
     options: &Options,
-    context: &Context,
+    facts: &FileFacts,
     known: &Known,
     owners: &[Owner],
     body: &Body,
     decisions: &[Decision],
     range: (usize, usize),
 ) -> Vec<(Link, Owner, usize)> {
-    let (source, fragment) = (context.source, context.fragment);
+    let (source, fragment) = (facts.source, facts.fragment);
     let mut noted = Vec::with_capacity(body.scopes.len());
     for (index, scope) in body.scopes.iter().enumerate() {
         let own = known.by_open.get(&scope.open).copied();
@@ -82,7 +82,7 @@ pub(super) fn links(
         let rounds = match decision.cost.left_alone {
             _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
             Some(trips) => Rounds::Few(trips),
-            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_PACE),
+            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_INTERVAL),
             None => Rounds::Paid(decision.weight.least()),
         };
         let end = loop_.end.unwrap_or(range.1);
@@ -97,7 +97,7 @@ pub(super) fn links(
     let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
     for (at, scope) in (range.0..).zip(scopes) {
         let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
-        if is_made || cost::calls_the_unseen(context, at) {
+        if is_made || cost::calls_the_unseen(facts, at) {
             let link = &mut noted[scope].0;
             link.must_look |= is_made && link.range.start < at;
             link.unseen.push(at);

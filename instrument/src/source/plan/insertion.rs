@@ -2,10 +2,10 @@
 
 use crate::common::options::Polls;
 use crate::common::site::Form;
-use crate::source::analysis::block_share::Tile;
+use crate::source::analysis::block_share::BlockShare;
 use crate::source::analysis::foldable::{Extent, Nest};
 use crate::source::plan::brief_nest::BriefNest;
-use crate::source::plan::loop_form::Shape;
+use crate::source::plan::loop_form::LoopForm;
 use crate::source::plan::placement::{LoopOffsets, Place};
 use crate::source::plan::weight::Weight;
 use std::ops::Range;
@@ -29,13 +29,13 @@ impl PollStyle {
         }
     }
 
-    /// How a loop of that shape appears in the site map.
-    pub(crate) fn form_of(self, shape: &Shape) -> Form {
-        match shape {
-            Shape::Strip(..) => Form::Strip,
-            Shape::Chunk(..) => Form::Chunk,
-            Shape::Foldable(_) | Shape::Shared(_) => Form::Foldable,
-            Shape::CountDown => self.form(),
+    /// How a loop of that form appears in the site map.
+    pub(crate) fn form_of(self, form: &LoopForm) -> Form {
+        match form {
+            LoopForm::Strip(..) => Form::Strip,
+            LoopForm::Chunk(..) => Form::Chunk,
+            LoopForm::Foldable(_) | LoopForm::Shared(_) => Form::Foldable,
+            LoopForm::CountDown => self.form(),
         }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) enum PollKind {
     /// The loop counts in its nest, and the compiler may know how often it runs.
     InNest(Nest, Option<Extent>),
     /// The threads of a block share the loop.
-    Shared(Tile),
+    Shared(BlockShare),
 }
 
 /// The check behind a barrier.
@@ -74,7 +74,7 @@ pub(crate) struct Check {
 #[derive(Debug, Clone)]
 pub(crate) struct Reshaped {
     pub(crate) offsets: LoopOffsets,
-    pub(crate) shape: Shape,
+    pub(crate) form: LoopForm,
     pub(crate) weight: Weight,
     /// A free variable of the loop's activation, which counts its chunks.
     pub(crate) index: usize,

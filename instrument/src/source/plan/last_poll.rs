@@ -6,7 +6,7 @@
 //! what all its threads share in registers of each: `stencil3d` had 48 for 32.
 
 use crate::common::options::{AtExit, Options};
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
@@ -40,8 +40,8 @@ pub(crate) fn has_barrier(source: &[u8], fragment: &Fragment, open: usize) -> bo
 
 /// The offset where the poll is declared, if not first in the kernel: behind the last `return` in front of anything that may take long, wait
 /// or jump.
-pub(crate) fn place(context: &Context, options: &Options, function: &Function, body: &Body) -> Option<usize> {
-    let (source, fragment, names, macros) = (context.source, context.fragment, context.functions, context.macros);
+pub(crate) fn place(facts: &FileFacts, options: &Options, function: &Function, body: &Body) -> Option<usize> {
+    let (source, fragment, names, macros) = (facts.source, facts.fragment, facts.functions, facts.macros);
     let limits = &options.limits;
     // A gate waits for all threads of a block, and what a limit counts is told at each thread's end.
     let counts = limits.timeout_ns.is_some() || limits.budget_cycles.is_some() || limits.fuel.is_some();

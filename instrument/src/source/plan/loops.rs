@@ -6,7 +6,7 @@ use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
 use crate::source::plan::backward_goto;
 use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle, Reshaped};
-use crate::source::plan::loop_form::{Decision, Shape};
+use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::placement;
 use crate::source::plan::weight::Weight;
 use crate::source::syntax::function::Function;
@@ -14,14 +14,14 @@ use crate::source::syntax::statement::{self, Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 
 impl Planner<'_> {
-    /// A loop by keyword: left alone, or polled where its shape allows.
+    /// A loop by keyword: left alone, or polled where its form allows.
     pub(super) fn repeat(
         &mut self,
         known: &Known,
         owner: &Owner,
         body: &Body,
         loop_: &Loop,
-        Decision { cost, shape, weight, extent, why }: &Decision,
+        Decision { cost, form, weight, extent, why }: &Decision,
         (budget, turns): (&mut bool, &mut usize),
     ) {
         let fragment = known.fragment;
@@ -48,21 +48,21 @@ impl Planner<'_> {
         let Some(place) = placement::of_loop(fragment, body, loop_) else {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
-        let site = self.site(kind, at, owner, owner.style.form_of(shape), None);
+        let site = self.site(kind, at, owner, owner.style.form_of(form), None);
         self.plan.reasons.extend(why.map(|why| (site, why)));
         self.plan.summary.polled += 1;
         *budget = true;
-        if shape.is_reshaped() {
-            let rest = if let Shape::Strip(strip, _) = shape { strip.rest } else { None };
+        if form.is_reshaped() {
+            let rest = if let LoopForm::Strip(strip, _) = form { strip.rest } else { None };
             if let Some(offsets) = placement::offsets(fragment, loop_, rest) {
-                let reshaped = Reshaped { offsets, shape: shape.clone(), weight: weight.clone(), index: *turns, site };
-                *turns += usize::from(shape.counts_chunks(loop_.kind));
+                let reshaped = Reshaped { offsets, form: form.clone(), weight: weight.clone(), index: *turns, site };
+                *turns += usize::from(form.counts_chunks(loop_.kind));
                 self.insert(Insertion::Reshaped(Box::new(reshaped)));
             }
             return;
         }
-        let kind = match shape {
-            Shape::Foldable(nest) => {
+        let kind = match form {
+            LoopForm::Foldable(nest) => {
                 if nest.unrolled {
                     self.insert(Insertion::Unroll { at });
                 }
@@ -71,8 +71,8 @@ impl Planner<'_> {
                 }
                 PollKind::InNest(*nest, extent.clone())
             }
-            Shape::Shared(tile) => PollKind::Shared(tile.clone()),
-            Shape::Strip(..) | Shape::Chunk(..) | Shape::CountDown => PollKind::Counted,
+            LoopForm::Shared(tile) => PollKind::Shared(tile.clone()),
+            LoopForm::Strip(..) | LoopForm::Chunk(..) | LoopForm::CountDown => PollKind::Counted,
         };
         self.insert(Insertion::Poll { place, poll: Poll { style: owner.style, site, weight: weight.clone(), kind } });
     }

@@ -67,7 +67,7 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
     let mut marked = Marked::default();
     let mut index = 0;
     while index < fragment.len() {
-        let is_tile = fragment.tokens[index].kind == Kind::Tile;
+        let is_tile = fragment.tokens[index].kind == Kind::BlockShare;
         if !is_tile && !spaces_at(source, fragment, macros, index).any() {
             index += 1;
             continue;
@@ -130,7 +130,7 @@ impl Head<'_> {
                         at = close;
                     }
                 }
-                Kind::Tile => tile = true,
+                Kind::BlockShare => tile = true,
                 Kind::Keyword => spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at)),
                 Kind::Punct(b'(') => {
                     let Some(close) = fragment.mate(at) else { return (None, at) };
@@ -200,7 +200,7 @@ impl Head<'_> {
             match token.kind {
                 Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Assign => break,
                 Kind::Constexpr => function.constexpr = true,
-                Kind::Tile => function.tile = true,
+                Kind::BlockShare => function.tile = true,
                 _ => {}
             }
         }

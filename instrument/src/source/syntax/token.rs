@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Device,
     Global,
     /// `__tile__`, `__tile_global__`.
-    Tile,
+    BlockShare,
     /// `constexpr` or `consteval`.
     Constexpr,
     /// Any other word of the language that can't be a macro's or a function's name.
@@ -444,7 +444,7 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
         b"__host__" => Kind::Host,
         b"__device__" => Kind::Device,
         b"__global__" => Kind::Global,
-        b"__tile__" | b"__tile_global__" => Kind::Tile,
+        b"__tile__" | b"__tile_global__" => Kind::BlockShare,
         b"constexpr" | b"consteval" => Kind::Constexpr,
         b"alignas" | b"alignof" | b"auto" | b"bool" | b"char" | b"const" | b"const_cast" | b"decltype" | b"delete" | b"double"
         | b"dynamic_cast" | b"explicit" | b"extern" | b"false" | b"final" | b"float" | b"friend" | b"inline" | b"int" | b"long"
