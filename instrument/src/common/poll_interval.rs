@@ -2,7 +2,7 @@
 
 use crate::common::options::PollGap;
 
-/// Most iterations, by weight, between two looks, however fast they are, as a power of two. Each loop of a nest is paid for ahead of those
+/// Most iterations, by weight, between two checks, however fast they are, as a power of two. Each loop of a nest is paid for ahead of those
 /// inside it, so a nest of four may run four times as many.
 pub(crate) const MOST_INTERVAL: u32 = 14;
 
@@ -12,7 +12,7 @@ pub(crate) const NEST_BUDGET: u32 = 1024;
 /// How many iterations, by weight, make up the gap between two polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PollInterval {
-    /// Between the first looks of an activation, and between all looks of a function that the host may run too, as a power of two.
+    /// Between the first checks of an activation, and between all checks of a function that the host may run too, as a power of two.
     pub(crate) first: u32,
     /// So few are not worth cutting.
     pub(crate) short: u32,
@@ -21,7 +21,7 @@ pub(crate) struct PollInterval {
 }
 
 impl PollInterval {
-    /// 1024 units are about 20 microseconds of a full device; the clock tells better, once it was looked at.
+    /// 1024 units are about 20 microseconds of a full device; the clock tells better, once it was read.
     pub(crate) fn of(gap: PollGap) -> Self {
         let gap = u32::try_from(gap.nanoseconds() / 1000).unwrap_or(u32::MAX).max(1);
         let first = (52 * gap).ilog2().clamp(5, MOST_INTERVAL);

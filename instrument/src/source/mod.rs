@@ -1,4 +1,7 @@
-//! The whole way from a source text to its rewritten form.
+//! The source pass: from a source text to its rewritten form.
+//!
+//! A text passes the folders in this order. [`syntax`] finds tokens, functions and loops. [`analysis`] finds facts about them. [`plan`] decides what each
+//! site gets. [`emit`] makes the text that is inserted. Each folder imports only those before it.
 
 pub(crate) mod analysis;
 pub(crate) mod emit;
@@ -15,12 +18,11 @@ use crate::source::analysis::shared_memory;
 use crate::source::emit::prelude;
 use crate::source::plan::Plan;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::header;
-use crate::source::syntax::keyword;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::splice::{self, Joined};
 use crate::source::syntax::token::{self, Kind, Lexed};
+use crate::source::syntax::{header, keyword};
 use cuinstr_abi::sites::hash;
 use std::ops::Range;
 

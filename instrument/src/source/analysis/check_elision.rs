@@ -1,20 +1,20 @@
-//! Barriers behind which nobody has to ask whether others of the block have left.
+//! Barriers that need no check whether other threads of the block have left.
 //!
-//! A thread that others release from a barrier by leaving runs on values that they have not written. It must not let anybody see what it makes of
-//! them, nor use them as an address, since a fault would cost the process its context. So behind each barrier of a kernel stands a check. It may be
-//! missing where the thread does no such thing before it comes to another check: what it does up to there goes to the block's own memory or to its
-//! registers, which nobody sees when the block is gone, at addresses that do not depend on memory ([`crate::address`]); it reads memory where the plain
-//! kernel would; it calls nobody but functions of CUDA's own that compute; and each loop on the way ends or polls as it does anyway. That it
-//! runs a little longer is all: it leaves at the next look of its own, by which it would have left had nobody released it.
+//! A thread that others release from a barrier by leaving runs on values that they have not written. It must not make results from these values visible, nor
+//! use them as an address, since a fault would cost the process its context. So a check stands behind each barrier of a kernel.
 //!
-//! That is told of loops with barriers among the statements of their bodies. From a barrier the way leads to the next of them, or round through the
-//! loop's header to the first, or out: a check behind the loop stands for those inside that are missing, outside of where the loop's time
-//! goes. A `break` leads there, too, and a `return` to the thread's end.
+//! The check is missing where the thread does neither before it comes to another check. Up to there it writes only to the block's own memory and to its
+//! registers, which vanish with the block, at addresses that do not depend on memory ([`super::uniform_address`]). It reads memory where the plain kernel
+//! would. It calls only functions of CUDA's own that compute. Each loop on the way ends or polls in any case. So the thread runs a little longer, and leaves
+//! at its own next check.
+//!
+//! This is told of loops with barriers among the statements of their bodies. From a barrier the way leads to the next one, or round through the loop's header
+//! to the first, or out. A check behind the loop stands for the missing ones, outside of the hot path. A `break` leads there, too, and a `return` to
+//! the thread's end.
 
 use crate::source::analysis::function_scope::FunctionScope;
-use crate::source::analysis::induction;
-use crate::source::analysis::purity;
 use crate::source::analysis::uniform_address::{self, Addresses, Stands, is_operand, is_unknown_macro};
+use crate::source::analysis::{induction, purity};
 use crate::source::syntax::declaration;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
@@ -22,7 +22,7 @@ use crate::source::syntax::token::{Kind, Line};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Most tokens of a kernel that are looked at.
+/// Most tokens of a kernel that are read.
 const MOST_TOKENS: usize = 8192;
 
 /// Most tokens of a function that is taken for one which computes.
@@ -189,7 +189,7 @@ impl Harm<'_> {
             return false;
         }
         if !fragment.is(at + 1, b'(') {
-            // A function's template arguments may follow its name, and a macro that nobody knows may be anything.
+            // A function's template arguments may follow its name, and an unknown macro may be anything.
             let is_function = facts.functions.contains(name) && self.addresses.stands(name).is_none();
             return !is_function && !is_unknown_macro(facts, at);
         }
@@ -324,7 +324,7 @@ impl Harm<'_> {
             return false;
         }
         if is_own {
-            // A loop inside whatever is asked says by itself how far its counter goes.
+            // A loop inside the tokens says by itself how far its counter goes.
             return self.addresses.unsure(base).all(|guard| is_bare && names.iter().all(|name| self.counts_within(name, &guard.extent)));
         }
         while fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) {

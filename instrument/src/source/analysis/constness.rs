@@ -1,5 +1,7 @@
-//! What is surely not known before the kernel runs. A loop whose trips the compiler may know stays the user's own loop, so that it can be
-//! unrolled as a whole and arrays that it indexes can live in registers.
+//! Values that are surely not known before the kernel runs.
+//!
+//! A loop whose trip count the compiler may know stays the user's own loop. The compiler can then unroll it as a whole, and keep arrays that it indexes in
+//! registers.
 
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Induction};
@@ -97,7 +99,7 @@ impl FunctionScope<'_> {
         while at < range.end {
             let is_known = match fragment.tokens[at].kind {
                 Kind::Punct(b'[') | Kind::Arrow => false,
-                // What a type takes up is known, whatever the type is.
+                // The size of every type is known.
                 Kind::Keyword if matches!(fragment.text(source, at), b"sizeof" | b"alignof" | b"decltype") && fragment.is(at + 1, b'(') => {
                     at = fragment.mate(at + 1).unwrap_or(at);
                     true
@@ -236,7 +238,7 @@ impl FunctionScope<'_> {
         if at < self.open {
             return true;
         }
-        // What the language calls a constant is one, whoever computes it.
+        // A constant of the language is one, in every way of computing it.
         let begins = |index: &usize| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')')));
         if (self.open..at).rev().take_while(begins).any(|index| fragment.text(source, index) == b"constexpr") {
             return false;

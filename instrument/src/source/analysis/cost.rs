@@ -1,4 +1,4 @@
-//! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
+//! What an iteration of a loop costs, by its tokens, and which loops are short enough to be left alone.
 
 use crate::common::options::{Options, Polls};
 use crate::common::poll_interval::MOST_INTERVAL;
@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 16384;
 
-/// Tokens that a loop over something shared may take in all where a block has one thread: an allowance at its largest.
+/// Tokens that a loop over something shared may take in all where a block has one thread: an budget at its largest.
 const SHARED: u64 = 16 << MOST_INTERVAL;
 
 /// Most words of a loop that are counted.
 const MOST_WORDS: usize = 1024;
 
-/// Most tokens of a value that are looked at.
+/// Most tokens of a value that are read.
 const MOST_VALUE: usize = 64;
 
 /// Most loops directly inside another whose costs are told from one another.
@@ -104,12 +104,12 @@ impl Cost {
         self.words
     }
 
-    /// What an iteration takes from the allowance of the loop around, if its own loop pays nothing.
+    /// What an iteration takes from the budget of the loop around, if its own loop pays nothing.
     pub(crate) fn weight(self) -> u32 {
         (self.tokens / 16).clamp(1, 1024) as u32
     }
 
-    /// What an iteration of a loop that pays takes from the allowance. Arithmetic counts thrice, and in full: where it is all that a full grid
+    /// What an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: where it is all that a full grid
     /// does, a warp's turn comes every sixteenth cycle, and 1024 units of sixteen tokens each would last for 190 us (`collatz`).
     pub(crate) fn charge(self) -> u32 {
         (self.tokens + 2 * self.words).div_ceil(16).clamp(1, 1024) as u32
@@ -125,7 +125,7 @@ pub(crate) fn of_loops(
     tiles: &[Option<BlockShare>],
 ) -> Vec<Cost> {
     let Some(facts) = scopes.first().map(|scope| scope.facts) else { return Vec::new() };
-    let (source, fragment, names) = (facts.source, facts.fragment, facts.functions);
+    let fragment = facts.fragment;
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
     let memory = Memory::of(facts, body);
@@ -164,26 +164,9 @@ pub(crate) fn of_loops(
                 at = nested_end.max(at) + 1;
                 continue;
             }
-            tokens += match fragment.tokens[at].kind {
-                Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
-                Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
-                Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
-                Kind::Punct(b'[') => GLOBAL,
-                Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
-                Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
-                Kind::Ident
-                    if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
-                {
-                    let call = facts.call_costs.get(fragment.text(source, at)).copied();
-                    costs[index].calls |= call.is_none_or(|call| call.loops);
-                    call.map_or(CALL, |call| call.tokens)
-                }
-                Kind::Ident if calls_the_unseen(facts, at) => CALL,
-                Kind::Ident if waits(fragment.text(source, at)) => 512,
-                Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
-                Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
-                _ => 1,
-            };
+            let (cost, calls) = token_cost(facts, &memory, at);
+            tokens += cost;
+            costs[index].calls |= calls;
             at += 1;
         }
         costs[index].tokens = tokens;
@@ -204,6 +187,30 @@ pub(crate) fn of_loops(
         costs[index].shares = alone && tiles[index].as_ref().is_some_and(|tile| tile.trips.saturating_mul(tokens) <= SHARED);
     }
     costs
+}
+
+/// What the token costs, and whether it calls a function that may loop for long.
+fn token_cost(facts: &FileFacts, memory: &Memory, at: usize) -> (u64, bool) {
+    let (source, fragment) = (facts.source, facts.fragment);
+    let is_call = || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && facts.functions.contains(fragment.text(source, at));
+    let cost = match fragment.tokens[at].kind {
+        Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
+        Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
+        Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
+        Kind::Punct(b'[') => GLOBAL,
+        Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
+        Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
+        Kind::Ident if is_call() => {
+            let call = facts.call_costs.get(fragment.text(source, at));
+            return call.map_or((CALL, true), |call| (call.tokens, call.loops));
+        }
+        Kind::Ident if calls_the_unseen(facts, at) => CALL,
+        Kind::Ident if waits(fragment.text(source, at)) => 512,
+        Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
+        Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
+        _ => 1,
+    };
+    (cost, false)
 }
 
 /// Whether the token calls what a variable holds, or a function that is only declared here: it may run for as long as any.

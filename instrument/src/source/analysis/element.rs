@@ -1,8 +1,8 @@
 //! Elements of arrays whose value a loop does not change: `row[i + 1]` in `for (int j = row[i]; j < row[i + 1]; ++j)`.
 //!
-//! What the language lets the compiler keep in a register a strip may rest on, too. Either the function has the array by a pointer to constants that is
-//! `__restrict__`, so that nothing writes it while the function runs; or nothing in the loop stores or waits for others, and then only a race could change
-//! it, which has no meaning. The pointer is a parameter to numbers, as the text says it, so nothing of it is volatile.
+//! A strip may rest on an element that the language lets the compiler keep in a register. There are two cases. The function has the array by a pointer to
+//! constants that is `__restrict__`, so nothing writes it while the function runs. Or nothing in the loop stores or waits for others, and only a race could
+//! change the element, which has no meaning. The pointer is a parameter to numbers, as the text says it, so no part of it is volatile.
 
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::invariant::Invariant;
@@ -11,7 +11,7 @@ use crate::source::syntax::declaration::{is_declared, is_further_number};
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 
-/// Most tokens in front of a parameter's name that are looked at.
+/// Most tokens in front of a parameter's name that are read.
 const MOST_WORDS: usize = 8;
 
 /// What functions of CUDA's own begin with that take numbers by value and do more than compute.
@@ -44,7 +44,7 @@ impl FunctionScope<'_> {
         Some(close)
     }
 
-    /// Whether the name is a parameter that points to numbers and is never anything but subscripted; and whether these are constants that nobody writes.
+    /// Whether the name is a parameter that points to numbers and is never anything but subscripted; and whether these are constants that are never written.
     fn is_array_of_numbers(&self, name: &[u8]) -> Option<bool> {
         let facts = self.facts;
         let (fragment, source) = (facts.fragment, facts.source);
@@ -102,7 +102,7 @@ impl FunctionScope<'_> {
         })
     }
 
-    /// Whether the name at `at`, which nobody calls, is an array's of numbers, a type's, a constant's, or one that the language gives.
+    /// Whether the name at `at`, which is not called, is an array's of numbers, a type's, a constant's, or one that the language gives.
     fn is_number(&self, at: usize) -> bool {
         let facts = self.facts;
         let (fragment, name) = (facts.fragment, facts.fragment.text(facts.source, at));
@@ -117,7 +117,7 @@ impl FunctionScope<'_> {
             || self.is_array_of_numbers(name).is_some()
     }
 
-    /// Whether the function that is called at `at` is one of CUDA's own that writes nothing and waits for nobody, or a type of numbers.
+    /// Whether the function that is called at `at` is one of CUDA's own that neither writes nor waits, or a type of numbers.
     fn only_reads(&self, at: usize) -> bool {
         let facts = self.facts;
         let name = facts.fragment.text(facts.source, at);

@@ -1,20 +1,18 @@
-//! Loops whose trips the compiler may know although the text does not tell: up to template parameters, `constexpr` names, members of a class,
-//! or with a pragma that unrolls them.
+//! Loops whose trip count the compiler may know although the text does not tell it: up to template parameters, `constexpr` names or members of a class, or
+//! with a pragma that unrolls them.
 //!
-//! Such a loop counts what its nest has run since its outermost loop was entered, and pays only beyond a constant. The count rises by constants
-//! from zero, so where the compiler knows the trips it knows the most that the count can be, and the poll is gone; where it does not, the loop
-//! pays as any other. Nothing is believed of any name, so nothing in the text can make this unsound: in every 2^32 iterations all but the
-//! first few pay.
+//! Such a loop counts the units that its nest has run since its outermost loop was entered, and pays only beyond a constant. The count rises by
+//! constants from zero. Where the compiler knows the trip counts, it knows the largest value of the count, and the poll folds away. Elsewhere the loop pays
+//! as any other. No name is trusted, so no text can make this unsound: of every 2^32 iterations all but the first few pay.
 //!
-//! Where the front end already knows what a header says ([`extent`]), the prelude decides there: no poll, or one in so many units. Else each unrolled
-//! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
+//! Where the front end already knows the header ([`extent`]), the prelude decides there: no poll, or one in so many units. Otherwise each unrolled
+//! iteration of a long nest would hold a poll, until the outermost loop is unrolled.
 
 use crate::common::poll_interval::NEST_BUDGET;
 use crate::source::analysis::cost::Cost;
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
-use crate::source::analysis::strip_mine;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{strip_mine, trip_count};
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::fmt::Write as _;
@@ -88,7 +86,7 @@ pub(crate) fn may_be_known(scope: &FunctionScope, loop_: &Loop) -> bool {
     !is_endless && !scope.is_of_run_time(condition, loop_)
 }
 
-/// The offset where a statement can stand in front of the loop, whatever is in front of it: behind the end of the statement before.
+/// The offset where a statement can stand in front of the loop and its pragmas: behind the end of the statement before.
 pub(crate) fn entry(scope: &FunctionScope, loop_: &Loop) -> Option<usize> {
     let fragment = scope.facts.fragment;
     let mut first = loop_.keyword;

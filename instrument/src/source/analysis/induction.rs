@@ -1,4 +1,4 @@
-//! The counter of a loop: its start, the relation that its condition begins with, and its step, as ranges of tokens. Nothing is judged here.
+//! The induction variable of a loop: its start, its relation to the bound, and its step, as ranges of tokens. Nothing is judged here.
 
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::fragment::Fragment;

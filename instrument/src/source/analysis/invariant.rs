@@ -1,12 +1,9 @@
-//! Expressions whose value a loop does not change: literals, the launch's own dimensions, and variables of the function that nothing in the
-//! loop writes and nobody else can reach.
+//! Loop invariants: literals, the launch's own dimensions, and variables of the function that nothing in the loop writes and that have no other name.
 //!
-//! What the text can't tell, that a type named here is no reference, the compiler is asked (`decltype`), by the names given back.
+//! The text can't tell that a type named here is no reference. The compiler is asked (`decltype`) by the names given back.
 
 use crate::source::analysis::function_scope::FunctionScope;
-use crate::source::analysis::induction;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{induction, purity, trip_count};
 use crate::source::syntax::class;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
 use crate::source::syntax::integer::Integer;
@@ -166,7 +163,7 @@ impl FunctionScope<'_> {
         Some(last)
     }
 
-    /// Whether the name is a variable of this function that the loop does not change and whose address nobody has.
+    /// Whether the name is a variable of this function that the loop does not change and whose address is never taken.
     pub(crate) fn keeps(&self, name: &[u8], loop_: &Loop) -> bool {
         purity::leaves_alone(self.facts, name, loop_) && self.is_private(name, loop_)
     }
@@ -243,7 +240,7 @@ impl FunctionScope<'_> {
         Some(self.range.clone())
     }
 
-    /// Whether the declaration around `at` begins with `constexpr`: nothing changes what it declares, whatever else is done with the name.
+    /// Whether the declaration around `at` begins with `constexpr`: then nothing changes the variable.
     fn is_constexpr(&self, at: usize) -> bool {
         self.words_before(at).any(|word| self.facts.fragment.tokens[word].kind == Kind::Constexpr)
     }

@@ -1,5 +1,5 @@
-//! Whether a loop's body leaves its counter alone: each token of the loop must be of a kind that is known to be harmless, and each use of
-//! the counter must plainly be a read. Whatever is not known here counts as a change.
+//! Whether a loop's body leaves its counter alone. Each token of the loop must be of a kind that is known to be harmless, and each use of the counter must
+//! plainly be a read. Everything else counts as a change.
 
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::induction;
@@ -273,7 +273,7 @@ pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
     is_builtin(text) || (is_integer(text) && !declarations.declares(text))
 }
 
-/// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
+/// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and no other function.
 pub(crate) fn is_by_value(facts: &FileFacts, at: usize) -> bool {
     is_own(facts, at) && takes_values(facts.fragment.text(facts.source, at))
 }
@@ -298,7 +298,7 @@ fn is_texture(facts: &FileFacts, close: usize) -> bool {
     is_fetch.iter().any(|word| word.as_bytes() == text) && is_own(facts, name)
 }
 
-/// Whether the variable at `at` is followed as a pointer, whatever is done to what it points to: `*q = 0`, `q[1] += 2`, `q->next`. That
+/// Whether the variable at `at` is followed as a pointer, read or written: `*q = 0`, `q[1] += 2`, `q->next`. That
 /// changes no pointer. It may change what only looks like one; so this is for counters, of which the compiler says what they are.
 pub(crate) fn is_followed(facts: &FileFacts, at: usize) -> bool {
     let fragment = facts.fragment;

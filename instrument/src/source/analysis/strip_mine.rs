@@ -1,26 +1,25 @@
-//! Loops that can be strip-mined: their counter goes towards a bound by a step that both keep their values, so that the number of
-//! iterations that will run for sure can be told before they do.
+//! Loops that can be strip-mined: the induction variable goes towards a bound by a step, and neither changes in the loop. The number of iterations that
+//! will run for sure is then known before they run.
 //!
-//! `for (I; i < n; S)` becomes `for (I; i < n; look) for (t iterations; S)`, where `i < n` held when `t` was taken, at least once and at
-//! most as often as the allowance says. The count is exact because nothing in the body changes `i`, `n` or the step (`read_only`,
-//! `invariant`); how far it may go the device computes, from the types that the compiler knows. Where a type, a step of zero or of the
-//! wrong sign, or a wrap-around makes the count doubtful, it is one, and the user's own condition is asked after each iteration.
+//! `for (I; i < n; S)` becomes `for (I; i < n; check) for (t iterations; S)`. Here `i < n` held when `t` was taken, and `t` is at least one and at most
+//! what the budget allows. The count is exact because the body changes neither `i`, `n` nor the step (`purity`, `invariant`). The device
+//! computes how far it may go, from the types that the compiler knows. Where a type, a step of zero or of the wrong sign, or a wrap-around makes the count
+//! doubtful, `t` is one, and the user's own condition is asked after each iteration.
 //!
-//! `do B while (i < n)` becomes `do for (t iterations) B while (look, i < n)`. B runs once whatever holds, so `t` is one unless `i < n` held
-//! when it was taken. If it did, and `i < n` would hold at the begin of `t` iterations of a `while`, it holds behind the first `t - 1`
-//! iterations here, as each of them steps at most once; so nobody needs to ask it there. A `continue` goes on to where it would be asked.
+//! `do B while (i < n)` becomes `do for (t iterations) B while (check, i < n)`. B runs once in any case, so `t` is one unless `i < n` held when `t` was
+//! taken. Otherwise `i < n` would hold where each of `t` iterations of a `while` begins. It then holds behind the first `t - 1` iterations here, as each
+//! of them steps at most once, and need not be asked there. A `continue` goes on to the place of the condition.
 
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::invariant::Invariant;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{purity, trip_count};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
 
-/// Largest constant step whose multiple by a whole allowance stays far below 2^32.
+/// Largest constant step whose multiple by a whole budget stays far below 2^32.
 pub(crate) const MOST_STEP: i64 = 1 << 14;
 
 /// What the text of a strip-mined loop is made of.
@@ -109,21 +108,12 @@ pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Result<Strip, &'st
             typed.push(variable);
         }
     }
-    // A `do` asks between its iterations whatever more may have to hold, and no strip could.
+    // A `do` asks the rest of its condition between its iterations, and a strip could not.
     if loop_.kind == LoopKind::Do && !(induction.rest.is_empty() && constants.is_empty()) {
         return Err("its condition asks for more than its counter");
     }
     let rest = Some(induction.rest.start).filter(|_| !induction.rest.is_empty());
-    let body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
-    // What leaves a loop inside does not leave this one.
-    let is_inner = |at: usize| {
-        scope
-            .body
-            .loops
-            .iter()
-            .any(|other| body.contains(&other.keyword) && other.end.is_some_and(|end| (other.keyword..=end).contains(&at)))
-    };
-    let breaks = body.clone().any(|at| fragment.kind(at) == Some(Kind::Break) && !is_inner(at));
+    let breaks = breaks(scope, loop_);
     Ok(Strip {
         counter: name.to_owned(),
         start: trip_count::literal(facts, &induction.start).map(|literal| literal.value),
@@ -141,6 +131,14 @@ pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Result<Strip, &'st
         breaks,
         rest,
     })
+}
+
+/// Whether a `break` in the body may end the loop. One that leaves a loop inside does not leave this one.
+fn breaks(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let mut body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
+    let inner: Vec<&Loop> = scope.body.loops.iter().filter(|other| body.contains(&other.keyword)).collect();
+    let is_inner = |at: usize| inner.iter().any(|other| other.end.is_some_and(|end| (other.keyword..=end).contains(&at)));
+    body.any(|at| scope.facts.fragment.kind(at) == Some(Kind::Break) && !is_inner(at))
 }
 
 /// Whether the statement at `step` stands right in the loop's body, and nothing can pass it by that goes round.

@@ -1,7 +1,7 @@
-//! Loops that provably end soon, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
+//! Loops with a small constant trip count, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
 //!
-//! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
-//! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
+//! Only the text counts, and it may be anything. A step of zero or of the wrong sign, a counter too narrow for its bound, or a comparison that is not
+//! what it seems makes the loop unbounded. [`super::purity`] judges the body.
 
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::function_scope::FunctionScope;

@@ -1,13 +1,12 @@
-//! Which names of a kernel hold what only the thread's place and the kernel's parameters tell, whatever memory holds: an address that is made
-//! of such names is the one that the plain kernel would use, even where a thread runs on values that others have not written.
+//! Names of a kernel whose values follow from the thread's place and the kernel's parameters alone, not from memory.
 //!
-//! All is read from tokens, as in [`crate::read_only`]: a list of what is allowed. A name is *settled* if each of its values is made of settled
-//! names, and if what decides whether it gets that value is, too. Names are looked up by their text, whatever scope they stand in: all that are
-//! alike must be settled.
+//! An address made of such names is the one of the plain kernel, even where a thread runs on values that others have not written.
+//!
+//! All is read from tokens, as in [`super::purity`], with a list of allowed forms. A name is *settled* if each of its values is made of settled names, and
+//! each condition of its assignments is settled, too. Names are compared by their text, in all scopes: all names that are alike must be settled.
 
 use crate::source::analysis::file_facts::FileFacts;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{purity, trip_count};
 use crate::source::syntax::declaration::{self, is_builtin, is_declared, is_integer, others};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -18,10 +17,10 @@ use std::ops::Range;
 /// Deepest nest of statements without braces that is followed.
 const DEEPEST: usize = 64;
 
-/// Most tokens of a call's arguments that are looked at.
+/// Most tokens of a call's arguments that are read.
 const MOST_ARGUMENTS: usize = 128;
 
-/// Most definitions and guards of a kernel that are looked at.
+/// Most definitions and guards of a kernel that are read.
 const MOST: usize = 2048;
 
 /// What a name of the kernel stands for.
@@ -67,7 +66,7 @@ pub(crate) struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Reads a kernel from its first parameter on, with the file's functions; none if it is more than anybody looks at, holds what may be
+    /// Reads a kernel from its first parameter on, with the file's functions; none if it is too long, holds what may be
     /// anything, or may jump by what memory holds.
     pub(crate) fn of_kernel(facts: &'a FileFacts<'a>, functions: &'a [&'a Function], range: Range<usize>, open: usize) -> Option<Self> {
         let (fragment, source) = (facts.fragment, facts.source);
@@ -140,7 +139,7 @@ impl<'a> Addresses<'a> {
             is_plain || matches!(*word, b"__restrict__" | b"__restrict") || is_number(self.facts, word)
         };
         match dimensions(fragment, at) {
-            // A function, a constructor, a list or a range: nobody knows what becomes of it.
+            // A function, a constructor, a list or a range: its value is not known.
             0 if at > open && !matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::Punct(b';' | b','))) => Stands::Unknown,
             _ if !words.iter().all(known) => Stands::Unknown,
             0 if is_shared => Stands::Shared,
@@ -220,7 +219,7 @@ impl<'a> Addresses<'a> {
     }
 
     /// Whether all that decides whether a name is given a value is settled. What is born there has no other value; and what a `for` declares
-    /// lives in that loop only, whatever decides whether it runs.
+    /// lives in that loop only, whether or not it runs.
     fn is_sure_definition(&self, at: usize) -> bool {
         let (fragment, source) = (self.facts.fragment, self.facts.source);
         if is_declared(source, fragment, at) {
@@ -362,7 +361,7 @@ fn hides_an_element(facts: &FileFacts, at: usize, called: bool) -> bool {
     called && fragment.mate(at + 1).is_none_or(|close| (at + 2..close).any(|inner| fragment.is(inner, b'[')))
 }
 
-/// Whether a name in capitals that nobody knows stands where a statement would begin.
+/// Whether an unknown name in capitals stands where a statement would begin.
 pub(crate) fn is_unknown_macro(facts: &FileFacts, at: usize) -> bool {
     let name = facts.fragment.text(facts.source, at);
     let is_capital = name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase);

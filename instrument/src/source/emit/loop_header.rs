@@ -49,7 +49,7 @@ fn around_loop(offsets: &LoopOffsets, around: Around) -> Vec<Edit> {
 }
 
 /// The variable that counts a loop's chunks down.
-pub(super) fn turns(index: usize) -> String {
+pub(super) fn chunk_counter(index: usize) -> String {
     format!("__cuinstr_turns_{index}")
 }
 
@@ -72,41 +72,41 @@ struct Header {
 ///
 /// In chunks `do B while (c);` becomes `while (pays) do B while (c && goes on);`. The count is zero only where a chunk was used up by a
 /// condition that held, so where `pays` is asked again anything else tells that the condition or a `break` has ended the loop; the condition
-/// is asked once an iteration and behind it, as the user's. In strips it becomes `do for (strip) B while (look && c);`.
+/// is asked once an iteration and behind it, as the user's. In strips it becomes `do for (strip) B while (check && c);`.
 fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<Around> {
-    let turns = turns(index);
+    let count = chunk_counter(index);
     match form {
         LoopForm::Strip(strip, unroll) => {
             let (keyword, inner) = pragmas(unroll);
             let pass = format!("(__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull), true)");
             let Strip { counter, bound, amount, .. } = strip;
             let holds = format!("{counter} {} ({bound})", sign_of(strip.relation));
-            let turns_now =
+            let length_now =
                 format!("({holds}) ? {} : __cuinstr_turns(__cuinstr_left, {}, 1u)", length(strip, weight), weight::shift(weight));
             let values = values(strip);
             let (text, before) = if strip.breaks {
-                let text = format!("for ({turns} = {turns_now}; {turns} != 0u; __cuinstr_step({turns}, {site:#x}ull))");
-                (text, format!("__cuinstr_unbroken({turns}) && {pass}"))
+                let text = format!("for ({count} = {length_now}; {count} != 0u; __cuinstr_step({count}, {site:#x}ull))");
+                (text, format!("__cuinstr_unbroken({count}) && {pass}"))
             } else if strip.constant && strip.steady {
                 let sign = if strip.up { "" } else { "-" };
-                let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+                let end = format!("__cuinstr_to<{values}>({counter}, ({bound}), {length_now}, {sign}({amount}))");
                 let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}); __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
                 (format!("for (auto __cuinstr_strip = {end}; {goes_on})"), pass)
             } else {
-                let text = "for (unsigned int __cuinstr_strip = ".to_owned() + &turns_now;
+                let text = "for (unsigned int __cuinstr_strip = ".to_owned() + &length_now;
                 (format!("{text}; __cuinstr_strip != 0u; __cuinstr_step(__cuinstr_strip, {site:#x}ull))"), pass)
             };
             let body = format!(" {inner}{text}");
             Some(Around { keyword, body, before: format!("{before} && ("), behind: ")".to_owned() })
         }
-        LoopForm::Chunk(Chunk { turns: chunk, .. }, unroll) => {
+        LoopForm::Chunk(Chunk { length: chunk, .. }, unroll) => {
             let ((keyword, inner), units) = (pragmas(unroll), weight::text(weight));
-            let again = format!("__cuinstr_again({turns}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {units}, {site:#x}ull)");
+            let again = format!("__cuinstr_again({count}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {units}, {site:#x}ull)");
             Some(Around {
                 keyword: format!("{keyword}while ({again}) {inner}"),
                 body: String::new(),
                 before: "(bool)(".to_owned(),
-                behind: format!(") && __cuinstr_goes_on({turns}, {site:#x}ull)"),
+                behind: format!(") && __cuinstr_goes_on({count}, {site:#x}ull)"),
             })
         }
         LoopForm::Foldable(_) | LoopForm::Shared(_) | LoopForm::CountDown => None,
@@ -143,7 +143,7 @@ fn length(strip: &Strip, weight: &Weight) -> String {
 /// well, or of which the compiler can be asked. Such a strip is counted down: where its length is a constant, that leaves nothing behind in a loop which
 /// is unrolled as a whole, and of one which is not a proof knows that it ends.
 fn even(strip: &Strip, offsets: &LoopOffsets, weight: &Weight) -> Option<(String, String)> {
-    // In a loop around it, the proof of that one does not yet follow what such strips take from the allowance.
+    // In a loop around it, the proof of that one does not yet follow what such strips take from the budget.
     if !offsets.is_outermost {
         return None;
     }
@@ -187,7 +187,7 @@ fn pragmas(unroll: &Unroll) -> (String, String) {
     }
 }
 
-/// The header of a strip-mined loop: `for (I; i < n` `; look) for (strip; goes on` `&& more; ` `count,` `S)`, or `while (look &&` `i < n`
+/// The header of a strip-mined loop: `for (I; i < n` `; check) for (strip; goes on` `&& more; ` `count,` `S)`, or `while (check &&` `i < n`
 /// `) for (strip; goes on` `&& more` `; count` `)`. Unless the loop ends at its bound and nowhere else, the strip's count says how it ended:
 /// what is left of it is zero where the strip was run to its end.
 fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight, index: usize, site: u64) -> Header {
@@ -202,21 +202,21 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
         let even = even(strip, offsets, weight);
         let ends = if even.is_some() { "false" } else { &values };
-        let turns_now = even.map_or_else(|| length(strip, weight), |(turns, _)| turns);
+        let length_now = even.map_or_else(|| length(strip, weight), |(length, _)| length);
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
-            let end = format!("__cuinstr_to<{ends}>({counter}, ({bound}), {turns_now}, {sign}({amount}))");
+            let end = format!("__cuinstr_to<{ends}>({counter}, ({bound}), {length_now}, {sign}({amount}))");
             header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_on(__cuinstr_strip, {counter})");
             header.step = format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
         } else {
-            header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {turns_now}; __cuinstr_strip != 0u");
+            header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {length_now}; __cuinstr_strip != 0u");
             header.step = format!(" __cuinstr_step(__cuinstr_strip, {site:#x}ull)");
         }
         return header;
     }
-    let (turns, mut ends) = (turns(index), values.clone());
+    let (count, mut ends) = (chunk_counter(index), values.clone());
     // Where a name turns out to be no constant, the condition is asked in each iteration.
-    let (turns_now, asked) = if strip.constants.is_empty() {
+    let (length_now, asked) = if strip.constants.is_empty() {
         (length(strip, weight), String::new())
     } else {
         let known = format!("<{values}, {}>", asked(&strip.constants));
@@ -226,19 +226,19 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
             ends = format!("{values} && !{settles}");
         }
         let maybe = || format!("__cuinstr_maybe_{name}{known}(__cuinstr_left, {shift}, {three})");
-        (even.map_or_else(maybe, |(turns, _)| turns), asks)
+        (even.map_or_else(maybe, |(length, _)| length), asks)
     };
     // With a constant step the counter itself tells where it was when the loop was left.
     let (inside, count, ended) = if strip.constant && strip.steady {
         let sign = if strip.up { "" } else { "-" };
         let types = format!("<{ends}, decltype(({bound}))>");
-        let strip_now = format!("__cuinstr_leg{types}({turns}, {counter}, {turns_now}, {sign}({amount}))");
-        let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}, {turns}){asked}");
+        let strip_now = format!("__cuinstr_leg{types}({count}, {counter}, {length_now}, {sign}({amount}))");
+        let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}, {count}){asked}");
         let inside = format!("for (auto __cuinstr_strip = {strip_now}; {goes_on}");
-        (inside, format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)"), format!("__cuinstr_arrived{types}({turns}, {counter})"))
+        (inside, format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)"), format!("__cuinstr_arrived{types}({count}, {counter})"))
     } else {
-        let inside = format!("for ({turns} = {turns_now}; {turns} != 0u{asked}");
-        (inside, format!(" __cuinstr_step({turns}, {site:#x}ull)"), format!("__cuinstr_unbroken({turns})"))
+        let inside = format!("for ({count} = {length_now}; {count} != 0u{asked}");
+        (inside, format!(" __cuinstr_step({count}, {site:#x}ull)"), format!("__cuinstr_unbroken({count})"))
     };
     header.before = format!(" {ended} && ");
     let inside = if is_for { format!("; {pass}) {inner}{inside}") } else { format!(") {inner}{inside}") };
@@ -279,13 +279,13 @@ fn sign_of(relation: Relation) -> &'static str {
 
 /// The header of a `for` or `while` in chunks of a constant number of iterations.
 fn chunked(chunk: Chunk, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight, index: usize, site: u64) -> Header {
-    let (turns, units) = (turns(index), weight::text(weight));
-    let (is_for, Chunk { turns: chunk, has_condition }) = (offsets.kind == LoopKind::For, chunk);
+    let (count, units) = (chunk_counter(index), weight::text(weight));
+    let (is_for, Chunk { length: chunk, has_condition }) = (offsets.kind == LoopKind::For, chunk);
     let (keyword, inner) = pragmas(unroll);
     let semicolon = if is_for { ";" } else { "" };
-    let again = format!(" __cuinstr_again({turns}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {units}, {site:#x}ull){semicolon}");
-    let again = format!("{again}) {inner}for (; {turns} != 0u");
-    let step = format!(" __cuinstr_step({turns}, {site:#x}ull)");
+    let again = format!(" __cuinstr_again({count}, {chunk}u, __cuinstr_left, __cuinstr_pace, {chunk}u * {units}, {site:#x}ull){semicolon}");
+    let again = format!("{again}) {inner}for (; {count} != 0u");
+    let step = format!(" __cuinstr_step({count}, {site:#x}ull)");
     Header {
         keyword,
         before: if has_condition { format!("{again} && (bool)(") } else { again },

@@ -1,6 +1,6 @@
 //! The text behind the opening brace of a body.
 
-use super::loop_header::turns;
+use super::loop_header::chunk_counter;
 use super::poll::{nest_count, suffix};
 use crate::source::plan::insertion::{Opening, PollStyle};
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     }
     match opening.entry {
         Some(site) if opening.short.is_none() => {
-            let launch = if opening.allowance { format!("{WORD} __cuinstr_units =") } else { String::new() };
+            let launch = if opening.budget { format!("{WORD} __cuinstr_units =") } else { String::new() };
             let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
         }
         _ => {}
@@ -44,7 +44,7 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
         let call = format!("__cuinstr_call{call}({site:#x}ull)");
         let _ = if opening.parts.len() > 1 { write!(text, " ({call});") } else { write!(text, " {call};") };
     }
-    if opening.allowance {
+    if opening.budget {
         // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.
         let first = match (style.host_too, opening.entry) {
             (true, _) => "__cuinstr_chunk".to_owned(),
@@ -59,8 +59,8 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     for index in 0..opening.nests {
         let _ = write!(text, "{WORD} {} = 0u;", nest_count(index));
     }
-    for index in 0..opening.turns {
-        let _ = write!(text, "{WORD} {} = 0u;", turns(index));
+    for index in 0..opening.chunk_counters {
+        let _ = write!(text, "{WORD} {} = 0u;", chunk_counter(index));
     }
     text
 }

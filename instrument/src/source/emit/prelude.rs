@@ -13,7 +13,7 @@ pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 /// What differs from file to file.
 const SETTINGS: &str = include_str!("prelude/settings.cuh");
 
-/// What is the same for all files. One text in four parts: the control block and how a thread stops; allowances and what renews them, a look; the
+/// What is the same for all files. One text in four parts: the control block and how a thread stops; budgets and their refill, a check; the
 /// forms of loops; functions that the host may run too, barriers, and a kernel's two ends.
 const BODY: &str = concat!(
     include_str!("prelude/control.cuh"),
@@ -63,7 +63,7 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_
     text
 }
 
-/// The macro that gives each look a stop of its own.
+/// The macro that gives each check a stop of its own.
 ///
 /// Groups of warps that have registers of their own by `setmaxnreg` can't call one function: ptxas then says "Register allocation failed" (C7600), or leaves out what gives
 /// them these (C7507).

@@ -2,36 +2,22 @@
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
-use crate::common::options::Polls;
-use crate::common::site::{Form, Kind as SiteKind};
-use crate::source::analysis::call_graph;
+use crate::common::site::Kind as SiteKind;
 use crate::source::analysis::census;
 use crate::source::analysis::check_elision::{self, Release};
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::function_scope::FunctionScope;
-use crate::source::plan::backward_goto;
 use crate::source::plan::brief_nest::{self, BriefNest};
-use crate::source::plan::entries;
-use crate::source::plan::insertion::{Check, Insertion};
-use crate::source::plan::last_poll;
+use crate::source::plan::insertion::Insertion;
 use crate::source::plan::loop_form::{self, Decision, LoopForm};
-use crate::source::plan::opening::Counts;
+use crate::source::plan::opening::Needs;
+use crate::source::plan::{backward_goto, entries, last_poll};
 use crate::source::syntax::asm;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::scopes::{innermost_scope, innermost_scopes};
 use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What the activations of a body need, by their scopes.
-struct Needs {
-    /// Whether a loop counts down a budget.
-    budget: Vec<bool>,
-    /// How many loops count their chunks.
-    turns: Vec<usize>,
-    /// How many nests of loops count what they have run.
-    nests: Vec<usize>,
-}
+use std::collections::BTreeMap;
 
 impl Planner<'_> {
     /// Plans one body with everything nested in it.
@@ -61,7 +47,7 @@ impl Planner<'_> {
         if !body.bare {
             self.compare(known, &owners, body, range);
         }
-        let mut needs = Needs { budget: vec![false; owners.len()], turns: vec![0; owners.len()], nests: vec![0; owners.len()] };
+        let mut needs = Needs { budget: vec![false; owners.len()], chunk_counters: vec![0; owners.len()], nests: vec![0; owners.len()] };
         self.loops(known, &owners, body, &decisions, &mut needs);
         write_twice(brief, &mut self.plan.insertions, first);
         self.lost_loops(known, &owners, body, range);
@@ -83,7 +69,7 @@ impl Planner<'_> {
         self.words(known, &owners, body, range, &scopes, &mut needs.budget);
         let first_opening = self.plan.insertions.len();
         self.openings(known, functions, &owners, body, range, &scopes, &needs, exit);
-        // What opens a body stands in front of whatever else its brace is followed by.
+        // The text that opens a body stands first behind its brace.
         self.plan.insertions[first..].rotate_left(first_opening - first);
     }
 
@@ -93,7 +79,7 @@ impl Planner<'_> {
             if let (LoopForm::Foldable(nest), None) = (&decision.form, decision.cost.left_alone) {
                 needs.nests[scope] = needs.nests[scope].max(nest.index + 1);
             }
-            self.repeat(known, &owners[scope], body, loop_, decision, (&mut needs.budget[scope], &mut needs.turns[scope]));
+            self.repeat(known, &owners[scope], body, loop_, decision, (&mut needs.budget[scope], &mut needs.chunk_counters[scope]));
         }
     }
 
@@ -105,29 +91,6 @@ impl Planner<'_> {
             self.plan.summary.loops += 1;
             let message = "this loop's extent can't be told: it is not polled";
             self.gap(Code::NotPolled, message, fragment, lost, owner, census::loop_kind(fragment, lost));
-        }
-    }
-
-    fn barriers(&mut self, known: &Known, owners: &[Owner], body: &Body, release: &Release, is_kernel: bool) {
-        let fragment = known.fragment;
-        for barrier in &body.barriers {
-            let owner = &owners[barrier.scope];
-            if owner.untouched.is_some() || owner.held {
-                continue;
-            }
-            let call = fragment.tokens[barrier.token].start as usize..fragment.tokens[barrier.token + 3].end as usize;
-            let behind = release.behind(body, barrier.token);
-            let is_unchecked = release.unchecked.contains(&barrier.token);
-            let why = behind.is_none() && is_unchecked;
-            let form = if why { Form::None } else { Form::Flag };
-            let site = self.site(SiteKind::Barrier, call.start, owner, form, why.then(|| check_elision::WHY.to_owned()));
-            let check = Check { style: owner.style, site, in_kernel: barrier.scope == 0 && is_kernel };
-            if let Some(loop_end) = behind {
-                self.insert(Insertion::BehindLoop { at: fragment.tokens[loop_end].end as usize, check });
-            }
-            if !is_unchecked {
-                self.insert(Insertion::Barrier { call, check });
-            }
         }
     }
 
@@ -155,47 +118,6 @@ impl Planner<'_> {
             }
             if fragment.of_macro.is_none() {
                 self.jump_of_macro(known, owners, body, at);
-            }
-        }
-    }
-
-    /// What opens the body and each lambda and local method in it.
-    #[expect(clippy::too_many_arguments, reason = "all of a body's plan meets where its braces open")]
-    fn openings(
-        &mut self,
-        known: &Known,
-        functions: &BTreeMap<usize, Function>,
-        owners: &[Owner],
-        body: &Body,
-        range: (usize, usize),
-        scopes: &[usize],
-        needs: &Needs,
-        exit: Option<usize>,
-    ) {
-        let (source, fragment) = (self.input.source, known.fragment);
-        let calls_itself = (range.0..range.1.min(fragment.len())).filter(|at| call_graph::calls_its_own_argument(source, fragment, *at));
-        let calling_themselves: BTreeSet<usize> = calls_itself.map(|at| scopes[at - range.0]).collect();
-        let polls = needs.budget.contains(&true);
-        for (index, scope) in body.scopes.iter().enumerate() {
-            let is_function = functions.contains_key(&scope.open);
-            if index == 0 && body.bare {
-                continue;
-            }
-            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
-            // A head in another arm of an `#if` has a last poll of its own.
-            let exit = exit.filter(|_| index == 0 && twins.is_some_and(|twins| twins.len() == 1));
-            let budget = needs.budget[index] && self.input.options.polls != Polls::Each;
-            let counts = Counts { budget, turns: needs.turns[index], nests: needs.nests[index], polls, exit };
-            self.opening(known, &owners[index], scope.open, is_function, counts);
-            if !is_function && index > 0 && owners[index].untouched.is_none() && calling_themselves.contains(&index) {
-                self.lambda(fragment, &owners[index], scope.open);
-            }
-            for &twin in twins.into_iter().flatten() {
-                let open = known.functions[twin].open;
-                if open != scope.open {
-                    let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
-                    self.opening(known, &owner, open, true, counts);
-                }
             }
         }
     }

@@ -1,25 +1,23 @@
-//! Nests of strips that are brief where they run: `for (dy = -r; dy <= r; ++dy) for (dx = -r; dx <= r; ++dx)` with an `r` of three.
+//! Brief nests: a nest of strips whose loops run few times, as `for (dy = -r; dy <= r; ++dy) for (dx = -r; dx <= r; ++dx)` with an `r` of three.
 //!
-//! How long a strip is depends on the thread's allowance, so a counter in strips is no more the same for a warp's threads, as compilers know a
-//! counter between a kernel's parameters to be, and what follows from it lives in registers of each thread. In a nest whose inner strips are
-//! short that is what all its time goes to. So its text stands there twice: `if (it is not brief) { in strips } else` the user's own.
+//! The length of a strip depends on the thread's budget. So compilers no longer know that a counter is the same for all threads of a warp, and
+//! keep more in registers of each thread. A nest of short inner strips spends all its time on that. Its text therefore stands there twice:
+//! `if (it is not brief) { strips } else { the user's own loops }`.
 //!
-//! Where the user's own runs, all starts and bounds lie near zero, so that its trips are few and known exactly whatever the counters' types; all of
-//! its units are paid for before it begins; and there are no more than a nest may run for nothing. That follows from values that the nest keeps, asked
-//! of in front of it. Each loop is counted down besides, by which a proof knows that it ends: of a comparison of the user's it would have
-//! to keep in mind what was asked in front of the nest, and compilers ask that in many ways. The second text is the one in strips, so what runs hot
-//! mostly keeps its lines.
+//! The user's own loops run where all starts and bounds lie near zero. Then the trip counts are small and exact for every counter type, all units are
+//! paid for before the nest begins, and there are no more of them than a nest may run for nothing. This follows from values that the nest does
+//! not change, tested in front of it. Each loop is counted down as well, so that the proof knows that it ends. The proof could not carry the test
+//! in front of the nest into the loops, because compilers write this test in many ways.
 //!
-//! Nothing is counted where each loop steps by one from a value of run time. There the variables that starts and bounds are made of stand for their own
-//! values, said once more with the limits that were asked for: `{ int r = pinned; for (int dy = -r; dy <= r; ++dy) … }`. By the user's own comparison
-//! a proof then knows that the loop is short. (Of longer steps compilers count how many there are, and where a loop changes what begins as a constant,
-//! its own counter or another number, what they have unrolled.) The nest changes none of these variables and takes none's address, or it would keep no values.
+//! Nothing is counted where each loop steps by one from a value of run time. There the variables of starts and bounds are declared once more, with the
+//! limits that were tested: `{ int r = pinned; for (int dy = -r; dy <= r; ++dy) … }`. By the user's own comparison the proof then knows that the loop
+//! is short. With longer steps, and where a loop begins with a constant, compilers rewrite the count, so these loops are counted. The nest changes none
+//! of these variables and takes no address of one.
 
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
-use crate::source::analysis::strip_mine;
-use crate::source::analysis::trip_count;
 use crate::source::analysis::unroll::{self, Unroll};
+use crate::source::analysis::{strip_mine, trip_count};
 use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::weight::Weight;
 use crate::source::syntax::statement::{Loop, LoopKind};

@@ -1,19 +1,17 @@
-//! Looks where functions begin, for chains of calls that would run for too long between two.
+//! Checks where functions begin, for chains of calls that would run for too long between two checks.
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::options::{Options, Polls};
 use crate::common::poll_interval;
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
-use crate::source::analysis::census;
-use crate::source::analysis::cost;
 use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::{census, cost};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
-use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle};
+use crate::source::plan::insertion::PollStyle;
 use crate::source::plan::loop_form::Decision;
 use crate::source::plan::placement::Place;
-use crate::source::plan::weight::Weight;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
 use crate::source::syntax::scopes::innermost_scopes;
@@ -21,8 +19,8 @@ use crate::source::syntax::statement::Body;
 use std::cmp::Reverse;
 
 impl Planner<'_> {
-    /// Where chains of calls run for too long, functions look where they begin.
-    pub(super) fn looks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
+    /// Where chains of calls run for too long, functions check where they begin.
+    pub(super) fn checks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
         let mut noted = std::mem::take(&mut self.links);
         noted.sort_by_key(|(link, ..)| (link.range.start, Reverse(link.range.end)));
         let mut links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
@@ -30,24 +28,23 @@ impl Planner<'_> {
         let macros = &self.input.macros.fragments;
         if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
             for link in &mut links {
-                link.must_look |= !link.loops.is_empty();
+                link.must_check |= !link.loops.is_empty();
             }
         }
-        for index in call_chain::looks(&links, calls) {
+        for index in call_chain::checked(&links, calls) {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
             let opens = twins.map_or(vec![link.range.start], |twins| twins.iter().map(|twin| known.functions[*twin].open).collect());
             for open in opens {
                 let place = Place::Brace { at: known.fragment.tokens[open].end as usize };
-                let style = PollStyle { polls: Polls::Each, ..owner.style };
-                self.insert(Insertion::Poll { place, poll: Poll { style, site, weight: Weight::Units(1), kind: PollKind::Counted } });
+                self.poll(place, PollStyle { polls: Polls::Each, ..owner.style }, site);
             }
         }
     }
 }
 
-/// What a body's activations may run between two looks, each with its owner and where its name stands.
+/// What a body's activations may run between two checks, each with its owner and where its name stands.
 pub(super) fn links(
     options: &Options,
     facts: &FileFacts,
@@ -73,7 +70,7 @@ pub(super) fn links(
             function: own,
             is_fixed: is_bare || is_kernel || has_no_room || owners[index].untouched.is_some(),
             is_implicit: function.is_none_or(|function| function::is_called_by_no_name(source, fragment, function)),
-            must_look: false,
+            must_check: false,
         };
         noted.push((link, owners[index].clone(), name));
     }
@@ -99,7 +96,7 @@ pub(super) fn links(
         let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
         if is_made || cost::calls_the_unseen(facts, at) {
             let link = &mut noted[scope].0;
-            link.must_look |= is_made && link.range.start < at;
+            link.must_check |= is_made && link.range.start < at;
             link.unseen.push(at);
         }
     }

@@ -4,13 +4,11 @@ use super::planner::{Known, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::AtExit;
 use crate::source::analysis::call_graph::CallGraph;
-use crate::source::analysis::cost;
-use crate::source::analysis::descent;
-use crate::source::analysis::hardware;
+use crate::source::analysis::{cost, descent, hardware};
 use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
-use crate::source::syntax::statement;
+use crate::source::syntax::statement_reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -41,10 +39,10 @@ impl Planner<'_> {
                 continue;
             }
             behind = range.end;
-            let body = statement::read(source, fragment, &functions, (range.start, range.end), braces);
+            let body = statement_reader::read(source, fragment, &functions, (range.start, range.end), braces);
             self.body(&known, &functions, &body, (range.start, range.end));
         }
-        self.looks_at_entries(&known, &calls);
+        self.checks_at_entries(&known, &calls);
         if self.input.options.at_exit == AtExit::Gate {
             for (index, function) in known.functions.iter().enumerate().filter(|(_, function)| function.spaces.global) {
                 let name = self.name_of(&known, index);

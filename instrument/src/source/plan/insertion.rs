@@ -167,9 +167,9 @@ pub(crate) struct Opening {
     /// Whether a kernel has barriers of its own.
     pub(crate) barriers: bool,
     /// Whether a loop of this activation counts down.
-    pub(crate) allowance: bool,
+    pub(crate) budget: bool,
     /// How many loops count their chunks.
-    pub(crate) turns: usize,
+    pub(crate) chunk_counters: usize,
     /// How many nests of loops count what they have run.
     pub(crate) nests: usize,
 }

@@ -1,9 +1,9 @@
-//! Where a kernel's last poll is declared, which stands on every way out from there on.
+//! Where a kernel's last poll is declared. It stands on every way out behind its declaration.
 //!
-//! Threads that have nothing to do mostly leave in a kernel's first lines: `if (i >= n) return;`. Their launch has run nothing yet that anybody
-//! would have to stop, so that poll has nothing to tell of them, and where it is declared behind such lines, `return` stays the one predicated
-//! `exit` that it is in the plain build. It would else be a jump to the kernel's end, and ptxas, to which the warp is divided from then on, keeps
-//! what all its threads share in registers of each: `stencil3d` had 48 for 32.
+//! Threads that have nothing to do mostly return in a kernel's first lines: `if (i >= n) return;`. They have run nothing that a stop could report.
+//! Where the last poll is declared behind these lines, such a `return` stays one predicated `exit`, as in the plain build. Declared in front, the
+//! `return` becomes a jump to the kernel's end. ptxas then takes the warp for divided and keeps warp-wide values in registers of each thread:
+//! `stencil3d` had 48 registers for 32.
 
 use crate::common::options::{AtExit, Options};
 use crate::source::analysis::file_facts::FileFacts;

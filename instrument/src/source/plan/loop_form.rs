@@ -6,10 +6,9 @@ use crate::source::analysis::cost::{self, Cost};
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::foldable::{self, Extent, MOST_LOOPS, Nest};
 use crate::source::analysis::function_scope::FunctionScope;
-use crate::source::analysis::induction;
-use crate::source::analysis::purity;
 use crate::source::analysis::strip_mine::{self, Strip};
 use crate::source::analysis::unroll::{self, Unroll};
+use crate::source::analysis::{induction, purity};
 use crate::source::plan::placement;
 use crate::source::plan::weight::{self, Inner, Weight};
 use crate::source::syntax::statement::{Loop, LoopKind};
@@ -19,11 +18,11 @@ use std::ops::Range;
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
 const HEAVY: u32 = 64;
 
-/// Most tokens in front of a function's name that are looked at.
+/// Most tokens in front of a function's name that are read.
 const MOST_HEAD: usize = 24;
 
 /// Most iterations of a chunk.
-const MOST_TURNS: u32 = 64;
+const MOST_LENGTH: u32 = 64;
 
 /// How a loop that gets a poll gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +33,9 @@ pub(crate) enum LoopForm {
     Chunk(Chunk, Unroll),
     /// Each iteration is counted from where the loop's nest is entered, and pays only when many have run.
     Foldable(Nest),
-    /// The user's own, if the compiler finds that it shares something small; else the allowance is counted down in each iteration.
+    /// The user's own, if the compiler finds that it shares something small; else the budget is counted down in each iteration.
     Shared(BlockShare),
-    /// The allowance is counted down in each iteration.
+    /// The budget is counted down in each iteration.
     CountDown,
 }
 
@@ -63,7 +62,7 @@ impl LoopForm {
 pub(crate) struct Decision {
     pub(crate) cost: Cost,
     pub(crate) form: LoopForm,
-    /// What an iteration takes from the allowance.
+    /// What an iteration takes from the budget.
     pub(crate) weight: Weight,
     /// What the compiler may know of how often a foldable loop runs.
     pub(crate) extent: Option<Extent>,
@@ -75,7 +74,7 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// How many.
-    pub(crate) turns: u32,
+    pub(crate) length: u32,
     /// Whether the loop has a condition at all.
     pub(crate) has_condition: bool,
 }
@@ -107,7 +106,7 @@ pub(crate) fn of_loops(options: &Options, facts: &FileFacts, scopes: &[FunctionS
         let around_shared = few && within.clone().any(|at| costs[at].shares);
         let pays = |at: usize| costs[at].left_alone.is_none() && (!may_be_known[at] || are_rolled[at]) && !costs[at].shares;
         let around_paid = few && within.into_iter().any(|at| body.loops[at].scope == loop_.scope && pays(at));
-        // In a loop that stays one, a loop that depends on its counter runs now so often and now so.
+        // Where the outer loop is not unrolled, the trip count of a loop that depends on its counter varies.
         let stays = |outer: usize| !matches!(forms[outer], LoopForm::Foldable(Nest { unrolled: true, .. }));
         let mut outers = std::iter::successors(loop_.outer, |outer| body.loops[*outer].outer);
         let varies = few && outers.any(|outer| stays(outer) && foldable::depends_on(&scopes[loop_.scope], loop_, &body.loops[outer]));
@@ -154,7 +153,7 @@ struct Known {
     nest: Option<Nest>,
     /// Whether a loop inside it is shared by the block's threads.
     around_shared: bool,
-    /// Whether a loop inside it takes from the allowance what it runs.
+    /// Whether a loop inside it takes from the budget what it runs.
     around_paid: bool,
 }
 
@@ -172,8 +171,8 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
-        // What it would not unroll in any case is better off in strips: between two looks nothing of ours then keeps a sum of the user's in memory.
-        // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the look.
+        // A loop that the compiler would never unroll is better off in strips: between two checks nothing of ours then keeps a sum of the user's in memory.
+        // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the check.
         if let Some(strip) = rolled(options, scope, loop_, cost) {
             return Ok((LoopForm::Strip(strip, Unroll::Unasked), None));
         }
@@ -188,12 +187,13 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     if scope.host_too {
         return Err("the host runs it too");
     }
-    // The function has an allowance of its own for each call, and a strip may be as many calls as an allowance has units: one would run for
+    // The function has an budget of its own for each call, and a strip may be as many calls as an budget has units: one would run for
     // as long as the two multiplied. Its body outweighs a poll in any case.
     if cost.calls {
         return Err("what it calls may loop for long");
     }
-    // What a strip takes ahead the loops in it lack: they look at once, find that little time has passed, and from then on the pace is too long.
+    // The loops in a strip lack the units that the strip took ahead. They check at once, find that little time has passed, and from then on the poll
+    // interval is too long.
     // Its end, or its count, would live through them all, and what is unrolled is the innermost loop.
     if known.around_paid {
         return Err("the loops in it pay for themselves");
@@ -210,12 +210,12 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     if cost.weight() > HEAVY {
         return Err("its body outweighs its poll");
     }
-    // A chunk is paid for as a whole: with one thread to a block that would be more than an allowance ever holds.
+    // A chunk is paid for as a whole: with one thread to a block that would be more than an budget ever holds.
     if known.around_shared {
         return Err("a loop in it is long where a block has few threads");
     }
     let condition = condition(scope, loop_).filter(|condition| is_chunkable(scope, loop_, condition)).ok_or(why)?;
-    let chunk = Chunk { turns: (4 * HEAVY / cost.weight()).clamp(4, MOST_TURNS), has_condition: !condition.is_empty() };
+    let chunk = Chunk { length: (4 * HEAVY / cost.weight()).clamp(4, MOST_LENGTH), has_condition: !condition.is_empty() };
     Ok((LoopForm::Chunk(chunk, unroll), Some(why)))
 }
 
@@ -253,7 +253,7 @@ fn is_chunkable(scope: &FunctionScope, loop_: &Loop, condition: &Range<usize>) -
     if placement::declares(fragment, condition.start - 1, condition.end) || jumps(scope, loop_) {
         return false;
     }
-    // `for (;;)` and `while (true)` run until something in them ends them, and nobody unrolls them.
+    // `for (;;)` and `while (true)` run until a statement in them ends them, and no compiler unrolls them.
     let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
     // Where nothing stands behind such a loop, compilers know that its function does not end there. Ours they would warn of.

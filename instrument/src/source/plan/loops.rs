@@ -4,13 +4,11 @@ use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
-use crate::source::plan::backward_goto;
 use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle, Reshaped};
 use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::placement;
-use crate::source::plan::weight::Weight;
 use crate::source::syntax::function::Function;
-use crate::source::syntax::statement::{self, Body, Loop, LoopKind};
+use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 
 impl Planner<'_> {
@@ -22,7 +20,7 @@ impl Planner<'_> {
         body: &Body,
         loop_: &Loop,
         Decision { cost, form, weight, extent, why }: &Decision,
-        (budget, turns): (&mut bool, &mut usize),
+        (budget, chunk_counters): (&mut bool, &mut usize),
     ) {
         let fragment = known.fragment;
         if census::never_repeats(self.input.source, fragment, loop_) {
@@ -55,8 +53,8 @@ impl Planner<'_> {
         if form.is_reshaped() {
             let rest = if let LoopForm::Strip(strip, _) = form { strip.rest } else { None };
             if let Some(offsets) = placement::offsets(fragment, loop_, rest) {
-                let reshaped = Reshaped { offsets, form: form.clone(), weight: weight.clone(), index: *turns, site };
-                *turns += usize::from(form.counts_chunks(loop_.kind));
+                let reshaped = Reshaped { offsets, form: form.clone(), weight: weight.clone(), index: *chunk_counters, site };
+                *chunk_counters += usize::from(form.counts_chunks(loop_.kind));
                 self.insert(Insertion::Reshaped(Box::new(reshaped)));
             }
             return;
@@ -75,33 +73,6 @@ impl Planner<'_> {
             LoopForm::Strip(..) | LoopForm::Chunk(..) | LoopForm::CountDown => PollKind::Counted,
         };
         self.insert(Insertion::Poll { place, poll: Poll { style: owner.style, site, weight: weight.clone(), kind } });
-    }
-
-    pub(super) fn goto(
-        &mut self,
-        known: &Known,
-        owner: &Owner,
-        body: &Body,
-        unpaid: &backward_goto::Unpaid,
-        goto: &statement::Simple,
-        budget: &mut bool,
-    ) {
-        let (source, fragment) = (self.input.source, known.fragment);
-        let label = fragment.text(source, goto.token + 1);
-        if owner.untouched.is_some() || backward_goto::is_ahead(body, goto.token, label) {
-            return;
-        }
-        self.plan.summary.loops += 1;
-        if fragment.kind(goto.token + 1) != Some(Kind::Ident) || !fragment.is(goto.token + 2, b';') {
-            return self.gap(Code::NotPolled, "this jump has no place for a poll", fragment, goto.token, owner, SiteKind::Goto);
-        }
-        let at = fragment.tokens[goto.token].start as usize;
-        let site = self.site(SiteKind::Goto, at, owner, owner.style.form(), None);
-        *budget = true;
-        self.plan.summary.polled += 1;
-        let weight = Weight::Units(unpaid.weight(body, goto.token, label));
-        let statement = at..fragment.tokens[goto.token + 2].end as usize;
-        self.insert(Insertion::Goto { statement, poll: Poll { style: owner.style, site, weight, kind: PollKind::Counted } });
     }
 
     /// Loops in the initialisers between a constructor's parameters and its body.

@@ -1,13 +1,11 @@
-//! Uses of macros where statements stand: such a macro may open a loop, or jump.
+//! Uses of macros in statement position. A macro may open a loop, or jump.
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
 use crate::source::plan::backward_goto;
-use crate::source::plan::insertion::{Insertion, Poll, PollKind};
 use crate::source::plan::placement::{self, Place};
-use crate::source::plan::weight::Weight;
 use crate::source::syntax::scopes::innermost_scope;
 use crate::source::syntax::statement::{self, Body};
 use crate::source::syntax::token::Kind;
@@ -83,8 +81,7 @@ impl Planner<'_> {
         };
         let site = self.site(SiteKind::MacroLoop, at, owner, owner.style.form(), None);
         *budget = true;
-        let poll = Poll { style: owner.style, site, weight: Weight::Units(1), kind: PollKind::Counted };
-        self.insert(Insertion::Poll { place, poll });
+        self.poll(place, owner.style, site);
         if opener {
             self.plan.summary.polled += 1;
         } else {

@@ -1,6 +1,7 @@
 //! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is made here.
 
 mod backward_goto;
+mod barriers;
 mod body;
 pub(crate) mod brief_nest;
 mod call_chain;

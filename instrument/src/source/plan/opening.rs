@@ -2,12 +2,17 @@
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
+use crate::common::options::Polls;
 use crate::common::site::{Form, Kind as SiteKind};
+use crate::source::analysis::call_graph;
 use crate::source::analysis::descent::Descent;
 use crate::source::plan::insertion::{Insertion, Opening};
 use crate::source::plan::last_poll;
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::Function;
+use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What an activation declares where it begins.
 #[derive(Debug, Clone, Copy)]
@@ -15,13 +20,23 @@ pub(super) struct Counts {
     /// Whether a loop of it counts down a budget.
     pub(super) budget: bool,
     /// How many loops count their chunks.
-    pub(super) turns: usize,
+    pub(super) chunk_counters: usize,
     /// How many nests of loops count what they have run.
     pub(super) nests: usize,
     /// Whether anything in the function polls, lambdas and classes in it included.
     pub(super) polls: bool,
     /// Where a kernel's last poll is declared, if not where it begins.
     pub(super) exit: Option<usize>,
+}
+
+/// What the activations of a body need, by their scopes.
+pub(super) struct Needs {
+    /// Whether a loop counts down a budget.
+    pub(super) budget: Vec<bool>,
+    /// How many loops count their chunks.
+    pub(super) chunk_counters: Vec<usize>,
+    /// How many nests of loops count what they have run.
+    pub(super) nests: Vec<usize>,
 }
 
 impl Planner<'_> {
@@ -38,7 +53,8 @@ impl Planner<'_> {
             return;
         }
         let at = known.fragment.tokens[open].end as usize;
-        let mut opening = Opening { allowance: counts.budget, turns: counts.turns, nests: counts.nests, ..Opening::default() };
+        let mut opening =
+            Opening { budget: counts.budget, chunk_counters: counts.chunk_counters, nests: counts.nests, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
             if known.functions[index].spaces.global {
                 self.ends_of_kernel(known, owner, index, open, counts, &mut opening);
@@ -104,5 +120,46 @@ impl Planner<'_> {
         let function = known.functions[index];
         known.fragment.kind(function.open + 1) == Some(Kind::Return)
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
+    }
+
+    /// What opens the body and each lambda and local method in it.
+    #[expect(clippy::too_many_arguments, reason = "all of a body's plan meets where its braces open")]
+    pub(super) fn openings(
+        &mut self,
+        known: &Known,
+        functions: &BTreeMap<usize, Function>,
+        owners: &[Owner],
+        body: &Body,
+        range: (usize, usize),
+        scopes: &[usize],
+        needs: &Needs,
+        exit: Option<usize>,
+    ) {
+        let (source, fragment) = (self.input.source, known.fragment);
+        let calls_itself = (range.0..range.1.min(fragment.len())).filter(|at| call_graph::calls_its_own_argument(source, fragment, *at));
+        let calling_themselves: BTreeSet<usize> = calls_itself.map(|at| scopes[at - range.0]).collect();
+        let polls = needs.budget.contains(&true);
+        for (index, scope) in body.scopes.iter().enumerate() {
+            let is_function = functions.contains_key(&scope.open);
+            if index == 0 && body.bare {
+                continue;
+            }
+            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
+            // A head in another arm of an `#if` has a last poll of its own.
+            let exit = exit.filter(|_| index == 0 && twins.is_some_and(|twins| twins.len() == 1));
+            let budget = needs.budget[index] && self.input.options.polls != Polls::Each;
+            let counts = Counts { budget, chunk_counters: needs.chunk_counters[index], nests: needs.nests[index], polls, exit };
+            self.opening(known, &owners[index], scope.open, is_function, counts);
+            if !is_function && index > 0 && owners[index].untouched.is_none() && calling_themselves.contains(&index) {
+                self.lambda(fragment, &owners[index], scope.open);
+            }
+            for &twin in twins.into_iter().flatten() {
+                let open = known.functions[twin].open;
+                if open != scope.open {
+                    let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
+                    self.opening(known, &owner, open, true, counts);
+                }
+            }
+        }
     }
 }

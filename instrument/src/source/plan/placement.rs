@@ -1,7 +1,7 @@
 //! Where a poll can stand in a loop.
 //!
-//! Each way round must pass it, whatever macros the body is made of. In front of the step of a `for`, behind the brace of a body or around a
-//! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
+//! Every iteration must pass the poll, whichever macros the body uses. A poll in front of the step of a `for`, behind the opening brace of a body, or
+//! around a condition is passed wherever the body ends. Only the body of a range-`for` without braces is wrapped in braces, if it is one plain statement.
 
 use crate::source::analysis::induction;
 use crate::source::syntax::fragment::Fragment;
@@ -61,7 +61,7 @@ pub(crate) fn offsets(fragment: &Fragment, loop_: &Loop, rest: Option<usize>) ->
     })
 }
 
-/// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
+/// Where a loop's poll can stand so that every iteration passes it, whichever macros the body uses.
 pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
     let (open, close) = loop_.header?;
     if splits_arms(fragment, open, close) {

@@ -5,7 +5,9 @@ use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::source::analysis::descent::Descent;
 use crate::source::analysis::file_facts::CallCost;
 use crate::source::plan::call_chain::Link;
-use crate::source::plan::insertion::{Insertion, PollStyle};
+use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle};
+use crate::source::plan::placement::Place;
+use crate::source::plan::weight::Weight;
 use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{self, Function};
@@ -47,7 +49,7 @@ pub(super) struct Known<'a> {
     pub(super) recursive: BTreeMap<usize, Descent>,
     /// Functions whose threads can't leave.
     pub(super) held: BTreeSet<usize>,
-    /// Names of functions: a call costs the caller's allowance.
+    /// Names of functions: a call costs the caller's budget.
     pub(super) names: BTreeSet<&'a [u8]>,
     /// What a call of each costs, in tokens.
     pub(super) call_costs: BTreeMap<&'a [u8], CallCost>,
@@ -150,6 +152,11 @@ impl Planner<'_> {
 
     pub(super) fn insert(&mut self, insertion: Insertion) {
         self.plan.insertions.push(insertion);
+    }
+
+    /// Inserts a poll that counts one unit.
+    pub(super) fn poll(&mut self, place: Place, style: PollStyle, site: u64) {
+        self.insert(Insertion::Poll { place, poll: Poll { style, site, weight: Weight::Units(1), kind: PollKind::Counted } });
     }
 
     /// Registers a site; returns its id.

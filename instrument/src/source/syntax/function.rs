@@ -1,7 +1,7 @@
 //! Device functions, found by their tokens: an attribute, or a macro that stands for one, then a head, then a body.
 //!
-//! Only what is sure is taken: a head is followed from its first attribute to the brace of its body, through launch bounds, templates,
-//! requirements, initialiser lists, trailing types. Whatever else bears an attribute (variables, declarations, types) has no body.
+//! Only sure cases are taken. A head is followed from its first attribute to the brace of its body, through launch bounds, templates, requirements,
+//! initialiser lists and trailing types. Variables, declarations and types may have attributes, too, but they have no body.
 
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::{self, Macros, Spaces};
@@ -26,7 +26,7 @@ pub(crate) struct Function {
     pub(crate) marked: bool,
 }
 
-/// Most tokens in front of a lambda's or method's brace that are looked at.
+/// Most tokens in front of a lambda's or method's brace that are read.
 const MOST_HEAD: usize = 32;
 
 /// Attributes and operators that take a list in parentheses which is no list of parameters.
@@ -206,7 +206,7 @@ impl Head<'_> {
         }
         let head = &self.fragment.tokens[function.head..open];
         function.constexpr |= head.iter().any(|token| token.kind == Kind::Constexpr);
-        // A kernel is no host function whatever else its macros say.
+        // A kernel is no host function, although other macros in front may say so.
         if function.spaces.global {
             function.spaces.host = false;
         }

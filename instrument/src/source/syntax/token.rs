@@ -1,7 +1,7 @@
-//! Lexer: bytes to tokens and directives. Comments vanish, except those that speak to us; offsets never move.
+//! Lexer: bytes to tokens and directives. Comments vanish, except waivers; offsets never move.
 //!
-//! It knows what real CUDA text needs: raw strings, digit separators, `\`-continued lines, directives of several lines, digraphs. It
-//! never fails: whatever it can't make sense of is a token of one byte.
+//! The lexer knows raw strings, digit separators, `\`-continued lines, directives of several lines and digraphs. It never fails: a byte without a meaning
+//! is a token of one byte.
 
 use std::ops::Range;
 
