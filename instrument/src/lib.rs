@@ -1,10 +1,13 @@
 //! Makes CUDA kernels stoppable: rewrites source so that every loop and every exit asks "must I stop?".
 //!
-//! [`rewrite`] is the whole of it, a pure function from text to text. The way through it, each arrow one module:
+//! [`rewrite`] takes and gives back text, and does nothing else. The text passes these folders, each of which imports only those before it:
 //!
-//! text → `token` (lexer) → `fragment` (brackets, `#if` arms) → `macros`, `function` (what is device code) → `statement` (loops, jumps,
-//! barriers) → `tree` (tree-sitter's second opinion) and `census` (what is left over) → `plan` (what each site gets; `place`, `cost`, `bound`,
-//! `read_only`, `declaration`, `calls`, `hardware`, `exit`, `release`, `brief`, `asm` answer its questions; `poll` spells it) → `waiver` → `apply` and [`prelude`] → text and [site map](site::SiteMap).
+//! 1. `source/syntax`: tokens, brackets, macros, functions, statements.
+//! 2. `source/analysis`: facts about loops, expressions and calls.
+//! 3. `source/plan`: the decision what each site gets.
+//! 4. `source/emit`: the text of polls, and the prelude.
+//!
+//! [`rewrite_ptx`] does the same for PTX (`polls`), and [`verify`] proves the result. `common` holds what all of them share.
 
 #![forbid(unsafe_code)]
 

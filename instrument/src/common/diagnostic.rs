@@ -1,4 +1,4 @@
-//! What the tool has to say about an input, as plain data.
+//! Diagnostics as plain data.
 
 use serde::{Serialize, Serializer};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Insertions into a text. Nothing is ever taken away, so dropping what was inserted gives the input back.
+//! Insertions into a text. Nothing is ever taken away: without the insertions it is the input again.
 
 use std::ops::Range;
 

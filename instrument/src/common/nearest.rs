@@ -1,4 +1,4 @@
-//! What a mistyped word may have been meant to be.
+//! The known word that is nearest to a mistyped one.
 
 /// The candidate that takes the fewest changes of letters to become `word`, if that is at most a third of the word.
 #[must_use]

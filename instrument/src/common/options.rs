@@ -1,4 +1,4 @@
-//! What a user can ask of a rewrite.
+//! The options of a rewrite.
 
 use crate::common::diagnostic::Code;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub enum Polls {
 
 /// How far apart in time two polls of a thread should lie.
 ///
-/// Loops follow the clock towards it; before a loop has looked at one, and for functions that the host may run too, their weight tells.
+/// Loops follow the clock towards it; before a loop has read the clock, and for functions that the host may run too, their weight tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollGap {
     nanoseconds: u64,
@@ -52,7 +52,7 @@ impl PollGap {
 }
 
 impl Default for PollGap {
-    /// 20 microseconds: a stop takes about as long, and a look of a microsecond is lost in it.
+    /// 20 microseconds: a stop takes about as long, and a check of a microsecond is lost in it.
     fn default() -> Self {
         Self { nanoseconds: 20_000 }
     }
@@ -70,7 +70,7 @@ pub enum AtExit {
 
 /// Where a thread that leaves tells those that it may release from a block's barrier.
 ///
-/// Units that are linked with `-rdc=true` do so in global memory, whatever is asked for: what one of them tells the others ask.
+/// Units that are linked with `-rdc=true` do so in global memory in any case: the checks of one read the marks of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum BarrierMarks {
     /// In global memory where the launch says how much shared memory there is, and may take all of it; else in shared memory.
@@ -204,7 +204,7 @@ pub struct Options {
     pub in_unit: bool,
     /// Paths of further files that are rewritten, as they may be named in `#include`.
     pub rewritten_too: Vec<String>,
-    /// Names that device code in other files of the translation unit uses: functions of these names are device code, whatever marks them.
+    /// Names that device code in other files of the translation unit uses: functions of these names are device code, marked or not.
     pub device_names: Vec<String>,
     /// Device functions that other files of the translation unit define.
     pub device_functions: Vec<String>,

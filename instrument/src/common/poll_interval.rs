@@ -2,17 +2,17 @@
 
 use crate::common::options::PollGap;
 
-/// Most iterations, by weight, between two looks, however fast they are, as a power of two. Each loop of a nest is paid for ahead of those
+/// Most iterations, by weight, between two checks, however fast they are, as a power of two. Each loop of a nest is paid for ahead of those
 /// inside it, so a nest of four may run four times as many.
-pub(crate) const MOST_PACE: u32 = 14;
+pub(crate) const MOST_INTERVAL: u32 = 14;
 
 /// Iterations, by weight, that a nest of loops runs before it pays, if the compiler may know its trips.
-pub(crate) const NEST: u32 = 1024;
+pub(crate) const NEST_BUDGET: u32 = 1024;
 
 /// How many iterations, by weight, make up the gap between two polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
-    /// Between the first looks of an activation, and between all looks of a function that the host may run too, as a power of two.
+pub(crate) struct PollInterval {
+    /// Between the first checks of an activation, and between all checks of a function that the host may run too, as a power of two.
     pub(crate) first: u32,
     /// So few are not worth cutting.
     pub(crate) short: u32,
@@ -20,11 +20,11 @@ pub(crate) struct Pace {
     pub(crate) gap: u32,
 }
 
-impl Pace {
-    /// 1024 units are about 20 microseconds of a full device; the clock tells better, once it was looked at.
+impl PollInterval {
+    /// 1024 units are about 20 microseconds of a full device; the clock tells better, once it was read.
     pub(crate) fn of(gap: PollGap) -> Self {
         let gap = u32::try_from(gap.nanoseconds() / 1000).unwrap_or(u32::MAX).max(1);
-        let first = (52 * gap).ilog2().clamp(5, MOST_PACE);
+        let first = (52 * gap).ilog2().clamp(5, MOST_INTERVAL);
         Self { first, short: 1 << (first - 2), gap }
     }
 }

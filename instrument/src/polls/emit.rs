@@ -14,7 +14,7 @@ use super::counted::{Counted, Joined, Order};
 use super::edits::{Common, Edits, Insertion};
 use super::limits::{self, Lines};
 use super::old;
-use crate::common::poll_interval::Pace;
+use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, PollGap};
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 pub(super) const RESERVED: &str = "__cuinstr_";
 
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
-const MOST_PACE: u32 = 13;
+const MOST_INTERVAL: u32 = 13;
 
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
@@ -155,21 +155,21 @@ fn poll(lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
 
 /// What gives a new allowance.
 fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String {
-    let gap = Pace::of(gap).gap;
+    let gap = PollInterval::of(gap).gap;
     let renew = RENEW.replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
     let renew = renew.replace("@SAME@", if has_redux { SAME } else { "" });
     let renew = renew.replace("@UNARMED@", if limits.any() { "" } else { UNARMED });
     let renew = renew.replace("@TANK@", &lines.tank).replace("@DRAW@", &lines.draw);
-    renew.replace("@MOST_PACE@", &MOST_PACE.to_string()).replace("@MOST@", &(1 << MOST_PACE).to_string())
+    renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string())
 }
 
 /// A launch that nobody armed polls as seldom as may be, unless a limit is compiled in.
-const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_PACE@, pace, holds;\n";
+const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
 /// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
 /// that they poll in the first iteration of the first loop; those of a launch that nobody armed get the most.
 pub(super) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
-    let first = Pace::of(spelling.gap).first.min(MOST_PACE);
+    let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
     let mut out = format!(
         "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
         1 << first
@@ -187,7 +187,7 @@ pub(super) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool)
              ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.relaxed.gpu.global.b32 flag, [where];",
         );
         if !spelling.limits.any() {
-            let most = 1 << MOST_PACE;
+            let most = 1 << MOST_INTERVAL;
             let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
         }
         out.push_str("\n\tsetp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
@@ -239,7 +239,7 @@ fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32)
         Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
     };
     if *width == 64 {
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_PACE);
+        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_INTERVAL);
     }
     if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
         let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);

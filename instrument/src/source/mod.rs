@@ -1,4 +1,7 @@
-//! The whole way from a source text to its rewritten form.
+//! The source pass: from a source text to its rewritten form.
+//!
+//! A text passes the folders in this order. [`syntax`] finds tokens, functions and loops. [`analysis`] finds facts about them. [`plan`] decides what each
+//! site gets. [`emit`] makes the text that is inserted. Each folder imports only those before it.
 
 pub(crate) mod analysis;
 pub(crate) mod emit;
@@ -15,12 +18,11 @@ use crate::source::analysis::shared_memory;
 use crate::source::emit::prelude;
 use crate::source::plan::Plan;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::header;
-use crate::source::syntax::keyword;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::splice::{self, Joined};
 use crate::source::syntax::token::{self, Kind, Lexed};
+use crate::source::syntax::{header, keyword};
 use cuinstr_abi::sites::hash;
 use std::ops::Range;
 
@@ -83,7 +85,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
 
 fn finish(input: &SourceFile, file: &Fragment, original: &[u8], joined: &Joined, plan: Plan, mut diagnostics: Vec<Diagnostic>) -> Rewrite {
     let SourceFile { source, options, .. } = *input;
-    let Plan { mut edits, sites, diagnostics: found, mut summary, reasons } = plan;
+    let Plan { insertions, sites, diagnostics: found, mut summary, reasons } = plan;
     if summary.functions == 0 && summary.loops == 0 && found.is_empty() {
         let is_ptx = |token: &&token::Token| source[token.start as usize..].starts_with(b".version");
         let ptx = input.lexed.tokens.first().filter(is_ptx);
@@ -120,6 +122,7 @@ fn finish(input: &SourceFile, file: &Fragment, original: &[u8], joined: &Joined,
     let sites = site_map(options, site_list, input.hash);
     let start = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let shared_bytes = shared_memory::bytes(source, input.lexed, file, input.macros);
+    let mut edits = emit::edits(source, &insertions);
     edits.push(Edit { at: start, closes: true, text: prelude::prelude(options, &sites, source, shared_bytes) });
     for edit in &mut edits {
         edit.at = joined.in_source(edit.at);

@@ -1,14 +1,13 @@
 //! Loops in which the threads of a block share something small: `for (int i = threadIdx.x; i < kTile; i += blockDim.x)`.
 //!
-//! The counter begins at a thread's index or at a number, neither below zero, and rises to the bound by a step of at least one, so the loop
-//! runs at most as often as its bound says. Text does not tell what the names in bound and step stand for, so the poll stays, behind the
-//! question whether both are constants and the bound is small: where they are, the compiler drops it and the loop is the user's own; where
-//! they are not, each iteration is counted. A guess at their values decides only whether the question is worth asking.
+//! The counter begins at a thread's index or at a number, neither below zero, and rises to the bound by a step of at least one. So the loop runs at most as
+//! often as its bound says. Text does not tell the values of the names in bound and step. The poll therefore stays, behind the question whether both are
+//! constants and the bound is small. Where they are, the compiler drops the poll and the loop is the user's own. Elsewhere each iteration is counted. A guess
+//! at the values only decides whether the question is worth asking.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{purity, trip_count};
 use crate::source::syntax::statement::Loop;
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
@@ -18,7 +17,7 @@ pub(crate) const MOST: i64 = 4096;
 
 /// A loop over a block's share of something small.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct BlockShare {
     /// The bound, as text.
     pub(crate) bound: String,
     /// The step, as text.
@@ -30,46 +29,46 @@ pub(crate) struct Tile {
 }
 
 /// The loop as such a one, if it is.
-pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Option<Tile> {
-    let context = home.context;
-    let induction = induction::read(context, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
+pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Option<BlockShare> {
+    let facts = scope.facts;
+    let induction = induction::read(facts, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
     let rises = matches!(induction.relation, Relation::Below | Relation::AtMost);
-    let (Step::Plus(amount), true, true) = (&induction.step, rises, trip_count::is_wide_integer(context, &induction.type_)) else {
+    let (Step::Plus(amount), true, true) = (&induction.step, rises, trip_count::is_wide_integer(facts, &induction.type_)) else {
         return None;
     };
-    let guess = |range: &Range<usize>| trip_count::likely(context, range).filter(|_| !home.is_of_run_time(range.clone(), loop_));
+    let guess = |range: &Range<usize>| trip_count::likely(facts, range).filter(|_| !scope.is_of_run_time(range.clone(), loop_));
     let most = guess(&induction.bound).filter(|most| (0..=MOST).contains(most))?;
-    let by_block = is_extent(home, amount, b"blockDim");
+    let by_block = is_extent(scope, amount, b"blockDim");
     let step = if by_block { 1 } else { guess(amount).filter(|step| *step > 0)? };
-    let begins = is_index(home, &induction.start, loop_)
-        && purity::leaves_alone(context, induction.counter, loop_)
-        && !purity::calls_the_unknown(context, loop_);
+    let begins = is_index(scope, &induction.start, loop_)
+        && purity::leaves_alone(facts, induction.counter, loop_)
+        && !purity::calls_the_unknown(facts, loop_);
     let trips = (most / step + 1).unsigned_abs();
-    begins.then_some(Tile { bound: text(home, &induction.bound)?, step: text(home, amount)?, by_block, trips })
+    begins.then_some(BlockShare { bound: text(scope, &induction.bound)?, step: text(scope, amount)?, by_block, trips })
 }
 
 /// Whether the expression is a thread's index in its block, or a variable that is never anything else.
-fn is_index(home: &Home, range: &Range<usize>, loop_: &Loop) -> bool {
-    let name = || home.context.fragment.text(home.context.source, range.start);
-    let value = || (range.len() == 1 && home.is_private(name(), loop_)).then(|| home.first_value(name())).flatten();
-    is_extent(home, range, b"threadIdx") || value().is_some_and(|value| is_extent(home, &value, b"threadIdx"))
+fn is_index(scope: &FunctionScope, range: &Range<usize>, loop_: &Loop) -> bool {
+    let name = || scope.facts.fragment.text(scope.facts.source, range.start);
+    let value = || (range.len() == 1 && scope.is_private(name(), loop_)).then(|| scope.first_value(name())).flatten();
+    is_extent(scope, range, b"threadIdx") || value().is_some_and(|value| is_extent(scope, &value, b"threadIdx"))
 }
 
 /// Whether the tokens are `blockDim.x`, for one, and mean what they do in CUDA.
-fn is_extent(home: &Home, range: &Range<usize>, name: &[u8]) -> bool {
-    let context = home.context;
-    let text = |at: usize| context.fragment.text(context.source, at);
+fn is_extent(scope: &FunctionScope, range: &Range<usize>, name: &[u8]) -> bool {
+    let facts = scope.facts;
+    let text = |at: usize| facts.fragment.text(facts.source, at);
     range.len() == 3
         && text(range.start) == name
-        && context.fragment.is(range.start + 1, b'.')
+        && facts.fragment.is(range.start + 1, b'.')
         && matches!(text(range.start + 2), b"x" | b"y" | b"z")
-        && !context.declarations.declares(name)
-        && !context.macros.is_defined(name)
+        && !facts.declarations.declares(name)
+        && !facts.macros.is_defined(name)
 }
 
 /// The text of an expression of numbers and names.
-fn text(home: &Home, range: &Range<usize>) -> Option<String> {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+fn text(scope: &FunctionScope, range: &Range<usize>) -> Option<String> {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     let words: Vec<&str> = range.clone().map(|at| std::str::from_utf8(fragment.text(source, at)).ok()).collect::<Option<_>>()?;
     let is_plain = |at: usize| matches!(fragment.tokens[at].kind, Kind::Number | Kind::Ident | Kind::Punct(_));
     (!range.is_empty() && range.clone().all(is_plain)).then(|| words.join(" "))

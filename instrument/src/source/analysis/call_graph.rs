@@ -1,7 +1,7 @@
-//! Who calls whom among a file's device functions, by name, and which functions can so reach themselves.
+//! The call graph of a file's device functions, by name, and its cycles.
 //!
-//! Names are most of what tokens offer: overloads count as one another's callees where the numbers of arguments, and what can be told of their types,
-//! allow it. A function too many costs a poll at its entry; one too few could hang.
+//! Tokens offer little more than names. Overloads count as callees of one another where the numbers of arguments, and the known part of their types, allow it.
+//! A function too many costs a poll at its entry; one too few could hang.
 
 use crate::source::analysis::induction;
 use crate::source::analysis::overload::{Class, Parameters, Vectors};
@@ -86,7 +86,7 @@ impl CallGraph {
                             arity(fragment, list, close)
                         }),
                         _ if explicit.is_some() => (0, usize::MAX),
-                        // Template arguments that nobody can tell the end of; or a name alone, a function that is passed on.
+                        // Template arguments whose end is not clear; or a name alone, a function that is passed on.
                         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
                         _ => continue,
                     };
@@ -183,7 +183,7 @@ impl CallGraph {
     }
 }
 
-/// Whether a member is named that nobody calls, so that it holds data: the address of a function has a scope in front. A macro may call what it is given.
+/// Whether a member is named but not called, so that it holds data: the address of a function has a scope in front. A macro may call what it is given.
 fn is_data(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
     let is_member = matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow));
     if !is_member || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) {

@@ -1,4 +1,4 @@
-//! What is left over: loop keywords nobody placed, loops the parser does not see, barriers nobody checks.
+//! Remainders: loop keywords without a loop, loops that the parser does not see, barriers without a check.
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::Kind as SiteKind;

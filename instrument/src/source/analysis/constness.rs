@@ -1,7 +1,9 @@
-//! What is surely not known before the kernel runs. A loop whose trips the compiler may know stays the user's own loop, so that it can be
-//! unrolled as a whole and arrays that it indexes can live in registers.
+//! Values that are surely not known before the kernel runs.
+//!
+//! A loop whose trip count the compiler may know stays the user's own loop. The compiler can then unroll it as a whole, and keep arrays that it indexes in
+//! registers.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Induction};
 use crate::source::analysis::purity;
 use crate::source::analysis::unroll::{self, Unroll};
@@ -13,7 +15,7 @@ use std::ops::Range;
 /// How many declarations are followed from one to another.
 const DEPTH: usize = 4;
 
-impl Home<'_> {
+impl FunctionScope<'_> {
     /// Whether the value of the tokens is known at run time only, for they name something that is.
     pub(crate) fn is_of_run_time(&self, range: Range<usize>, loop_: &Loop) -> bool {
         self.any_of_run_time(range, Some(loop_), DEPTH)
@@ -27,7 +29,7 @@ impl Home<'_> {
 
     /// The terms of a sum that are no numbers, sorted, with their signs. A variable that is never assigned again stands for its first value.
     fn terms(&self, range: &Range<usize>, depth: usize) -> Vec<(bool, Vec<u8>)> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let mut terms = Vec::new();
         let (mut from, mut negative) = (range.start, false);
         let mut at = range.start;
@@ -59,7 +61,7 @@ impl Home<'_> {
 
     /// The tokens of the value that a local variable is declared with, in front of the loop.
     pub(crate) fn first_value_before(&self, name: &[u8], loop_: &Loop) -> Option<Range<usize>> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
         let at = (self.open..loop_.keyword).rev().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at))?;
         let end = (at..loop_.keyword).find(|index| fragment.is(*index, b';') || fragment.is(*index, b','))?;
@@ -68,7 +70,7 @@ impl Home<'_> {
 
     /// The tokens of a local variable's first value, if it has no other.
     pub(crate) fn first_value(&self, name: &[u8]) -> Option<Range<usize>> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let mut found = None;
         for at in self.open.max(self.range.start)..self.range.end {
             if fragment.kind(at) != Some(Kind::Ident) || fragment.text(source, at) != name {
@@ -92,12 +94,12 @@ impl Home<'_> {
     }
 
     fn any_of_run_time(&self, range: Range<usize>, loop_: Option<&Loop>, depth: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let mut at = range.start;
         while at < range.end {
             let is_known = match fragment.tokens[at].kind {
                 Kind::Punct(b'[') | Kind::Arrow => false,
-                // What a type takes up is known, whatever the type is.
+                // The size of every type is known.
                 Kind::Keyword if matches!(fragment.text(source, at), b"sizeof" | b"alignof" | b"decltype") && fragment.is(at + 1, b'(') => {
                     at = fragment.mate(at + 1).unwrap_or(at);
                     true
@@ -111,7 +113,7 @@ impl Home<'_> {
                     let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Scope));
                     is_member
                         || (!matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim")
-                            && (!fragment.is(at + 1, b'(') || purity::is_by_value(self.context, at) || self.may_be_evaluated(at, loop_))
+                            && (!fragment.is(at + 1, b'(') || purity::is_by_value(self.facts, at) || self.may_be_evaluated(at, loop_))
                             && (depth == 0 || !self.is_variable_of_run_time(name, loop_, depth - 1))
                             && (depth == 0 || !self.stands_for_run_time(name, loop_, depth - 1)))
                 }
@@ -128,20 +130,20 @@ impl Home<'_> {
     /// Whether the compiler may know what the function called at `at` returns, given that it knows the arguments: it is `constexpr`
     /// (`thread_work_size()`), or a pragma counts on it.
     fn may_be_evaluated(&self, at: usize, loop_: Option<&Loop>) -> bool {
-        let name = self.context.fragment.text(self.context.source, at);
-        self.context.declarations.is_evaluated(name) || loop_.is_some_and(|loop_| self.is_unrolled_whole(loop_))
+        let name = self.facts.fragment.text(self.facts.source, at);
+        self.facts.declarations.is_evaluated(name) || loop_.is_some_and(|loop_| self.is_unrolled_whole(loop_))
     }
 
     /// Whether the name is a macro that stands for a variable of run time.
     fn stands_for_run_time(&self, name: &[u8], loop_: Option<&Loop>, depth: usize) -> bool {
-        let reads = self.context.macros.operand(name).unwrap_or_default();
+        let reads = self.facts.macros.operand(name).unwrap_or_default();
         reads.iter().any(|read| self.is_variable_of_run_time(read.as_bytes(), loop_, depth))
     }
 
     /// The last token of what begins at a name and may be known by its type alone, as `size<1>(tensor)`, `size(tensor)`, `array.size()` and `Policy<T>::items` are
     /// where a class holds its sizes as template arguments.
     fn end_of_typed(&self, at: usize, to: usize, loop_: Option<&Loop>) -> Option<usize> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         if fragment.is(at + 1, b'<') {
             let close = induction::template_arguments(fragment, at + 1, to)?;
             return if fragment.is(close + 1, b'(') { fragment.mate(close + 1).filter(|end| *end < to) } else { Some(close + 1) };
@@ -157,7 +159,7 @@ impl Home<'_> {
             return self.is_of_class(fragment.text(source, at)).then_some(end);
         }
         let is_member = at > 0 && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'.') | Kind::Arrow));
-        if is_member || !fragment.is(at + 1, b'(') || purity::is_by_value(self.context, at) {
+        if is_member || !fragment.is(at + 1, b'(') || purity::is_by_value(self.facts, at) {
             return None;
         }
         let end = fragment.mate(at + 1).filter(|end| *end < to)?;
@@ -171,22 +173,22 @@ impl Home<'_> {
 
     /// Whether the function declares the name, with the type of neither a number nor a pointer.
     fn is_of_class(&self, name: &[u8]) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         self.end_of_type(name).is_some_and(|of| match fragment.kind(of) {
             Some(Kind::Punct(b'>')) => true,
-            Some(Kind::Ident | Kind::Keyword) => !purity::is_number_type(self.context.declarations, fragment.text(source, of)),
+            Some(Kind::Ident | Kind::Keyword) => !purity::is_number_type(self.facts.declarations, fragment.text(source, of)),
             _ => false,
         })
     }
 
     /// Whether the function declares the name, with an instance of a template for its type.
     fn is_of_class_template(&self, name: &[u8]) -> bool {
-        self.end_of_type(name).is_some_and(|of| self.context.fragment.is(of, b'>'))
+        self.end_of_type(name).is_some_and(|of| self.facts.fragment.is(of, b'>'))
     }
 
     /// The last token of the type that the function declares the name with, references left out.
     fn end_of_type(&self, name: &[u8]) -> Option<usize> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let declared = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
         let at = self.range.clone().find(|at| fragment.kind(*at) == Some(Kind::Ident) && declared(at))?;
         let is_reference =
@@ -196,16 +198,16 @@ impl Home<'_> {
 
     /// Whether a pragma asks for all of the loop to be unrolled.
     fn is_unrolled_whole(&self, loop_: &Loop) -> bool {
-        matches!(unroll::of_loop(self.context, self.body, loop_), Unroll::Pragma(text) if text == "unroll")
+        matches!(unroll::of_loop(self.facts, self.body, loop_), Unroll::Pragma(text) if text == "unroll")
     }
 
     /// Whether the function has a variable of that name whose value comes from its caller, from memory or from a loop.
     fn is_variable_of_run_time(&self, name: &[u8], loop_: Option<&Loop>, depth: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let mut outer = loop_.and_then(|loop_| loop_.outer);
         while let Some(index) = outer {
             let around = &self.body.loops[index];
-            if let Some(found) = induction::read(self.context, around)
+            if let Some(found) = induction::read(self.facts, around)
                 && found.counter == name
                 && !found.type_.is_empty()
             {
@@ -225,7 +227,7 @@ impl Home<'_> {
             }
             // `const Type *name` declares the name; the type is none of the function's variables.
             let is_type = matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Punct(b'*' | b'&')));
-            let is_further = || is_further_number(source, fragment, at, |word| purity::is_number_type(self.context.declarations, word));
+            let is_further = || is_further_number(source, fragment, at, |word| purity::is_number_type(self.facts.declarations, word));
             if (is_declared(source, fragment, at) && !is_type) || is_further() {
                 declared = declared.or(Some(at));
             } else if matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
@@ -236,7 +238,7 @@ impl Home<'_> {
         if at < self.open {
             return true;
         }
-        // What the language calls a constant is one, whoever computes it.
+        // A constant of the language is one, in every way of computing it.
         let begins = |index: &usize| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')')));
         if (self.open..at).rev().take_while(begins).any(|index| fragment.text(source, index) == b"constexpr") {
             return false;

@@ -1,10 +1,10 @@
-//! What an iteration of a loop takes, by its tokens, and which loops are short enough to be left alone.
+//! What an iteration of a loop costs, by its tokens, and which loops are short enough to be left alone.
 
 use crate::common::options::{Options, Polls};
-use crate::common::poll_interval::MOST_PACE;
-use crate::source::analysis::block_share::Tile;
-use crate::source::analysis::file_facts::{CallCost, Context};
-use crate::source::analysis::function_scope::Home;
+use crate::common::poll_interval::MOST_INTERVAL;
+use crate::source::analysis::block_share::BlockShare;
+use crate::source::analysis::file_facts::{CallCost, FileFacts};
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::trip_count;
 use crate::source::syntax::asm;
 use crate::source::syntax::declaration::{is_declared, others};
@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 16384;
 
-/// Tokens that a loop over something shared may take in all where a block has one thread: an allowance at its largest.
-const SHARED: u64 = 16 << MOST_PACE;
+/// Tokens that a loop over something shared may take in all where a block has one thread: an budget at its largest.
+const SHARED: u64 = 16 << MOST_INTERVAL;
 
 /// Most words of a loop that are counted.
 const MOST_WORDS: usize = 1024;
 
-/// Most tokens of a value that are looked at.
+/// Most tokens of a value that are read.
 const MOST_VALUE: usize = 64;
 
 /// Most loops directly inside another whose costs are told from one another.
@@ -104,12 +104,12 @@ impl Cost {
         self.words
     }
 
-    /// What an iteration takes from the allowance of the loop around, if its own loop pays nothing.
+    /// What an iteration takes from the budget of the loop around, if its own loop pays nothing.
     pub(crate) fn weight(self) -> u32 {
         (self.tokens / 16).clamp(1, 1024) as u32
     }
 
-    /// What an iteration of a loop that pays takes from the allowance. Arithmetic counts thrice, and in full: where it is all that a full grid
+    /// What an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: where it is all that a full grid
     /// does, a warp's turn comes every sixteenth cycle, and 1024 units of sixteen tokens each would last for 190 us (`collatz`).
     pub(crate) fn charge(self) -> u32 {
         (self.tokens + 2 * self.words).div_ceil(16).clamp(1, 1024) as u32
@@ -117,12 +117,18 @@ impl Cost {
 }
 
 /// What each loop of a body costs, in the same order; of some the compiler may know the trips, and some share something small.
-pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_known: &[bool], tiles: &[Option<Tile>]) -> Vec<Cost> {
-    let Some(context) = homes.first().map(|home| home.context) else { return Vec::new() };
-    let (source, fragment, names) = (context.source, context.fragment, context.functions);
+pub(crate) fn of_loops(
+    options: &Options,
+    scopes: &[FunctionScope],
+    body: &Body,
+    may_be_known: &[bool],
+    tiles: &[Option<BlockShare>],
+) -> Vec<Cost> {
+    let Some(facts) = scopes.first().map(|scope| scope.facts) else { return Vec::new() };
+    let fragment = facts.fragment;
     let leave = options.polls != Polls::Each && options.limits.fuel.is_none();
     let mut costs = vec![Cost { tokens: 0, words: 0, left_alone: None, shares: false, calls: false }; body.loops.len()];
-    let memory = Memory::of(context, body);
+    let memory = Memory::of(facts, body);
     let mut directly_inside: Vec<Vec<usize>> = vec![Vec::new(); body.loops.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
         if let Some(inner) = loop_.outer.map(|outer| &mut directly_inside[outer]).filter(|inner| inner.len() < MOST_INNER) {
@@ -158,26 +164,9 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
                 at = nested_end.max(at) + 1;
                 continue;
             }
-            tokens += match fragment.tokens[at].kind {
-                Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
-                Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
-                Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
-                Kind::Punct(b'[') => GLOBAL,
-                Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
-                Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
-                Kind::Ident
-                    if matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && names.contains(fragment.text(source, at)) =>
-                {
-                    let call = context.call_costs.get(fragment.text(source, at)).copied();
-                    costs[index].calls |= call.is_none_or(|call| call.loops);
-                    call.map_or(CALL, |call| call.tokens)
-                }
-                Kind::Ident if calls_the_unseen(context, at) => CALL,
-                Kind::Ident if waits(fragment.text(source, at)) => 512,
-                Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
-                Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
-                _ => 1,
-            };
+            let (cost, calls) = token_cost(facts, &memory, at);
+            tokens += cost;
+            costs[index].calls |= calls;
             at += 1;
         }
         costs[index].tokens = tokens;
@@ -187,7 +176,7 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
             && !folds
             && inner.len() < MOST_INNER
             && heights[index] < MOST_HEIGHT
-            && let Some(trips) = trip_count::trips(&homes[loop_.scope], loop_)
+            && let Some(trips) = trip_count::trips(&scopes[loop_.scope], loop_)
         {
             let fits = trips.max(1).saturating_mul(tokens) <= LEFT_ALONE;
             costs[index].left_alone = fits.then_some(trips);
@@ -200,15 +189,39 @@ pub(crate) fn of_loops(options: &Options, homes: &[Home], body: &Body, may_be_kn
     costs
 }
 
+/// What the token costs, and whether it calls a function that may loop for long.
+fn token_cost(facts: &FileFacts, memory: &Memory, at: usize) -> (u64, bool) {
+    let (source, fragment) = (facts.source, facts.fragment);
+    let is_call = || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && facts.functions.contains(fragment.text(source, at));
+    let cost = match fragment.tokens[at].kind {
+        Kind::Punct(b'[') if !memory.is_load(source, fragment, at) => OWN,
+        Kind::Punct(b'[') if memory.is_indirect(source, fragment, at) => INDIRECT,
+        Kind::Ident if memory.is_load(source, fragment, at) && memory.is_indirect(source, fragment, at + 1) => INDIRECT,
+        Kind::Punct(b'[') => GLOBAL,
+        Kind::Ident if memory.is_load(source, fragment, at) => GLOBAL,
+        Kind::Arrow if steps_along(source, fragment, at) => INDIRECT,
+        Kind::Ident if is_call() => {
+            let call = facts.call_costs.get(fragment.text(source, at));
+            return call.map_or((CALL, true), |call| (call.tokens, call.loops));
+        }
+        Kind::Ident if calls_the_unseen(facts, at) => CALL,
+        Kind::Ident if waits(fragment.text(source, at)) => 512,
+        Kind::Asm if asm_waits(&asm::text(source, fragment, at)) => 512,
+        Kind::Punct(b'(' | b')' | b'{' | b'}' | b']' | b';' | b',' | b'.') => 0,
+        _ => 1,
+    };
+    (cost, false)
+}
+
 /// Whether the token calls what a variable holds, or a function that is only declared here: it may run for as long as any.
-pub(crate) fn calls_the_unseen(context: &Context, at: usize) -> bool {
-    let (source, fragment) = (context.source, context.fragment);
+pub(crate) fn calls_the_unseen(facts: &FileFacts, at: usize) -> bool {
+    let (source, fragment) = (facts.source, facts.fragment);
     let name = fragment.text(source, at);
     fragment.kind(at) == Some(Kind::Ident)
         && fragment.is(at + 1, b'(')
-        && !context.functions.contains(name)
-        && !context.macros.is_defined(name)
-        && (context.declarations.may_be_called(name) || context.others.contains(name))
+        && !facts.functions.contains(name)
+        && !facts.macros.is_defined(name)
+        && (facts.declarations.may_be_called(name) || facts.others.contains(name))
         && !is_declared(source, fragment, at)
 }
 
@@ -232,8 +245,8 @@ struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    fn of(context: &Context<'a>, body: &Body) -> Self {
-        let (source, fragment) = (context.source, context.fragment);
+    fn of(facts: &FileFacts<'a>, body: &Body) -> Self {
+        let (source, fragment) = (facts.source, facts.fragment);
         let Some(scope) = body.scopes.first() else { return Self { own: BTreeSet::new(), loaded: BTreeSet::new() } };
         let names =
             || (scope.open..fragment.mate(scope.open).unwrap_or(fragment.len())).filter(|at| fragment.kind(*at) == Some(Kind::Ident));

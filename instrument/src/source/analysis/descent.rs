@@ -1,7 +1,7 @@
-//! Cycles of calls that only seem to be: each call leads to something smaller, so there is an end to them.
+//! Cycles of the call graph that end: each call leads to something smaller.
 //!
-//! Names are all that the call graph has, and many functions of one name call one another: an iterator its inner iterator's, a template the instance
-//! before it. A poll in each would be unrolled and inlined by the thousand.
+//! The call graph knows only names, and many functions of one name call one another: an iterator its inner iterator's, a template the instance before it. A
+//! poll in each would be unrolled and inlined by the thousand.
 
 use crate::source::analysis::call_graph::Call;
 use crate::source::syntax::class::{self, MOST_HEAD, is_class, opener};
@@ -11,7 +11,7 @@ use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most tokens of a member's declaration that are looked at.
+/// Most tokens of a member's declaration that are read.
 const MOST_DECLARATION: usize = 64;
 
 /// What is known of a function on a cycle of calls.
@@ -284,7 +284,7 @@ fn is_deduced(source: &[u8], fragment: &Fragment, function: &Function, calls: &[
             continue;
         }
         if let Some(end) = lambda_end(fragment, at) {
-            // When its body is compiled is up to whoever calls it, and what it returns is its own.
+            // Its body is compiled where it is called, and its type is its own.
             if (at..end).any(|token| calls.contains(&token)) {
                 return false;
             }

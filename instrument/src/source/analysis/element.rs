@@ -1,26 +1,26 @@
 //! Elements of arrays whose value a loop does not change: `row[i + 1]` in `for (int j = row[i]; j < row[i + 1]; ++j)`.
 //!
-//! What the language lets the compiler keep in a register a strip may rest on, too. Either the function has the array by a pointer to constants that is
-//! `__restrict__`, so that nothing writes it while the function runs; or nothing in the loop stores or waits for others, and then only a race could change
-//! it, which has no meaning. The pointer is a parameter to numbers, as the text says it, so nothing of it is volatile.
+//! A strip may rest on an element that the language lets the compiler keep in a register. There are two cases. The function has the array by a pointer to
+//! constants that is `__restrict__`, so nothing writes it while the function runs. Or nothing in the loop stores or waits for others, and only a race could
+//! change the element, which has no meaning. The pointer is a parameter to numbers, as the text says it, so no part of it is volatile.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::invariant::Invariant;
 use crate::source::analysis::purity;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 
-/// Most tokens in front of a parameter's name that are looked at.
+/// Most tokens in front of a parameter's name that are read.
 const MOST_WORDS: usize = 8;
 
 /// What functions of CUDA's own begin with that take numbers by value and do more than compute.
 const WRITE_OR_WAIT: &[&[u8]] = &[b"atomic", b"__st", b"__sync", b"__threadfence", b"__nanosleep", b"printf", b"assert"];
 
-impl Home<'_> {
+impl FunctionScope<'_> {
     /// The last token of the element that begins at a name, if it keeps its value while the loop runs; what its index reads is added.
     pub(crate) fn element(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let close = fragment.mate(at + 1).filter(|close| fragment.is(at + 1, b'[') && *close < end)?;
         // Where a `do` first asks, its body has run: it may never have come to that.
         if loop_.kind == LoopKind::Do
@@ -44,10 +44,10 @@ impl Home<'_> {
         Some(close)
     }
 
-    /// Whether the name is a parameter that points to numbers and is never anything but subscripted; and whether these are constants that nobody writes.
+    /// Whether the name is a parameter that points to numbers and is never anything but subscripted; and whether these are constants that are never written.
     fn is_array_of_numbers(&self, name: &[u8]) -> Option<bool> {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let mut parameter = None;
         for at in self.range.clone() {
             if fragment.kind(at) != Some(Kind::Ident) || fragment.text(source, at) != name {
@@ -63,7 +63,7 @@ impl Home<'_> {
             }
         }
         let at = parameter.filter(|at| matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b')'))))?;
-        if context.macros.is_defined(name) {
+        if facts.macros.is_defined(name) {
             return None;
         }
         let begins = |token: &usize| !matches!(fragment.kind(*token), Some(Kind::Punct(b',' | b'(')));
@@ -71,7 +71,7 @@ impl Home<'_> {
         let star = words.iter().position(|word| *word == b"*")?;
         let (behind, before) = (&words[..star], &words[star + 1..]);
         let is_restrict = |word: &&[u8]| matches!(*word, b"__restrict__" | b"__restrict" | b"restrict");
-        let is_number = |word: &&[u8]| purity::is_number_type(context.declarations, word);
+        let is_number = |word: &&[u8]| purity::is_number_type(facts.declarations, word);
         let is_plain = before.len() < MOST_WORDS
             && behind.iter().all(|word| is_restrict(word) || *word == b"const")
             && before.iter().all(|word| is_number(word) || *word == b"const")
@@ -81,7 +81,7 @@ impl Home<'_> {
 
     /// Whether the loop assigns to the function's own numbers at most, reads arrays of numbers, and calls nothing that writes or waits.
     fn stores_nothing(&self, loop_: &Loop) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let Some(end) = loop_.end.filter(|end| *end < fragment.len()) else { return false };
         let is_own = |at: usize| fragment.kind(at) == Some(Kind::Ident) && self.is_own_number(at);
         (loop_.keyword..=end).all(|at| match fragment.tokens[at].kind {
@@ -92,7 +92,7 @@ impl Home<'_> {
             }
             Kind::Punct(b'(') => match fragment.kind(at - 1) {
                 Some(Kind::Ident) => self.only_reads(at - 1),
-                Some(Kind::Keyword) => purity::is_number_type(self.context.declarations, fragment.text(source, at - 1)),
+                Some(Kind::Keyword) => purity::is_number_type(self.facts.declarations, fragment.text(source, at - 1)),
                 Some(Kind::Punct(b')' | b']' | b'>' | b'}') | Kind::Str) => false,
                 _ => true,
             },
@@ -102,35 +102,35 @@ impl Home<'_> {
         })
     }
 
-    /// Whether the name at `at`, which nobody calls, is an array's of numbers, a type's, a constant's, or one that the language gives.
+    /// Whether the name at `at`, which is not called, is an array's of numbers, a type's, a constant's, or one that the language gives.
     fn is_number(&self, at: usize) -> bool {
-        let context = self.context;
-        let (fragment, name) = (context.fragment, context.fragment.text(context.source, at));
+        let facts = self.facts;
+        let (fragment, name) = (facts.fragment, facts.fragment.text(facts.source, at));
         let is_given =
-            |at: usize| matches!(fragment.text(context.source, at), b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim" | b"warpSize");
+            |at: usize| matches!(fragment.text(facts.source, at), b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim" | b"warpSize");
         let of_given = fragment.is(at - 1, b'.') && is_given(at - 2);
-        let is_own = !context.declarations.declares(name) && !context.macros.is_defined(name);
-        context.macros.is_literal(name)
+        let is_own = !facts.declarations.declares(name) && !facts.macros.is_defined(name);
+        facts.macros.is_literal(name)
             || of_given
             || (is_own && is_given(at))
-            || purity::is_number_type(context.declarations, name)
+            || purity::is_number_type(facts.declarations, name)
             || self.is_array_of_numbers(name).is_some()
     }
 
-    /// Whether the function that is called at `at` is one of CUDA's own that writes nothing and waits for nobody, or a type of numbers.
+    /// Whether the function that is called at `at` is one of CUDA's own that neither writes nor waits, or a type of numbers.
     fn only_reads(&self, at: usize) -> bool {
-        let context = self.context;
-        let name = context.fragment.text(context.source, at);
-        purity::is_number_type(context.declarations, name)
-            || (purity::is_by_value(context, at) && !WRITE_OR_WAIT.iter().any(|prefix| name.starts_with(prefix)))
+        let facts = self.facts;
+        let name = facts.fragment.text(facts.source, at);
+        purity::is_number_type(facts.declarations, name)
+            || (purity::is_by_value(facts, at) && !WRITE_OR_WAIT.iter().any(|prefix| name.starts_with(prefix)))
     }
 
     /// Whether all declarations of the name in this function make it a number of the thread's own.
     fn is_own_number(&self, at: usize) -> bool {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let name = fragment.text(source, at);
-        let is_number = |word: &[u8]| purity::is_number_type(context.declarations, word);
+        let is_number = |word: &[u8]| purity::is_number_type(facts.declarations, word);
         let mut declared = false;
         for other in self.range.clone().filter(|other| fragment.kind(*other) == Some(Kind::Ident) && fragment.text(source, *other) == name)
         {
@@ -143,6 +143,6 @@ impl Home<'_> {
                 declared |= is_further_number(source, fragment, other, is_number);
             }
         }
-        declared && !context.macros.is_defined(name)
+        declared && !facts.macros.is_defined(name)
     }
 }

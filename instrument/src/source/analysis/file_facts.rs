@@ -17,7 +17,7 @@ pub(crate) struct CallCost {
 
 /// What the judgement of a loop's body needs to know of its file.
 #[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
+pub(crate) struct FileFacts<'a> {
     pub(crate) source: &'a [u8],
     pub(crate) lexed: &'a Lexed,
     pub(crate) fragment: &'a Fragment,

@@ -1,29 +1,25 @@
-//! Loops whose trips the compiler may know although the text does not tell: up to template parameters, `constexpr` names, members of a class,
-//! or with a pragma that unrolls them.
+//! Loops whose trip count the compiler may know although the text does not tell it: up to template parameters, `constexpr` names or members of a class, or
+//! with a pragma that unrolls them.
 //!
-//! Such a loop counts what its nest has run since its outermost loop was entered, and pays only beyond a constant. The count rises by constants
-//! from zero, so where the compiler knows the trips it knows the most that the count can be, and the poll is gone; where it does not, the loop
-//! pays as any other. Nothing is believed of any name, so nothing in the text can make this unsound: in every 2^32 iterations all but the
-//! first few pay.
+//! Such a loop counts the units that its nest has run since its outermost loop was entered, and pays only beyond a constant. The count rises by
+//! constants from zero. Where the compiler knows the trip counts, it knows the largest value of the count, and the poll folds away. Elsewhere the loop pays
+//! as any other. No name is trusted, so no text can make this unsound: of every 2^32 iterations all but the first few pay.
 //!
-//! Where the front end already knows what a header says ([`extent`]), the prelude decides there: no poll, or one in so many units. Else each unrolled
-//! iteration of a long nest would be a poll, and as many would stand there until the outermost loop is unrolled.
+//! Where the front end already knows the header ([`extent`]), the prelude decides there: no poll, or one in so many units. Otherwise each unrolled
+//! iteration of a long nest would hold a poll, until the outermost loop is unrolled.
 
-use crate::common::poll_interval::NEST;
-use crate::source::analysis::block_share::Tile;
+use crate::common::poll_interval::NEST_BUDGET;
 use crate::source::analysis::cost::Cost;
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
-use crate::source::analysis::strip_mine;
-use crate::source::analysis::trip_count;
-use crate::source::syntax::declaration;
+use crate::source::analysis::{strip_mine, trip_count};
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Most tokens of a bound, a start or a step that is said again in a weight.
-const MOST_TOKENS: usize = 12;
+pub(crate) const MOST_TOKENS: usize = 12;
 
 /// Most trips, and tokens of all of them, of a loop that compilers unroll as a whole without being asked.
 const UNROLLED_TRIPS: u64 = 64;
@@ -31,9 +27,6 @@ const UNROLLED_WORDS: u64 = 768;
 
 /// Tokens of all trips beyond which no compiler unrolls all of a loop unasked.
 const ROLLED_WORDS: u64 = 4096;
-
-/// Most characters of a weight.
-const MOST_TEXT: usize = 400;
 
 /// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
 pub(crate) const MOST_LOOPS: usize = 256;
@@ -51,32 +44,32 @@ pub(crate) struct Nest {
 }
 
 /// Whether the compiler may know how often the loop runs: nothing in its header is surely known at run time only.
-pub(crate) fn may_be_known(home: &Home, loop_: &Loop) -> bool {
-    let fragment = home.context.fragment;
+pub(crate) fn may_be_known(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let fragment = scope.facts.fragment;
     let Some((open, close)) = loop_.header else { return false };
     if fragment.tokens[open..=close].iter().any(|token| matches!(token.kind, Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)) {
         return false;
     }
-    if let Some(induction) = induction::read(home.context, loop_) {
+    if let Some(induction) = induction::read(scope.facts, loop_) {
         let amount = match &induction.step {
             Step::Up | Step::Down => 0..0,
             Step::Plus(amount) | Step::Minus(amount) | Step::Times(amount) | Step::Divided(amount) => amount.clone(),
             Step::Left(amount) | Step::Right(amount) => amount.clone(),
         };
         let start =
-            if induction.start.is_empty() { home.first_value_before(induction.counter, loop_) } else { Some(induction.start.clone()) };
+            if induction.start.is_empty() { scope.first_value_before(induction.counter, loop_) } else { Some(induction.start.clone()) };
         let Some(start) = start else { return false };
-        let literal = |range: &Range<usize>| trip_count::literal(home.context, range).map(|literal| literal.value);
+        let literal = |range: &Range<usize>| trip_count::literal(scope.facts, range).map(|literal| literal.value);
         if let (Some(first), Some(last)) = (literal(&start), literal(&induction.bound)) {
             let step = if amount.is_empty() { Some(1) } else { literal(&amount) };
             let is_sum = matches!(induction.step, Step::Up | Step::Down | Step::Plus(_) | Step::Minus(_));
             // Too many to be unrolled, or to be run for nothing.
-            if is_sum && step.is_some_and(|step| last.abs_diff(first) / step.unsigned_abs().max(1) > u64::from(NEST)) {
+            if is_sum && step.is_some_and(|step| last.abs_diff(first) / step.unsigned_abs().max(1) > u64::from(NEST_BUDGET)) {
                 return false;
             }
         }
         let ranges = [start, induction.bound.clone(), amount];
-        return !ranges.into_iter().any(|range| home.is_of_run_time(range, loop_)) || home.differ_by_a_constant(&induction);
+        return !ranges.into_iter().any(|range| scope.is_of_run_time(range, loop_)) || scope.differ_by_a_constant(&induction);
     }
     let condition = match loop_.kind {
         // What it runs over is an array more often than not.
@@ -88,19 +81,19 @@ pub(crate) fn may_be_known(home: &Home, loop_: &Loop) -> bool {
         LoopKind::While | LoopKind::Do => open + 1..close,
     };
     // `for (;;)` and `while (true)` run until something in them ends them.
-    let is_constant = |at: usize| fragment.kind(at) == Some(Kind::Number) || fragment.text(home.context.source, at) == b"true";
+    let is_constant = |at: usize| fragment.kind(at) == Some(Kind::Number) || fragment.text(scope.facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
-    !is_endless && !home.is_of_run_time(condition, loop_)
+    !is_endless && !scope.is_of_run_time(condition, loop_)
 }
 
-/// The offset where a statement can stand in front of the loop, whatever is in front of it: behind the end of the statement before.
-pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
-    let fragment = home.context.fragment;
+/// The offset where a statement can stand in front of the loop and its pragmas: behind the end of the statement before.
+pub(crate) fn entry(scope: &FunctionScope, loop_: &Loop) -> Option<usize> {
+    let fragment = scope.facts.fragment;
     let mut first = loop_.keyword;
     loop {
-        let prefix = home.body.prefixes.iter().find(|(_, to)| to + 1 == first).map(|(from, _)| *from);
-        let uses = || home.body.macro_uses.iter().filter(|use_| use_.arguments.is_some_and(|(_, close)| close + 1 == first));
-        let is_pragma = |name: &usize| home.context.macros.is_pragma(home.context.source, fragment.text(home.context.source, *name));
+        let prefix = scope.body.prefixes.iter().find(|(_, to)| to + 1 == first).map(|(from, _)| *from);
+        let uses = || scope.body.macro_uses.iter().filter(|use_| use_.arguments.is_some_and(|(_, close)| close + 1 == first));
+        let is_pragma = |name: &usize| scope.facts.macros.is_pragma(scope.facts.source, fragment.text(scope.facts.source, *name));
         match prefix.or_else(|| uses().map(|use_| use_.name).find(is_pragma)) {
             Some(from) => first = from,
             None => break,
@@ -108,7 +101,7 @@ pub(crate) fn entry(home: &Home, loop_: &Loop) -> Option<usize> {
     }
     let before = first.checked_sub(1).filter(|before| matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))))?;
     // The semicolon of a header or the brace of an initialiser ends no statement.
-    (before >= home.open && home.body.scopes.binary_search_by_key(&first, |scope| scope.open).is_err())
+    (before >= scope.open && scope.body.scopes.binary_search_by_key(&first, |scope| scope.open).is_err())
         .then(|| fragment.tokens[before].end as usize)
 }
 
@@ -127,22 +120,22 @@ pub(crate) struct Extent {
 }
 
 /// The extent of a loop whose counter goes up to a bound.
-pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
+pub(crate) fn extent(scope: &FunctionScope, loop_: &Loop) -> Option<Extent> {
     if loop_.kind != LoopKind::For {
         return None;
     }
-    let induction = induction::read(home.context, loop_)?;
+    let induction = induction::read(scope.facts, loop_)?;
     if !matches!(induction.relation, Relation::Below | Relation::AtMost) {
         return None;
     }
     // A number by its value: digits may be grouped by quotes, which no insertion has.
-    let text = |range: &Range<usize>| match trip_count::literal(home.context, range) {
+    let text = |range: &Range<usize>| match trip_count::literal(scope.facts, range) {
         Some(literal) => Some(literal.value.to_string()),
         // The front end takes a local constant's bare name for a variable.
-        None if range.len() == 1 && home.declares_number(home.context.fragment.text(home.context.source, range.start)) => {
-            home.invariant(range, loop_).map(|invariant| invariant.text + " + 0")
+        None if range.len() == 1 && scope.declares_number(scope.facts.fragment.text(scope.facts.source, range.start)) => {
+            scope.invariant(range, loop_).map(|invariant| invariant.text + " + 0")
         }
-        None => home.invariant(range, loop_).map(|invariant| invariant.text).filter(|text| !text.contains('\'')),
+        None => scope.invariant(range, loop_).map(|invariant| invariant.text).filter(|text| !text.contains('\'')),
     };
     let amount = match &induction.step {
         Step::Up => "1".to_owned(),
@@ -154,37 +147,37 @@ pub(crate) fn extent(home: &Home, loop_: &Loop) -> Option<Extent> {
         return None;
     }
     let start = text(&induction.start)?;
-    if home.host_too && !is_of_class(home, &induction.bound) {
+    if scope.host_too && !is_of_class(scope, &induction.bound) {
         // Nothing is asked of values where the compiler may have to evaluate the function, in C++11 by one expression.
         return None;
     }
     let counter = String::from_utf8(induction.counter.to_vec()).ok()?;
     let declares = !induction.type_.is_empty();
-    if !home.host_too
+    if !scope.host_too
         && let Some(bound) = text(&induction.bound)
     {
-        let sure = declares && strip_mine::of_loop(home, loop_).is_ok_and(|strip| strip.steady);
+        let sure = declares && strip_mine::of_loop(scope, loop_).is_ok_and(|strip| strip.steady);
         return Some(Extent { counter, start, bound, by_type: false, amount, sure });
     }
-    let bound = typed(home, &induction.bound)?;
+    let bound = typed(scope, &induction.bound)?;
     (start.parse::<i64>().is_ok() && step.is_ok()).then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
 }
 
 /// Whether a bound may be of a class that holds one constant: it asks for something, or is a variable whose type is deduced.
-fn is_of_class(home: &Home, range: &Range<usize>) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+fn is_of_class(scope: &FunctionScope, range: &Range<usize>) -> bool {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     let name = fragment.text(source, range.start);
     let is_deduced = |at: usize| {
         fragment.text(source, at) == name
             && (1..=3).any(|back| at.checked_sub(back).is_some_and(|at| fragment.text(source, at) == b"auto"))
             && fragment.kind(at + 1) == Some(Kind::Assign)
     };
-    range.len() > 1 || (home.open..range.start).any(is_deduced)
+    range.len() > 1 || (scope.open..range.start).any(is_deduced)
 }
 
 /// The text of a bound whose type may tell its value, since it asks for something: names, calls and numbers, which the compiler shall not evaluate.
-fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+pub(crate) fn typed(scope: &FunctionScope, range: &Range<usize>) -> Option<String> {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     let mut text = String::new();
     let mut asks = false;
     for at in range.clone() {
@@ -203,19 +196,19 @@ fn typed(home: &Home, range: &Range<usize>) -> Option<String> {
 
 /// Whether the compiler would probably unroll all of the loop if it were left as it is, each iteration being so many tokens. Ours looks larger to it
 /// than what is left of it then.
-pub(crate) fn is_unrolled(home: &Home, loop_: &Loop, words: u64) -> bool {
-    likely_trips(home, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips.saturating_mul(words) <= UNROLLED_WORDS)
+pub(crate) fn is_unrolled(scope: &FunctionScope, loop_: &Loop, words: u64) -> bool {
+    likely_trips(scope, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips.saturating_mul(words) <= UNROLLED_WORDS)
 }
 
 /// The tokens of an iteration of each loop of a body that count for whether it is unrolled: where a loop in it runs as often as its counter says, that one
 /// would be unrolled with it, as often as it runs at most.
-pub(crate) fn words(homes: &[Home], body: &Body, costs: &[Cost]) -> Vec<u64> {
+pub(crate) fn words(scopes: &[FunctionScope], body: &Body, costs: &[Cost]) -> Vec<u64> {
     let mut words: Vec<u64> = costs.iter().map(|cost| cost.words()).collect();
     // Inner loops were found after outer ones.
     for (index, loop_) in body.loops.iter().enumerate().rev() {
-        let home = &homes[loop_.scope];
-        if let Some(outer) = loop_.outer.filter(|outer| depends_on(home, loop_, &body.loops[*outer])) {
-            let trips = likely_trips(home, loop_).unwrap_or(UNROLLED_TRIPS).clamp(1, UNROLLED_WORDS);
+        let scope = &scopes[loop_.scope];
+        if let Some(outer) = loop_.outer.filter(|outer| depends_on(scope, loop_, &body.loops[*outer])) {
+            let trips = likely_trips(scope, loop_).unwrap_or(UNROLLED_TRIPS).clamp(1, UNROLLED_WORDS);
             words[outer] = words[outer].saturating_add((trips - 1).saturating_mul(words[index]));
         }
     }
@@ -223,22 +216,22 @@ pub(crate) fn words(homes: &[Home], body: &Body, costs: &[Cost]) -> Vec<u64> {
 }
 
 /// Whether how often the loop runs depends on the counter of a loop around it.
-pub(crate) fn depends_on(home: &Home, loop_: &Loop, outer: &Loop) -> bool {
-    let fragment = home.context.fragment;
-    let (Some(own), Some(around)) = (induction::read(home.context, loop_), induction::read(home.context, outer)) else { return false };
-    own.start.chain(own.bound).any(|at| fragment.text(home.context.source, at) == around.counter)
+pub(crate) fn depends_on(scope: &FunctionScope, loop_: &Loop, outer: &Loop) -> bool {
+    let fragment = scope.facts.fragment;
+    let (Some(own), Some(around)) = (induction::read(scope.facts, loop_), induction::read(scope.facts, outer)) else { return false };
+    own.start.chain(own.bound).any(|at| fragment.text(scope.facts.source, at) == around.counter)
 }
 
 /// Whether the compiler would surely not unroll all of the loop, for it is too long by far.
-pub(crate) fn stays_rolled(home: &Home, loop_: &Loop, cost: Cost) -> bool {
-    likely_trips(home, loop_).is_some_and(|trips| trips > UNROLLED_TRIPS && trips * cost.words() > ROLLED_WORDS)
+pub(crate) fn stays_rolled(scope: &FunctionScope, loop_: &Loop, cost: Cost) -> bool {
+    likely_trips(scope, loop_).is_some_and(|trips| trips > UNROLLED_TRIPS && trips * cost.words() > ROLLED_WORDS)
 }
 
 /// How often a loop probably runs, where numbers say so.
-fn likely_trips(home: &Home, loop_: &Loop) -> Option<u64> {
-    let context = home.context;
-    let likely = |range: &Range<usize>| trip_count::likely(context, range);
-    let induction = induction::read(context, loop_)?;
+fn likely_trips(scope: &FunctionScope, loop_: &Loop) -> Option<u64> {
+    let facts = scope.facts;
+    let likely = |range: &Range<usize>| trip_count::likely(facts, range);
+    let induction = induction::read(facts, loop_)?;
     let step = match &induction.step {
         Step::Up | Step::Down => Some(1),
         Step::Plus(amount) | Step::Minus(amount) => likely(amount),
@@ -246,144 +239,4 @@ fn likely_trips(home: &Home, loop_: &Loop) -> Option<u64> {
     };
     let (first, last, step) = (likely(&induction.start)?, likely(&induction.bound)?, step?);
     Some(last.abs_diff(first) / step.unsigned_abs().max(1))
-}
-
-/// A loop that pays nothing itself where the compiler knows enough of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Inner<'a> {
-    Nest(Nest),
-    Tile(&'a Tile),
-}
-
-/// What an iteration of a loop takes from the allowance, as text: its own weight and that of the loops inside it which pay nothing.
-pub(crate) fn weight<'a>(home: &Home, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> String {
-    // What the compiler may unroll pays once in so many units, by no clock.
-    let own = if inner_of(index).is_some() { costs[index].weight() } else { costs[index].charge() };
-    // All of them are counted down.
-    if home.body.loops.len() > MOST_LOOPS {
-        return format!("{own}u");
-    }
-    // What is in the same count has counted itself.
-    let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
-    let paid = |nested: usize| {
-        inner_of(nested).filter(|inner| !matches!(inner, Inner::Nest(nest) if nest.begins.is_none() && Some(nest.index) == counted))
-    };
-    let mut more = Weight { home, costs, inner_of: &paid, outermost: &home.body.loops[index], text: String::new(), shares: false };
-    more.add(index);
-    let (weigh, most) = if more.shares { ("__cuinstr_weigh_shares", "__cuinstr_most") } else { ("__cuinstr_weigh", "__cuinstr_nest") };
-    let text = more.text;
-    if text.is_empty() {
-        format!("{own}u")
-    } else if text.len() > MOST_TEXT {
-        most.to_owned()
-    } else {
-        format!("{weigh}({own}u{text})")
-    }
-}
-
-/// What the loops inside a loop weigh; the names in it are to mean in the header of the loop `outermost` what they mean where they stand.
-struct Weight<'a, 'b> {
-    home: &'a Home<'a>,
-    costs: &'a [Cost],
-    inner_of: &'a dyn Fn(usize) -> Option<Inner<'b>>,
-    outermost: &'a Loop,
-    text: String,
-    /// Whether threads share one of them: then it is known at run time only, and may be more.
-    shares: bool,
-}
-
-impl Weight<'_, '_> {
-    fn add(&mut self, index: usize) {
-        let loops = &self.home.body.loops;
-        let of_this = (index + 1..loops.len()).take_while(|at| loops[*at].keyword <= loops[index].end.unwrap_or(usize::MAX));
-        for nested in of_this.filter(|at| loops[*at].outer == Some(index)) {
-            if self.text.len() > MOST_TEXT {
-                return;
-            }
-            let weight = self.costs[nested].weight();
-            match (self.inner_of)(nested) {
-                None => continue,
-                Some(Inner::Tile(Tile { trips, by_block, step, .. })) => {
-                    self.shares = true;
-                    let trips = if *by_block { format!("__cuinstr_share({trips}u, {step})") } else { format!("{trips}ull") };
-                    let _ = write!(self.text, " + {trips} * ({weight}ull");
-                }
-                Some(Inner::Nest(_)) => {
-                    let Some(trips) = trips(self.home, &loops[nested], self.outermost) else {
-                        self.text.push_str(" + __cuinstr_nest");
-                        continue;
-                    };
-                    let _ = write!(self.text, " + {trips} * (unsigned long long)({weight}u");
-                }
-            }
-            self.add(nested);
-            self.text.push(')');
-        }
-    }
-}
-
-/// How often a loop runs, for a weight only: it may be wrong where a name means another thing in the outer loop's header.
-fn trips(home: &Home, loop_: &Loop, outermost: &Loop) -> Option<String> {
-    let context = home.context;
-    let induction = induction::read(context, loop_)?;
-    let steps = match (&induction.step, induction.relation) {
-        (Step::Up, Relation::Below | Relation::AtMost | Relation::Not) => "1".to_owned(),
-        (Step::Plus(amount), Relation::Below | Relation::AtMost | Relation::Not) => plain(home, amount, outermost)?,
-        (Step::Down, Relation::Above | Relation::AtLeast | Relation::Not) => "-1".to_owned(),
-        (Step::Minus(amount), Relation::Above | Relation::AtLeast | Relation::Not) => format!("-({})", plain(home, amount, outermost)?),
-        _ => return None,
-    };
-    let start = plain(home, &induction.start, outermost)?;
-    let Some(bound) = plain(home, &induction.bound, outermost) else {
-        let bound = typed(home, &induction.bound)?;
-        if induction.relation == Relation::Not || induction.bound.clone().any(|at| is_local(home, at, outermost)) {
-            return None;
-        }
-        return Some(format!("__cuinstr_sized_trips<decltype({bound})>({start}, {steps})"));
-    };
-    let meets = induction.relation == Relation::Not;
-    Some(format!("__cuinstr_trips({start}, {bound}, {steps}, {meets})"))
-}
-
-/// Whether the token is a name that is declared inside the outer loop, so that its header may mean another thing by it.
-fn is_local(home: &Home, at: usize, outermost: &Loop) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
-    let word = fragment.text(source, at);
-    let declares = |other| fragment.text(source, other) == word && declaration::is_declared(source, fragment, other);
-    fragment.kind(at) == Some(Kind::Ident) && outermost.end.is_none_or(|end| (outermost.keyword..=end).any(declares))
-}
-
-/// The text of an expression without side effects, none of whose names is declared inside the outer loop.
-fn plain(home: &Home, range: &Range<usize>, outermost: &Loop) -> Option<String> {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
-    let mut text = String::new();
-    for at in range.clone() {
-        let word = fragment.text(source, at);
-        match fragment.tokens[at].kind {
-            // Multiplied, not followed as a pointer; and nothing may divide by zero that would not have run.
-            Kind::Punct(b'*')
-                if at == range.start || !matches!(fragment.kind(at - 1), Some(Kind::Ident | Kind::Number | Kind::Punct(b')'))) =>
-            {
-                return None;
-            }
-            Kind::Punct(b'/') if fragment.kind(at + 1) != Some(Kind::Number) => return None,
-            Kind::Number | Kind::Scope | Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'(' | b')') => {}
-            Kind::Ident if trip_count::literal(context, &(at..at + 1)).is_some() => {
-                let value = trip_count::literal(context, &(at..at + 1))?.value;
-                let _ = write!(text, " {value}");
-                continue;
-            }
-            // A name in capitals that this file does not declare may be a macro that does anything.
-            Kind::Ident
-                if !fragment.is(at + 1, b'(')
-                    && (context.macros.operand(word).is_some_and(<[String]>::is_empty)
-                        || !context.macros.is_defined(word)
-                            && (word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word)))
-                    && !is_local(home, at, outermost) => {}
-            _ => return None,
-        }
-        let _ = write!(text, "{}{}", if text.is_empty() { "" } else { " " }, std::str::from_utf8(word).ok()?);
-    }
-    (!range.is_empty() && range.len() <= MOST_TOKENS).then_some(text)
 }

@@ -1,12 +1,12 @@
 //! The function or lambda that a loop stands in.
 
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::statement::Body;
 use std::ops::Range;
 
 /// The function or lambda that a loop stands in.
-pub(crate) struct Home<'a> {
-    pub(crate) context: &'a Context<'a>,
+pub(crate) struct FunctionScope<'a> {
+    pub(crate) facts: &'a FileFacts<'a>,
     pub(crate) body: &'a Body,
     /// From the function's first word to the brace that ends it.
     pub(crate) range: Range<usize>,

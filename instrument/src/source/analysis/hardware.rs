@@ -1,4 +1,4 @@
-//! Functions whose threads must not leave in the middle, and kernels that can't have a gate: what the hardware and its barriers allow.
+//! Functions whose threads must not leave in the middle, and kernels that can't have a gate, because of the hardware and its barriers.
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::source::syntax::asm;
@@ -8,7 +8,7 @@ use crate::source::syntax::token::Kind;
 
 /// Instructions for which the PTX ISA does not define what happens when a thread of the block, or a peer, has left.
 ///
-/// An `mbarrier` alone is none of them. A thread that leaves arrives at none, so nobody is let through by its leaving, and who waits in C++ polls where it
+/// An `mbarrier` alone is none of them. A thread that leaves arrives at none, so its leaving lets no thread through, and a thread that waits in C++ polls where it
 /// waits and leaves as well. Were its threads held, a wait for an arrival that never comes would go on for ever, which is what a stop is for; what leaving can
 /// cost at worst (the others wait inside an instruction, or the context is lost) is what the next tier costs anyway. One that counts bytes is another matter:
 /// these are on their way from a copy, which a function of another file may have begun.

@@ -1,6 +1,6 @@
-//! The counter of a loop: its start, the relation that its condition begins with, and its step, as ranges of tokens. Nothing is judged here.
+//! The induction variable of a loop: its start, its relation to the bound, and its step, as ranges of tokens. Nothing is judged here.
 
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
@@ -59,22 +59,22 @@ pub(crate) struct Induction<'a> {
 
 /// Reads the header of a `for` that has one counter, one relation and one step, or a `while` or `do` with such a condition, whose step
 /// stands once in its body.
-pub(crate) fn read<'a>(context: &Context<'a>, loop_: &Loop) -> Option<Induction<'a>> {
+pub(crate) fn read<'a>(facts: &FileFacts<'a>, loop_: &Loop) -> Option<Induction<'a>> {
     let (open, close) = loop_.header?;
     match loop_.kind {
         LoopKind::For => {
-            let (first, second) = semicolons(context.fragment, open, close)?;
-            conditions(context, first + 1, second)?.into_iter().flatten().find_map(|condition| {
+            let (first, second) = semicolons(facts.fragment, open, close)?;
+            conditions(facts, first + 1, second)?.into_iter().flatten().find_map(|condition| {
                 let Condition { counter, relation, bound, rest } = condition;
-                let step = step(context, counter, second + 1..close)?;
-                let (type_, start) = start(context, counter, open + 1..first)?;
+                let step = step(facts, counter, second + 1..close)?;
+                let (type_, start) = start(facts, counter, open + 1..first)?;
                 Some(Induction { counter, type_, start, relation, bound, rest, step, in_body: 0..0 })
             })
         }
-        LoopKind::While | LoopKind::Do => conditions(context, open + 1, close)?.into_iter().flatten().find_map(|condition| {
+        LoopKind::While | LoopKind::Do => conditions(facts, open + 1, close)?.into_iter().flatten().find_map(|condition| {
             let Condition { counter, relation, bound, rest } = condition;
-            let in_body = step_in_body(context, counter, loop_)?;
-            let step = step(context, counter, in_body.clone())?;
+            let in_body = step_in_body(facts, counter, loop_)?;
+            let step = step(facts, counter, in_body.clone())?;
             Some(Induction { counter, type_: 0..0, start: 0..0, relation, bound, rest, step, in_body })
         }),
         LoopKind::RangeFor => None,
@@ -82,8 +82,8 @@ pub(crate) fn read<'a>(context: &Context<'a>, loop_: &Loop) -> Option<Induction<
 }
 
 /// The one statement of the body that changes the counter, if it is no part of a loop inside.
-fn step_in_body(context: &Context, counter: &[u8], loop_: &Loop) -> Option<Range<usize>> {
-    let (fragment, source) = (context.fragment, context.source);
+fn step_in_body(facts: &FileFacts, counter: &[u8], loop_: &Loop) -> Option<Range<usize>> {
+    let (fragment, source) = (facts.fragment, facts.source);
     let is_step = |at: usize| matches!(fragment.kind(at), Some(Kind::Step));
     let mut found = None;
     let mut at = loop_.body;
@@ -140,8 +140,8 @@ struct Condition<'a> {
 
 /// `i < bound`, or `bound > i`, and perhaps more behind a `&&`: read with what stands on the left as the counter, and on the right, if that
 /// is a name. The bound holds no operator that binds less than the relation, and no second relation.
-fn conditions<'a>(context: &Context<'a>, from: usize, to: usize) -> Option<[Option<Condition<'a>>; 2]> {
-    let (fragment, source) = (context.fragment, context.source);
+fn conditions<'a>(facts: &FileFacts<'a>, from: usize, to: usize) -> Option<[Option<Condition<'a>>; 2]> {
+    let (fragment, source) = (facts.fragment, facts.source);
     let mut at = from;
     let mut found = None;
     let (mut to, end) = (to, to);
@@ -226,8 +226,8 @@ pub(crate) fn template_arguments(fragment: &Fragment, open: usize, to: usize) ->
 }
 
 /// `int i = 0`, `i = 0`, or nothing.
-fn start(context: &Context, counter: &[u8], header: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
-    let fragment = context.fragment;
+fn start(facts: &FileFacts, counter: &[u8], header: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+    let fragment = facts.fragment;
     if header.is_empty() {
         return Some((header.clone(), header));
     }
@@ -244,14 +244,14 @@ fn start(context: &Context, counter: &[u8], header: Range<usize>) -> Option<(Ran
         at += 1;
     }
     let assign = assign?;
-    if assign == header.start || fragment.kind(assign - 1) != Some(Kind::Ident) || fragment.text(context.source, assign - 1) != counter {
+    if assign == header.start || fragment.kind(assign - 1) != Some(Kind::Ident) || fragment.text(facts.source, assign - 1) != counter {
         return None;
     }
     Some((header.start..assign - 1, assign + 1..header.end))
 }
 
-fn step(context: &Context, counter: &[u8], range: Range<usize>) -> Option<Step> {
-    let text = |index: usize| context.fragment.text(context.source, index);
+fn step(facts: &FileFacts, counter: &[u8], range: Range<usize>) -> Option<Step> {
+    let text = |index: usize| facts.fragment.text(facts.source, index);
     if range.len() == 2 {
         return match (text(range.start), text(range.start + 1)) {
             (b"++", name) | (name, b"++") if name == counter => Some(Step::Up),

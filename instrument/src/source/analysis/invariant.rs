@@ -1,12 +1,9 @@
-//! Expressions whose value a loop does not change: literals, the launch's own dimensions, and variables of the function that nothing in the
-//! loop writes and nobody else can reach.
+//! Loop invariants: literals, the launch's own dimensions, and variables of the function that nothing in the loop writes and that have no other name.
 //!
-//! What the text can't tell, that a type named here is no reference, the compiler is asked (`decltype`), by the names given back.
+//! The text can't tell that a type named here is no reference. The compiler is asked (`decltype`) by the names given back.
 
-use crate::source::analysis::function_scope::Home;
-use crate::source::analysis::induction;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::function_scope::FunctionScope;
+use crate::source::analysis::{induction, purity, trip_count};
 use crate::source::syntax::class;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
 use crate::source::syntax::integer::Integer;
@@ -29,7 +26,7 @@ pub(crate) struct Invariant {
     pub(crate) constants: Vec<String>,
 }
 
-impl Home<'_> {
+impl FunctionScope<'_> {
     /// The expression, if the loop does not change it. An empty range is none.
     pub(crate) fn invariant(&self, range: &Range<usize>, loop_: &Loop) -> Option<Invariant> {
         self.unchanged(range, loop_, false)
@@ -41,8 +38,8 @@ impl Home<'_> {
     }
 
     fn unchanged(&self, range: &Range<usize>, loop_: &Loop, elements: bool) -> Option<Invariant> {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let mut found = Invariant::default();
         let mut at = range.start;
         while at < range.end {
@@ -52,16 +49,16 @@ impl Home<'_> {
                 Kind::Number => {}
                 Kind::Punct(b'+' | b'-' | b'*' | b'/' | b'%' | b'(' | b')' | b',') => {}
                 Kind::Op if text == b"<<" => {}
-                Kind::Keyword if purity::is_number_type(context.declarations, text) => {}
+                Kind::Keyword if purity::is_number_type(facts.declarations, text) => {}
                 Kind::Keyword if text == b"static_cast" && fragment.is(at + 1, b'<') => {
                     last = (at + 2..range.end).find(|end| fragment.is(*end, b'>'))?;
-                    if !(at + 2..last).all(|word| purity::is_number_type(context.declarations, fragment.text(source, word))) {
+                    if !(at + 2..last).all(|word| purity::is_number_type(facts.declarations, fragment.text(source, word))) {
                         return None;
                     }
                 }
-                Kind::Ident if trip_count::literal(context, &(at..at + 1)).is_some() => {
+                Kind::Ident if trip_count::literal(facts, &(at..at + 1)).is_some() => {
                     // By its value: a name that the host's compiler knows as well may be no variable of the device.
-                    let Integer { value, unsigned } = trip_count::literal(context, &(at..at + 1))?;
+                    let Integer { value, unsigned } = trip_count::literal(facts, &(at..at + 1))?;
                     let _ = write!(found.text, " {value}{}", if unsigned { "u" } else { "" });
                     at += 1;
                     continue;
@@ -83,18 +80,18 @@ impl Home<'_> {
 
     /// The last token of what the name at `at` begins, if that keeps its value.
     fn name(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let name = fragment.text(source, at);
-        let is_own = !context.declarations.declares(name) && !context.macros.is_defined(name);
+        let is_own = !facts.declarations.declares(name) && !facts.macros.is_defined(name);
         let is_member = at + 2 < end && fragment.is(at + 1, b'.');
         match name {
             b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim" if is_own => return is_member.then_some(at + 2),
             b"warpSize" if is_own => return Some(at),
             _ => {}
         }
-        if purity::is_number_type(context.declarations, name)
-            || (fragment.is(at + 1, b'(') && purity::is_by_value(context, at) && matches!(name, b"min" | b"max"))
+        if purity::is_number_type(facts.declarations, name)
+            || (fragment.is(at + 1, b'(') && purity::is_by_value(facts, at) && matches!(name, b"min" | b"max"))
         {
             return Some(at);
         }
@@ -120,8 +117,8 @@ impl Home<'_> {
 
     /// The last token of a name, with the scopes in front of it, that this function does not declare and that may be a constant.
     fn constant(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let mut last = at;
         while last + 2 < end && fragment.kind(last + 1) == Some(Kind::Scope) && fragment.kind(last + 2) == Some(Kind::Ident) {
             last += 2;
@@ -130,9 +127,8 @@ impl Home<'_> {
         // A name in capitals that this file does not declare may be a macro that does anything. Of one that is an operand without side effects in
         // each file the compiler can tell whether it is a constant.
         let is_macro = |word: &[u8]| {
-            let may_be =
-                context.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || context.declarations.declares(word));
-            may_be && context.macros.operand(word).is_none()
+            let may_be = facts.macros.is_defined(word) || !(word.iter().any(u8::is_ascii_lowercase) || facts.declarations.declares(word));
+            may_be && facts.macros.operand(word).is_none()
         };
         if words.clone().step_by(2).any(is_macro) || matches!(fragment.kind(last + 1), Some(Kind::Punct(b'(' | b'[' | b'<'))) {
             return None;
@@ -147,7 +143,7 @@ impl Home<'_> {
             return None;
         }
         // It may stand for variables, which have to keep their values then.
-        let reads = if last == at { context.macros.operand(fragment.text(source, at)).unwrap_or_default() } else { &[] };
+        let reads = if last == at { facts.macros.operand(fragment.text(source, at)).unwrap_or_default() } else { &[] };
         if !reads.is_empty() {
             for name in reads {
                 if !self.keeps(name.as_bytes(), loop_) {
@@ -167,18 +163,18 @@ impl Home<'_> {
         Some(last)
     }
 
-    /// Whether the name is a variable of this function that the loop does not change and whose address nobody has.
+    /// Whether the name is a variable of this function that the loop does not change and whose address is never taken.
     pub(crate) fn keeps(&self, name: &[u8], loop_: &Loop) -> bool {
-        purity::leaves_alone(self.context, name, loop_) && self.is_private(name, loop_)
+        purity::leaves_alone(self.facts, name, loop_) && self.is_private(name, loop_)
     }
 
     /// Whether the name is a variable declared once where the loop sees it, by value, that is read or assigned by name and never else.
     pub(crate) fn is_private(&self, name: &[u8], loop_: &Loop) -> bool {
-        let context = self.context;
-        let (fragment, source) = (context.fragment, context.source);
+        let facts = self.facts;
+        let (fragment, source) = (facts.fragment, facts.source);
         let text = |at: usize| fragment.text(source, at);
         let Some(scope) = self.scope_of(name, loop_) else { return false };
-        let is_counter = induction::read(context, loop_).is_some_and(|induction| induction.counter == name);
+        let is_counter = induction::read(facts, loop_).is_some_and(|induction| induction.counter == name);
         let mut declared = 0;
         for at in scope {
             if fragment.kind(at) != Some(Kind::Ident) || text(at) != name {
@@ -190,7 +186,7 @@ impl Home<'_> {
             if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
                 continue;
             }
-            let is_further = || is_further_number(source, fragment, at, |word| purity::is_number_type(context.declarations, word));
+            let is_further = || is_further_number(source, fragment, at, |word| purity::is_number_type(facts.declarations, word));
             let is_first = is_declared(source, fragment, at);
             // A class of the function's own declares members.
             if (is_first || is_further()) && class::opener(fragment, at).is_some_and(|open| class::is_class(source, fragment, open)) {
@@ -217,19 +213,19 @@ impl Home<'_> {
                 at.checked_sub(if before == Some(Kind::Step) { 2 } else { 1 }).and_then(|index| fragment.kind(index)),
                 Some(Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Else | Kind::Do)
             );
-            let is_followed = is_counter && purity::is_followed(context, at);
-            if !(purity::is_read(context, at) || is_followed || assigned && of_statement) {
+            let is_followed = is_counter && purity::is_followed(facts, at);
+            if !(purity::is_read(facts, at) || is_followed || assigned && of_statement) {
                 return false;
             }
         }
-        let mut bodies = context.macros.bodies();
+        let mut bodies = facts.macros.bodies();
         declared == 1 && !bodies.any(|body| (0..body.len()).any(|at| body.text(source, at) == name))
     }
 
     /// The tokens in which the name means what it means in the loop's header: the outermost loop around it whose header declares the name,
     /// or the whole function.
     fn scope_of(&self, name: &[u8], loop_: &Loop) -> Option<Range<usize>> {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let mut outer = loop_.outer;
         while let Some(index) = outer {
             let around = &self.body.loops[index];
@@ -244,30 +240,30 @@ impl Home<'_> {
         Some(self.range.clone())
     }
 
-    /// Whether the declaration around `at` begins with `constexpr`: nothing changes what it declares, whatever else is done with the name.
+    /// Whether the declaration around `at` begins with `constexpr`: then nothing changes the variable.
     fn is_constexpr(&self, at: usize) -> bool {
-        self.words_before(at).any(|word| self.context.fragment.tokens[word].kind == Kind::Constexpr)
+        self.words_before(at).any(|word| self.facts.fragment.tokens[word].kind == Kind::Constexpr)
     }
 
     /// Whether this function declares the name as a constant number.
     pub(crate) fn declares_number(&self, name: &[u8]) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let declared = |at: &usize| {
             fragment.kind(*at) == Some(Kind::Ident) && fragment.text(source, *at) == name && is_declared(source, fragment, *at)
         };
-        let is_number = |at: usize| purity::is_number_type(self.context.declarations, fragment.text(source, at));
+        let is_number = |at: usize| purity::is_number_type(self.facts.declarations, fragment.text(source, at));
         self.range.clone().find(declared).is_some_and(|at| self.is_constexpr(at) && self.words_before(at).any(is_number))
     }
 
     /// What stands in front of a name in its declaration, from the name on.
     fn words_before(&self, at: usize) -> impl Iterator<Item = usize> {
-        let fragment = self.context.fragment;
+        let fragment = self.facts.fragment;
         (0..at).rev().take_while(|index| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'('))))
     }
 
     /// Whether the declaration of the name at `at` makes a variable of the thread's own.
     fn is_by_value(&self, at: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let after = fragment.kind(at + 1);
         if !matches!(after, Some(Kind::Assign | Kind::Punct(b';' | b',' | b')' | b'(' | b'{'))) {
             return false;

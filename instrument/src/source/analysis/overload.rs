@@ -1,7 +1,7 @@
-//! Overloads that a call can't choose, told from text: numbers are no vectors.
+//! Overloads that a call can't choose, told from text: a number is no vector.
 //!
 //! Headers of vector functions (`float3 clamp(float3 v, float a, float b) { return make_float3(clamp(v.x, a, b), …); }`) call the overload for numbers,
-//! component by component. By names alone each calls itself, and would ask at each call.
+//! component by component. By names alone each of them seems to call itself, and would be polled at each call.
 
 use crate::source::syntax::declaration;
 use crate::source::syntax::fragment::Fragment;

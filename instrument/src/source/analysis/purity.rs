@@ -1,7 +1,7 @@
-//! Whether a loop's body leaves its counter alone: each token of the loop must be of a kind that is known to be harmless, and each use of
-//! the counter must plainly be a read. Whatever is not known here counts as a change.
+//! Whether a loop's body leaves its counter alone. Each token of the loop must be of a kind that is known to be harmless, and each use of the counter must
+//! plainly be a read. Everything else counts as a change.
 
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::induction;
 use crate::source::syntax::declaration::{Declarations, is_builtin, is_integer};
 use crate::source::syntax::fragment::Fragment;
@@ -11,9 +11,9 @@ use crate::source::syntax::token::{Kind, Line, is_name_byte, splice};
 use std::collections::BTreeSet;
 
 /// Whether nothing in the loop's body can change the variable, and nothing in its header but the counter's own step does.
-pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
-    let induction = induction::read(context, loop_);
+pub(crate) fn leaves_alone(facts: &FileFacts, counter: &[u8], loop_: &Loop) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
+    let induction = induction::read(facts, loop_);
     let (rest, in_body, is_counter) = induction.map_or((0..0, 0..0, false), |induction| {
         // Only the counter has a step.
         let is_counter = induction.counter == counter;
@@ -22,7 +22,7 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     let (Some((_, header_end)), Some(end)) = (loop_.header, loop_.body_end) else { return false };
     // The header of a `do` stands behind its body.
     let (last, unchecked) = if loop_.kind == LoopKind::Do { (header_end, loop_.keyword) } else { (end, header_end) };
-    if end.max(last) >= fragment.len() || context.declarations.has_writing_operator() || !is_spelled_plainly(context, loop_.keyword, last) {
+    if end.max(last) >= fragment.len() || facts.declarations.has_writing_operator() || !is_spelled_plainly(facts, loop_.keyword, last) {
         return false;
     }
     if let Some(name) = &fragment.of_macro {
@@ -37,28 +37,27 @@ pub(crate) fn leaves_alone(context: &Context, counter: &[u8], loop_: &Loop) -> b
     (loop_.keyword..=end).all(|at| {
         let text = fragment.text(source, at);
         let is_word = text.first().is_some_and(|byte| is_name_byte(*byte)) && !matches!(fragment.kind(at), Some(Kind::Number));
-        if is_word && context.macros.is_defined(text) && !context.macros.is_literal(text) && !stands_for_a_value(context, at) {
+        if is_word && facts.macros.is_defined(text) && !facts.macros.is_literal(text) && !stands_for_a_value(facts, at) {
             return false;
         }
         let is_checked = (at > unchecked || rest.contains(&at)) && !in_body.contains(&at);
-        !is_checked
-            || if text == counter { is_read(context, at) || (is_counter && is_followed(context, at)) } else { is_harmless(context, at) }
+        !is_checked || if text == counter { is_read(facts, at) || (is_counter && is_followed(facts, at)) } else { is_harmless(facts, at) }
     })
 }
 
 /// Whether the name at `at` is a macro with which nothing can be changed: no word of the language, and no type, which it would give another meaning.
-pub(crate) fn stands_for_a_value(context: &Context, at: usize) -> bool {
-    let (fragment, name) = (context.fragment, context.fragment.text(context.source, at));
-    fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && context.macros.is_harmless(name, fragment.is(at + 1, b'('))
+pub(crate) fn stands_for_a_value(facts: &FileFacts, at: usize) -> bool {
+    let (fragment, name) = (facts.fragment, facts.fragment.text(facts.source, at));
+    fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && facts.macros.is_harmless(name, fragment.is(at + 1, b'('))
 }
 
 /// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
 /// that a `\` at the end of a line splits.
-fn is_spelled_plainly(context: &Context, first: usize, last: usize) -> bool {
-    let (from, to) = (context.fragment.tokens[first].start as usize, context.fragment.tokens[last].end as usize);
-    let directives = &context.lexed.directives;
+fn is_spelled_plainly(facts: &FileFacts, first: usize, last: usize) -> bool {
+    let (from, to) = (facts.fragment.tokens[first].start as usize, facts.fragment.tokens[last].end as usize);
+    let directives = &facts.lexed.directives;
     let inside = directives.partition_point(|directive| directive.span.end <= from);
-    if context.fragment.of_macro.is_none()
+    if facts.fragment.of_macro.is_none()
         && directives[inside..]
             .iter()
             .take_while(|directive| directive.span.start < to)
@@ -66,7 +65,7 @@ fn is_spelled_plainly(context: &Context, first: usize, last: usize) -> bool {
     {
         return false;
     }
-    let text = &context.source[from..to];
+    let text = &facts.source[from..to];
     !text.windows(2).any(|pair| pair == b"??") && !splits_a_token(text)
 }
 
@@ -89,16 +88,16 @@ fn parameters(source: &[u8], at: usize) -> BTreeSet<&[u8]> {
 }
 
 /// Whether a token of the body that is not the counter can have no part in changing it.
-fn is_harmless(context: &Context, at: usize) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
+fn is_harmless(facts: &FileFacts, at: usize) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
     let text = fragment.text(source, at);
     let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
     match fragment.tokens[at].kind {
         // Behind an operand it is a subscript, elsewhere it begins a lambda, an attribute or a list of names.
         Kind::Punct(b'[') => {
             matches!(before, Some(Kind::Ident | Kind::Str | Kind::Punct(b')' | b']')))
-                || follows(context, at, b"this")
-                || is_of_template(context, at)
+                || follows(facts, at, b"this")
+                || is_of_template(facts, at)
         }
         Kind::Punct(byte) => b"(){}];,.+-*/%<>&|^!~?:".contains(&byte),
         Kind::Op => matches!(text, b"<<" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||"),
@@ -125,7 +124,7 @@ fn is_harmless(context: &Context, at: usize) -> bool {
                 )
         }
         Kind::Pragma => fragment.text(source, at + 2).windows(6).any(|word| word == b"unroll"),
-        Kind::Ident => is_harmless_name(context, at),
+        Kind::Ident => is_harmless_name(facts, at),
         Kind::Number
         | Kind::Str
         | Kind::Char
@@ -154,8 +153,8 @@ fn is_harmless(context: &Context, at: usize) -> bool {
 
 /// Whether the bracket at `open` is the subscript of a variable that a template declares: `mask<T>[j]`. What stands behind it can't stand behind
 /// what a lambda begins with, and no operator takes one as it is.
-fn is_of_template(context: &Context, open: usize) -> bool {
-    let fragment = context.fragment;
+fn is_of_template(facts: &FileFacts, open: usize) -> bool {
+    let fragment = facts.fragment;
     let goes_on = |close: usize| {
         matches!(
             fragment.kind(close + 1),
@@ -169,15 +168,15 @@ fn is_of_template(context: &Context, open: usize) -> bool {
     open > 0 && fragment.is(open - 1, b'>') && fragment.mate(open).is_some_and(goes_on)
 }
 
-fn follows(context: &Context, at: usize, word: &[u8]) -> bool {
-    at > 0 && context.fragment.text(context.source, at - 1) == word
+fn follows(facts: &FileFacts, at: usize, word: &[u8]) -> bool {
+    at > 0 && facts.fragment.text(facts.source, at - 1) == word
 }
 
 /// Whether a name is no macro from elsewhere, as far as can be told: a macro may change the counter out of our sight.
-fn is_harmless_name(context: &Context, at: usize) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
+fn is_harmless_name(facts: &FileFacts, at: usize) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
     let name = fragment.text(source, at);
-    if context.macros.is_literal(name) {
+    if facts.macros.is_literal(name) {
         return true;
     }
     let before = at.checked_sub(1).and_then(|index| fragment.kind(index));
@@ -188,18 +187,18 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
     if after == Some(Kind::Punct(b'(')) {
         let declared_here = matches!(before, Some(Kind::Keyword)) && is_builtin(fragment.text(source, at - 1));
         return declared_here
-            || context.functions.contains(name)
-            || context.declarations.is_type(name)
-            || is_by_value(context, at)
-            || stands_for_a_value(context, at)
-            || (is_own(context, at) && writes_through_pointers(name))
-            || (follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
+            || facts.functions.contains(name)
+            || facts.declarations.is_type(name)
+            || is_by_value(facts, at)
+            || stands_for_a_value(facts, at)
+            || (is_own(facts, at) && writes_through_pointers(name))
+            || (follows(facts, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
             // variable of which it is given nothing. (What it is given of the counter is looked at there.)
-            || is_qualified(context, at)
+            || is_qualified(facts, at)
             || is_integer(name);
     }
-    if starts_statement(context, at) {
+    if starts_statement(facts, at) {
         let goes_on = matches!(
             after,
             Some(
@@ -219,43 +218,43 @@ fn is_harmless_name(context: &Context, at: usize) -> bool {
     }
     let in_capitals = !name.iter().any(u8::is_ascii_lowercase);
     !in_capitals
-        || context.declarations.declares(name)
+        || facts.declarations.declares(name)
         || before == Some(Kind::Scope)
-        || stands_for_a_value(context, at)
-        || is_constant_of_c(context, name)
+        || stands_for_a_value(facts, at)
+        || is_constant_of_c(facts, name)
 }
 
 /// Whether the name is that of a constant of C's headers or CUDA's, and this file defines no macro of that name.
-fn is_constant_of_c(context: &Context, name: &[u8]) -> bool {
-    !context.macros.is_defined(name) && known_names::is_constant(name)
+fn is_constant_of_c(facts: &FileFacts, name: &[u8]) -> bool {
+    !facts.macros.is_defined(name) && known_names::is_constant(name)
 }
 
 /// Whether a name, not in capitals, stands behind `.`, `->` or `::`.
-fn is_qualified(context: &Context, at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|index| context.fragment.kind(index));
-    let name = context.fragment.text(context.source, at);
+fn is_qualified(facts: &FileFacts, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|index| facts.fragment.kind(index));
+    let name = facts.fragment.text(facts.source, at);
     matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) && name.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Whether something in the loop is called of which nothing is known but that it leaves the loop's variables alone: it may take long.
-pub(crate) fn calls_the_unknown(context: &Context, loop_: &Loop) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
+pub(crate) fn calls_the_unknown(facts: &FileFacts, loop_: &Loop) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
     let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
     let is_unknown = |at: usize| {
         let name = fragment.text(source, at);
         fragment.kind(at) == Some(Kind::Ident)
             && fragment.is(at + 1, b'(')
-            && is_qualified(context, at)
-            && !context.functions.contains(name)
-            && !context.declarations.is_type(name)
-            && !(follows(context, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
+            && is_qualified(facts, at)
+            && !facts.functions.contains(name)
+            && !facts.declarations.is_type(name)
+            && !(follows(facts, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
     };
     (loop_.keyword..=end).any(is_unknown)
 }
 
 /// Whether a statement may begin at the token.
-pub(crate) fn starts_statement(context: &Context, at: usize) -> bool {
-    let fragment = context.fragment;
+pub(crate) fn starts_statement(facts: &FileFacts, at: usize) -> bool {
+    let fragment = facts.fragment;
     match at.checked_sub(1).and_then(|index| fragment.kind(index)) {
         None | Some(Kind::Punct(b';' | b'{' | b'}') | Kind::Else | Kind::Do) => true,
         Some(Kind::Punct(b')')) => closes_condition(fragment, at - 1),
@@ -274,35 +273,35 @@ pub(crate) fn is_number_type(declarations: &Declarations, text: &[u8]) -> bool {
     is_builtin(text) || (is_integer(text) && !declarations.declares(text))
 }
 
-/// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and of nobody else's.
-pub(crate) fn is_by_value(context: &Context, at: usize) -> bool {
-    is_own(context, at) && takes_values(context.fragment.text(context.source, at))
+/// Whether the name at `at` is a function of CUDA's own that takes numbers by value, and no other function.
+pub(crate) fn is_by_value(facts: &FileFacts, at: usize) -> bool {
+    is_own(facts, at) && takes_values(facts.fragment.text(facts.source, at))
 }
 
 /// Whether the function's name at `at` is no member's and none of this file's. `std::min` hands on a reference to what it was given.
-fn is_own(context: &Context, at: usize) -> bool {
-    let fragment = context.fragment;
-    let name = fragment.text(context.source, at);
+fn is_own(facts: &FileFacts, at: usize) -> bool {
+    let fragment = facts.fragment;
+    let name = fragment.text(facts.source, at);
     !matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope))
-        && !context.declarations.declares(name)
-        && !context.functions.contains(name)
-        && !context.macros.is_defined(name)
+        && !facts.declarations.declares(name)
+        && !facts.functions.contains(name)
+        && !facts.macros.is_defined(name)
 }
 
 /// Whether a fetch from a texture, `tex2D<float>`, ends at the token. All coordinates are values.
-fn is_texture(context: &Context, close: usize) -> bool {
-    let fragment = context.fragment;
+fn is_texture(facts: &FileFacts, close: usize) -> bool {
+    let fragment = facts.fragment;
     let open = (close.saturating_sub(4)..close).rev().find(|index| fragment.is(*index, b'<')).filter(|_| fragment.is(close, b'>'));
     let Some(name) = open.and_then(|open| open.checked_sub(1)) else { return false };
-    let text = fragment.text(context.source, name);
+    let text = fragment.text(facts.source, name);
     let is_fetch = ["tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex1DLod", "tex2DLod", "tex3DLod", "tex1DLayered", "tex2DLayered"];
-    is_fetch.iter().any(|word| word.as_bytes() == text) && is_own(context, name)
+    is_fetch.iter().any(|word| word.as_bytes() == text) && is_own(facts, name)
 }
 
-/// Whether the variable at `at` is followed as a pointer, whatever is done to what it points to: `*q = 0`, `q[1] += 2`, `q->next`. That
+/// Whether the variable at `at` is followed as a pointer, read or written: `*q = 0`, `q[1] += 2`, `q->next`. That
 /// changes no pointer. It may change what only looks like one; so this is for counters, of which the compiler says what they are.
-pub(crate) fn is_followed(context: &Context, at: usize) -> bool {
-    let fragment = context.fragment;
+pub(crate) fn is_followed(facts: &FileFacts, at: usize) -> bool {
+    let fragment = facts.fragment;
     let after = fragment.kind(at + 1);
     let is_pointed = at > 0 && fragment.is(at - 1, b'*') && !matches!(after, None | Some(Kind::Step | Kind::Punct(b'(' | b'.')));
     is_pointed || matches!(after, Some(Kind::Punct(b'[') | Kind::Arrow))
@@ -310,8 +309,8 @@ pub(crate) fn is_followed(context: &Context, at: usize) -> bool {
 
 /// Whether the variable at `at`, or the member of it that is named there, is read and nothing else: what is around it takes its value at
 /// once.
-pub(crate) fn is_read(context: &Context, at: usize) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
+pub(crate) fn is_read(facts: &FileFacts, at: usize) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
     let (mut first, mut last) = (at, at);
     while fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) && !fragment.is(last + 3, b'(') {
         last += 2;
@@ -339,12 +338,12 @@ pub(crate) fn is_read(context: &Context, at: usize) -> bool {
             {
                 return true;
             }
-            Kind::Assign => return matches!(after, Kind::Punct(b';' | b',' | b')')) && assigns_a_value(context, before),
+            Kind::Assign => return matches!(after, Kind::Punct(b';' | b',' | b')')) && assigns_a_value(facts, before),
             Kind::Punct(b'[') => {
                 return after == Kind::Punct(b']')
                     && before > 0
                     && (matches!(fragment.kind(before - 1), Some(Kind::Ident | Kind::Punct(b')' | b']')))
-                        || is_of_template(context, before));
+                        || is_of_template(facts, before));
             }
             Kind::Punct(b'(') if after == Kind::Punct(b')') => {
                 let Some(head) = before.checked_sub(1) else { return false };
@@ -352,16 +351,16 @@ pub(crate) fn is_read(context: &Context, at: usize) -> bool {
                     Kind::If | Kind::While | Kind::Switch => return true,
                     Kind::Keyword => return is_builtin(fragment.text(source, head)),
                     Kind::Ident => {
-                        return is_by_value(context, head) || is_number_type(context.declarations, fragment.text(source, head));
+                        return is_by_value(facts, head) || is_number_type(facts.declarations, fragment.text(source, head));
                     }
                     // What follows binds closer than a cast: `(float)(i)++`.
-                    Kind::Punct(b')') if matches!(cast(context, head), Cast::Value) => (first, last) = (before, last + 1),
+                    Kind::Punct(b')') if matches!(cast(facts, head), Cast::Value) => (first, last) = (before, last + 1),
                     Kind::Punct(b'>') => {
                         let Some(open) = (head.saturating_sub(6)..head).rev().find(|index| fragment.is(*index, b'<')) else { return false };
                         if open == 0 || fragment.text(source, open - 1) != b"static_cast" {
                             return false;
                         }
-                        match type_between(context, open, head) {
+                        match type_between(facts, open, head) {
                             Cast::Value => return true,
                             Cast::Unknown => (first, last) = (open - 1, last + 1),
                             Cast::None => return false,
@@ -372,8 +371,8 @@ pub(crate) fn is_read(context: &Context, at: usize) -> bool {
                     _ => return false,
                 }
             }
-            Kind::Punct(b'(' | b',') if ends_argument => return is_argument_by_value(context, first),
-            Kind::Punct(b')') => match cast(context, before) {
+            Kind::Punct(b'(' | b',') if ends_argument => return is_argument_by_value(facts, first),
+            Kind::Punct(b')') => match cast(facts, before) {
                 Cast::Value => return true,
                 Cast::Unknown => first = fragment.mate(before).unwrap_or(0),
                 Cast::None => return false,
@@ -394,17 +393,17 @@ enum Cast {
 }
 
 /// The cast that the parenthesis at `close` ends.
-fn cast(context: &Context, close: usize) -> Cast {
-    context.fragment.mate(close).map_or(Cast::None, |open| type_between(context, open, close))
+fn cast(facts: &FileFacts, close: usize) -> Cast {
+    facts.fragment.mate(close).map_or(Cast::None, |open| type_between(facts, open, close))
 }
 
-fn type_between(context: &Context, open: usize, close: usize) -> Cast {
-    let fragment = context.fragment;
-    let words = || (open + 1..close).map(|at| fragment.text(context.source, at));
+fn type_between(facts: &FileFacts, open: usize, close: usize) -> Cast {
+    let fragment = facts.fragment;
+    let words = || (open + 1..close).map(|at| fragment.text(facts.source, at));
     if words().next().is_none() {
         return Cast::None;
     }
-    if words().all(|word| word == b"const" || is_number_type(context.declarations, word)) {
+    if words().all(|word| word == b"const" || is_number_type(facts.declarations, word)) {
         return Cast::Value;
     }
     if close == open + 2 && fragment.kind(open + 1) == Some(Kind::Ident) { Cast::Unknown } else { Cast::None }
@@ -420,8 +419,8 @@ fn is_binary(kind: Kind, text: &[u8]) -> bool {
 }
 
 /// Whether what stands in front of the `=` takes a copy: an element, a variable that exists, or a new one of a number's type.
-fn assigns_a_value(context: &Context, assign: usize) -> bool {
-    let (fragment, source) = (context.fragment, context.source);
+fn assigns_a_value(facts: &FileFacts, assign: usize) -> bool {
+    let (fragment, source) = (facts.fragment, facts.source);
     let Some(target) = assign.checked_sub(1) else { return false };
     if fragment.is(target, b']') {
         return true;
@@ -434,7 +433,7 @@ fn assigns_a_value(context: &Context, assign: usize) -> bool {
             let word = fragment.text(source, target - 1);
             word == b"auto" || is_builtin(word) || (word == b"const" && is_builtin(fragment.text(source, target - 2)))
         }
-        Kind::Ident => is_number_type(context.declarations, fragment.text(source, target - 1)),
+        Kind::Ident => is_number_type(facts.declarations, fragment.text(source, target - 1)),
         Kind::Punct(b'.') => matches!(fragment.kind(target - 2), Some(Kind::Ident | Kind::Punct(b')' | b']'))),
         Kind::Arrow | Kind::Else | Kind::Do | Kind::Punct(b'*' | b';' | b'{' | b'}' | b'(' | b':') => true,
         Kind::Punct(b')') => closes_condition(fragment, target - 1),
@@ -443,8 +442,8 @@ fn assigns_a_value(context: &Context, assign: usize) -> bool {
 }
 
 /// Whether the bare argument at `at` goes to a function that takes it by value.
-fn is_argument_by_value(context: &Context, at: usize) -> bool {
-    let fragment = context.fragment;
+fn is_argument_by_value(facts: &FileFacts, at: usize) -> bool {
+    let fragment = facts.fragment;
     let mut index = at;
     for _ in 0..64 {
         let Some(before) = index.checked_sub(1) else { return false };
@@ -456,9 +455,9 @@ fn is_argument_by_value(context: &Context, at: usize) -> bool {
             },
             Kind::Punct(b'(') => {
                 return index > 0
-                    && (is_by_value(context, index - 1)
-                        || is_texture(context, index - 1)
-                        || context.macros.computes(fragment.text(context.source, index - 1)));
+                    && (is_by_value(facts, index - 1)
+                        || is_texture(facts, index - 1)
+                        || facts.macros.computes(fragment.text(facts.source, index - 1)));
             }
             Kind::Punct(b'[' | b'{' | b';') => return false,
             _ => {}

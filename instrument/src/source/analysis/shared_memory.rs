@@ -1,4 +1,4 @@
-//! How much shared memory a file declares: a kernel may declare 48 KiB in all, and words of ours must not take it beyond that.
+//! The shared memory that a file declares. A kernel may declare 48 KiB in all, and the words of the prelude must not take it beyond that.
 
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::integer;

@@ -1,26 +1,25 @@
-//! Loops that can be strip-mined: their counter goes towards a bound by a step that both keep their values, so that the number of
-//! iterations that will run for sure can be told before they do.
+//! Loops that can be strip-mined: the induction variable goes towards a bound by a step, and neither changes in the loop. The number of iterations that
+//! will run for sure is then known before they run.
 //!
-//! `for (I; i < n; S)` becomes `for (I; i < n; look) for (t iterations; S)`, where `i < n` held when `t` was taken, at least once and at
-//! most as often as the allowance says. The count is exact because nothing in the body changes `i`, `n` or the step (`read_only`,
-//! `invariant`); how far it may go the device computes, from the types that the compiler knows. Where a type, a step of zero or of the
-//! wrong sign, or a wrap-around makes the count doubtful, it is one, and the user's own condition is asked after each iteration.
+//! `for (I; i < n; S)` becomes `for (I; i < n; check) for (t iterations; S)`. Here `i < n` held when `t` was taken, and `t` is at least one and at most
+//! what the budget allows. The count is exact because the body changes neither `i`, `n` nor the step (`purity`, `invariant`). The device
+//! computes how far it may go, from the types that the compiler knows. Where a type, a step of zero or of the wrong sign, or a wrap-around makes the count
+//! doubtful, `t` is one, and the user's own condition is asked after each iteration.
 //!
-//! `do B while (i < n)` becomes `do for (t iterations) B while (look, i < n)`. B runs once whatever holds, so `t` is one unless `i < n` held
-//! when it was taken. If it did, and `i < n` would hold at the begin of `t` iterations of a `while`, it holds behind the first `t - 1`
-//! iterations here, as each of them steps at most once; so nobody needs to ask it there. A `continue` goes on to where it would be asked.
+//! `do B while (i < n)` becomes `do for (t iterations) B while (check, i < n)`. B runs once in any case, so `t` is one unless `i < n` held when `t` was
+//! taken. Otherwise `i < n` would hold where each of `t` iterations of a `while` begins. It then holds behind the first `t - 1` iterations here, as each
+//! of them steps at most once, and need not be asked there. A `continue` goes on to the place of the condition.
 
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
 use crate::source::analysis::invariant::Invariant;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::{purity, trip_count};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
 
-/// Largest constant step whose multiple by a whole allowance stays far below 2^32.
+/// Largest constant step whose multiple by a whole budget stays far below 2^32.
 pub(crate) const MOST_STEP: i64 = 1 << 14;
 
 /// What the text of a strip-mined loop is made of.
@@ -53,10 +52,10 @@ pub(crate) struct Strip {
 }
 
 /// How the loop can be strip-mined, or why it can't.
-pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
-    let induction = induction::read(context, loop_).ok_or("its header has no one counter, relation and step")?;
+pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Result<Strip, &'static str> {
+    let facts = scope.facts;
+    let (fragment, source) = (facts.fragment, facts.source);
+    let induction = induction::read(facts, loop_).ok_or("its header has no one counter, relation and step")?;
     let (up, amount) = match &induction.step {
         Step::Up => (true, None),
         Step::Down => (false, None),
@@ -74,32 +73,32 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
     }
     let name = std::str::from_utf8(induction.counter).map_err(|_| "its counter's name is no UTF-8")?;
     let declared = !induction.type_.is_empty();
-    if declared && !is_plain_type(home, &induction.type_) {
+    if declared && !is_plain_type(scope, &induction.type_) {
         return Err("its counter is no variable of a plain type");
     }
-    if !purity::leaves_alone(context, induction.counter, loop_) || (!declared && !home.is_private(induction.counter, loop_)) {
+    if !purity::leaves_alone(facts, induction.counter, loop_) || (!declared && !scope.is_private(induction.counter, loop_)) {
         return Err("its counter may change in its body");
     }
     let mentions = |range: &Range<usize>| range.clone().any(|at| fragment.text(source, at) == induction.counter);
     if mentions(&induction.bound) || amount.is_some_and(&mentions) {
         return Err("its bound or step changes with its counter");
     }
-    let bound = home.bound(&induction.bound, loop_).ok_or("its bound may change")?;
+    let bound = scope.bound(&induction.bound, loop_).ok_or("its bound may change")?;
     let (step, constant) = match amount {
         None => (Invariant { text: "1".to_owned(), ..Invariant::default() }, true),
         Some(range) => {
-            let literal = trip_count::literal(context, range);
+            let literal = trip_count::literal(facts, range);
             if literal.as_ref().is_some_and(|literal| literal.value <= 0) {
                 return Err("its step leads away from its bound");
             }
-            let step = home.invariant(range, loop_).ok_or("its step may change")?;
+            let step = scope.invariant(range, loop_).ok_or("its step may change")?;
             (step, literal.is_some_and(|literal| literal.value <= MOST_STEP))
         }
     };
     if induction.relation == Relation::Not && !constant {
         return Err("its step may skip its bound");
     }
-    let late = amount.is_some_and(|range| home.is_of_run_time(range.clone(), loop_)) || !step.variables.is_empty();
+    let late = amount.is_some_and(|range| scope.is_of_run_time(range.clone(), loop_)) || !step.variables.is_empty();
     let mut constants = bound.constants;
     constants.extend(step.constants);
     constants.dedup();
@@ -109,24 +108,16 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
             typed.push(variable);
         }
     }
-    // A `do` asks between its iterations whatever more may have to hold, and no strip could.
+    // A `do` asks the rest of its condition between its iterations, and a strip could not.
     if loop_.kind == LoopKind::Do && !(induction.rest.is_empty() && constants.is_empty()) {
         return Err("its condition asks for more than its counter");
     }
     let rest = Some(induction.rest.start).filter(|_| !induction.rest.is_empty());
-    let body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
-    // What leaves a loop inside does not leave this one.
-    let is_inner = |at: usize| {
-        home.body
-            .loops
-            .iter()
-            .any(|other| body.contains(&other.keyword) && other.end.is_some_and(|end| (other.keyword..=end).contains(&at)))
-    };
-    let breaks = body.clone().any(|at| fragment.kind(at) == Some(Kind::Break) && !is_inner(at));
+    let breaks = breaks(scope, loop_);
     Ok(Strip {
         counter: name.to_owned(),
-        start: trip_count::literal(context, &induction.start).map(|literal| literal.value),
-        known: trip_count::literal(context, &induction.bound).is_some(),
+        start: trip_count::literal(facts, &induction.start).map(|literal| literal.value),
+        known: trip_count::literal(facts, &induction.bound).is_some(),
         relation: induction.relation,
         up,
         bound: bound.text,
@@ -140,6 +131,14 @@ pub(crate) fn of_loop(home: &Home, loop_: &Loop) -> Result<Strip, &'static str> 
         breaks,
         rest,
     })
+}
+
+/// Whether a `break` in the body may end the loop. One that leaves a loop inside does not leave this one.
+fn breaks(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let mut body = loop_.body..=loop_.body_end.unwrap_or(loop_.body);
+    let inner: Vec<&Loop> = scope.body.loops.iter().filter(|other| body.contains(&other.keyword)).collect();
+    let is_inner = |at: usize| inner.iter().any(|other| other.end.is_some_and(|end| (other.keyword..=end).contains(&at)));
+    body.any(|at| scope.facts.fragment.kind(at) == Some(Kind::Break) && !is_inner(at))
 }
 
 /// Whether the statement at `step` stands right in the loop's body, and nothing can pass it by that goes round.
@@ -157,10 +156,10 @@ fn steps_each_round(fragment: &Fragment, loop_: &Loop, step: usize) -> bool {
 }
 
 /// Whether the words declare a variable that is the thread's own and no reference, as far as the text tells.
-fn is_plain_type(home: &Home, type_: &Range<usize>) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
+fn is_plain_type(scope: &FunctionScope, type_: &Range<usize>) -> bool {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
     type_.clone().all(|at| match fragment.tokens[at].kind {
-        Kind::Ident => !home.context.macros.is_defined(fragment.text(source, at)),
+        Kind::Ident => !scope.facts.macros.is_defined(fragment.text(source, at)),
         Kind::Keyword => !matches!(fragment.text(source, at), b"volatile" | b"static" | b"extern" | b"__shared__" | b"decltype"),
         Kind::Scope | Kind::Number | Kind::Punct(b'*' | b'<' | b'>') => true,
         _ => false,

@@ -1,10 +1,10 @@
-//! Loops that provably end soon, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
+//! Loops with a small constant trip count, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
 //!
-//! The analysis sees only the text in front of it, which may be a mutant's: a step of zero or of the wrong sign, a counter too narrow
-//! for its bound, a comparison that is not what it seems, and the loop is not bounded. The body is [`crate::read_only`]'s.
+//! Only the text counts, and it may be anything. A step of zero or of the wrong sign, a counter too narrow for its bound, or a comparison that is not
+//! what it seems makes the loop unbounded. [`super::purity`] judges the body.
 
-use crate::source::analysis::file_facts::Context;
-use crate::source::analysis::function_scope::Home;
+use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Induction, Relation, Step};
 use crate::source::analysis::purity;
 use crate::source::syntax::declaration::{is_declared, is_further_number};
@@ -26,27 +26,27 @@ const MOST_VALUE: i64 = 1 << 29;
 const DEPTH: usize = 3;
 
 /// How often the loop's body runs at most, if that is a small constant.
-pub(crate) fn trips(home: &Home, loop_: &Loop) -> Option<u64> {
-    let context = home.context;
-    let induction = induction::read(context, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
-    let type_ = wide_integer(context, &induction.type_)?;
+pub(crate) fn trips(scope: &FunctionScope, loop_: &Loop) -> Option<u64> {
+    let facts = scope.facts;
+    let induction = induction::read(facts, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;
+    let type_ = wide_integer(facts, &induction.type_)?;
     let trips = match &induction.step {
-        Step::Up => steady(context, &induction, type_, 1),
-        Step::Down => steady(context, &induction, type_, -1),
-        Step::Plus(amount) => steady(context, &induction, type_, literal(context, amount)?.value),
-        Step::Minus(amount) => steady(context, &induction, type_, -literal(context, amount)?.value),
-        Step::Divided(amount) => shrinking(home, loop_, &induction, type_, literal(context, amount)?.value),
-        Step::Right(amount) => shrinking(home, loop_, &induction, type_, power(literal(context, amount)?.value)?),
-        Step::Times(amount) => growing(home, loop_, &induction, literal(context, amount)?.value),
-        Step::Left(amount) => growing(home, loop_, &induction, power(literal(context, amount)?.value)?),
+        Step::Up => steady(facts, &induction, type_, 1),
+        Step::Down => steady(facts, &induction, type_, -1),
+        Step::Plus(amount) => steady(facts, &induction, type_, literal(facts, amount)?.value),
+        Step::Minus(amount) => steady(facts, &induction, type_, -literal(facts, amount)?.value),
+        Step::Divided(amount) => shrinking(scope, loop_, &induction, type_, literal(facts, amount)?.value),
+        Step::Right(amount) => shrinking(scope, loop_, &induction, type_, power(literal(facts, amount)?.value)?),
+        Step::Times(amount) => growing(scope, loop_, &induction, literal(facts, amount)?.value),
+        Step::Left(amount) => growing(scope, loop_, &induction, power(literal(facts, amount)?.value)?),
     }?;
-    (purity::leaves_alone(context, induction.counter, loop_) && !purity::calls_the_unknown(context, loop_)).then_some(trips)
+    (purity::leaves_alone(facts, induction.counter, loop_) && !purity::calls_the_unknown(facts, loop_)).then_some(trips)
 }
 
 /// `for (int i = 0; i < 32; i += 4)`.
-fn steady(context: &Context, induction: &Induction, type_: WideInteger, step: i64) -> Option<u64> {
-    let start = literal(context, &induction.start)?;
-    let bound = literal(context, &induction.bound)?;
+fn steady(facts: &FileFacts, induction: &Induction, type_: WideInteger, step: i64) -> Option<u64> {
+    let start = literal(facts, &induction.start)?;
+    let bound = literal(facts, &induction.bound)?;
     // A signed counter is compared as an unsigned one with an unsigned bound, and what an unsigned literal makes of its start is as odd.
     if step == 0 || (type_.signed && (start.unsigned || bound.unsigned)) {
         return None;
@@ -56,9 +56,9 @@ fn steady(context: &Context, induction: &Induction, type_: WideInteger, step: i6
 
 /// `for (int half = anything; half > 0; half /= 2)`: division by two and more ends at zero wherever it starts. A shift does for what is not
 /// negative, and where zero is only left, not passed, a negative number would stay what it is.
-fn shrinking(home: &Home, loop_: &Loop, induction: &Induction, type_: WideInteger, divisor: i64) -> Option<u64> {
-    let context = home.context;
-    let bound = literal(context, &induction.bound)?;
+fn shrinking(scope: &FunctionScope, loop_: &Loop, induction: &Induction, type_: WideInteger, divisor: i64) -> Option<u64> {
+    let facts = scope.facts;
+    let bound = literal(facts, &induction.bound)?;
     let ends = match induction.relation {
         Relation::Above => bound.value >= 0,
         Relation::AtLeast => bound.value >= 1,
@@ -66,11 +66,11 @@ fn shrinking(home: &Home, loop_: &Loop, induction: &Induction, type_: WideIntege
         Relation::Below | Relation::AtMost => false,
     };
     // What compilers make of a signed division no proof follows; known trips are unrolled before that.
-    let is_followed = !type_.signed || matches!(induction.step, Step::Right(_)) || literal(context, &induction.start).is_some();
+    let is_followed = !type_.signed || matches!(induction.step, Step::Right(_)) || literal(facts, &induction.start).is_some();
     if divisor < 2 || !ends || !is_followed || (type_.signed && bound.unsigned) {
         return None;
     }
-    let Some(mut value) = most(home, loop_, &induction.start, DEPTH) else { return Some(type_.bits) };
+    let Some(mut value) = most(scope, loop_, &induction.start, DEPTH) else { return Some(type_.bits) };
     let mut trips = 0;
     while value > 0 {
         value /= divisor;
@@ -80,9 +80,9 @@ fn shrinking(home: &Home, loop_: &Loop, induction: &Induction, type_: WideIntege
 }
 
 /// `for (int stride = 1; stride < 256; stride *= 2)`. The last product does not overflow.
-fn growing(home: &Home, loop_: &Loop, induction: &Induction, factor: i64) -> Option<u64> {
-    let mut value = literal(home.context, &induction.start)?.value;
-    let bound = most(home, loop_, &induction.bound, DEPTH)?;
+fn growing(scope: &FunctionScope, loop_: &Loop, induction: &Induction, factor: i64) -> Option<u64> {
+    let mut value = literal(scope.facts, &induction.start)?.value;
+    let bound = most(scope, loop_, &induction.bound, DEPTH)?;
     if value < 1 || factor < 2 || factor.checked_mul(bound.max(value))? > i64::from(i32::MAX) {
         return None;
     }
@@ -107,43 +107,41 @@ fn power(shift: i64) -> Option<i64> {
 }
 
 /// The most that an expression can be: a literal, or the size of a block or warp, by a variable's name perhaps, divided by a literal perhaps.
-fn most(home: &Home, loop_: &Loop, range: &Range<usize>, depth: usize) -> Option<i64> {
-    let context = home.context;
-    if let Some(literal) = literal(context, range) {
+fn most(scope: &FunctionScope, loop_: &Loop, range: &Range<usize>, depth: usize) -> Option<i64> {
+    let facts = scope.facts;
+    if let Some(literal) = literal(facts, range) {
         return Some(literal.value);
     }
-    let text = |at: usize| context.fragment.text(context.source, at);
-    let declared = |name: &[u8]| context.declarations.declares(name) || context.macros.is_defined(name);
+    let text = |at: usize| facts.fragment.text(facts.source, at);
+    let declared = |name: &[u8]| facts.declarations.declares(name) || facts.macros.is_defined(name);
     let (size, behind) = if range.len() >= 3 && text(range.start) == b"blockDim" && text(range.start + 1) == b"." && !declared(b"blockDim")
     {
         (MOST_THREADS, range.start + 3)
     } else if !range.is_empty() && text(range.start) == b"warpSize" && !declared(b"warpSize") {
         (32, range.start + 1)
     } else {
-        let value = value_of(home, loop_, range.clone().next()?)?;
-        (most(home, loop_, &value, depth.checked_sub(1)?)?, range.start + 1)
+        let value = value_of(scope, loop_, range.clone().next()?)?;
+        (most(scope, loop_, &value, depth.checked_sub(1)?)?, range.start + 1)
     };
     match range.end - behind {
         0 => Some(size),
-        2 if text(behind) == b"/" => Some(size / literal(context, &(behind + 1..range.end))?.value.max(1)),
-        3 if text(behind) == b">" && text(behind + 1) == b">" => {
-            Some(size >> literal(context, &(behind + 2..range.end))?.value.clamp(0, 31))
-        }
+        2 if text(behind) == b"/" => Some(size / literal(facts, &(behind + 1..range.end))?.value.max(1)),
+        3 if text(behind) == b">" && text(behind + 1) == b">" => Some(size >> literal(facts, &(behind + 2..range.end))?.value.clamp(0, 31)),
         _ => None,
     }
 }
 
 /// What the variable named at `at` is declared with, if it is an integer of the function's own that nothing else is ever assigned to.
-fn value_of(home: &Home, loop_: &Loop, at: usize) -> Option<Range<usize>> {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
+fn value_of(scope: &FunctionScope, loop_: &Loop, at: usize) -> Option<Range<usize>> {
+    let facts = scope.facts;
+    let (fragment, source) = (facts.fragment, facts.source);
     let name = fragment.text(source, at);
-    if fragment.kind(at) != Some(Kind::Ident) || context.macros.is_defined(name) || !home.is_private(name, loop_) {
+    if fragment.kind(at) != Some(Kind::Ident) || facts.macros.is_defined(name) || !scope.is_private(name, loop_) {
         return None;
     }
-    let is_number = |word: &[u8]| purity::is_number_type(context.declarations, word);
+    let is_number = |word: &[u8]| purity::is_number_type(facts.declarations, word);
     let mut found = None;
-    for other in home.range.clone().filter(|other| fragment.kind(*other) == Some(Kind::Ident) && fragment.text(source, *other) == name) {
+    for other in scope.range.clone().filter(|other| fragment.kind(*other) == Some(Kind::Ident) && fragment.text(source, *other) == name) {
         let before = other.checked_sub(1).and_then(|index| fragment.kind(index));
         if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
             continue;
@@ -151,7 +149,7 @@ fn value_of(home: &Home, loop_: &Loop, at: usize) -> Option<Range<usize>> {
         let is_further = is_further_number(source, fragment, other, is_number);
         if is_declared(source, fragment, other) || is_further {
             let mut first = other;
-            while first > home.open + 1 && !matches!(fragment.kind(first - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')'))) {
+            while first > scope.open + 1 && !matches!(fragment.kind(first - 1), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')'))) {
                 first -= 1;
             }
             first += (first..other).take_while(|word| fragment.text(source, *word) == b"const").count();
@@ -160,14 +158,14 @@ fn value_of(home: &Home, loop_: &Loop, at: usize) -> Option<Range<usize>> {
                 .count();
             let is_whole = is_further || first + words == other;
             if found.is_some()
-                || other < home.open
+                || other < scope.open
                 || !is_whole
-                || !is_wide_integer(context, &(first..first + words))
+                || !is_wide_integer(facts, &(first..first + words))
                 || fragment.kind(other + 1) != Some(Kind::Assign)
             {
                 return None;
             }
-            let end = (other + 2..home.range.end).find(|end| matches!(fragment.kind(*end), Some(Kind::Punct(b';' | b','))))?;
+            let end = (other + 2..scope.range.end).find(|end| matches!(fragment.kind(*end), Some(Kind::Punct(b';' | b','))))?;
             found = Some(other + 2..end);
         } else if matches!(fragment.kind(other + 1), Some(Kind::Assign | Kind::OpAssign | Kind::Step)) || before == Some(Kind::Step) {
             return None;
@@ -204,17 +202,17 @@ struct WideInteger {
 }
 
 /// Whether the tokens name an integer type of at least 32 bits.
-pub(crate) fn is_wide_integer(context: &Context, range: &Range<usize>) -> bool {
-    wide_integer(context, range).is_some()
+pub(crate) fn is_wide_integer(facts: &FileFacts, range: &Range<usize>) -> bool {
+    wide_integer(facts, range).is_some()
 }
 
 /// The integer type of at least 32 bits that the tokens name.
-fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> {
+fn wide_integer(facts: &FileFacts, range: &Range<usize>) -> Option<WideInteger> {
     let mut signed = true;
     let mut bits = 0;
     for at in range.clone() {
-        let text = context.fragment.text(context.source, at);
-        if context.fragment.kind(at) == Some(Kind::Ident) && text != b"std" && !purity::is_number_type(context.declarations, text) {
+        let text = facts.fragment.text(facts.source, at);
+        if facts.fragment.kind(at) == Some(Kind::Ident) && text != b"std" && !purity::is_number_type(facts.declarations, text) {
             return None;
         }
         match text {
@@ -231,24 +229,24 @@ fn wide_integer(context: &Context, range: &Range<usize>) -> Option<WideInteger> 
 
 /// An integer: a literal, a macro of this file that stands for one, or a sum or product of such. Any other name is
 /// looked up nowhere.
-pub(crate) fn literal(context: &Context, range: &Range<usize>) -> Option<Integer> {
-    value(context, range, false)
+pub(crate) fn literal(facts: &FileFacts, range: &Range<usize>) -> Option<Integer> {
+    value(facts, range, false)
 }
 
 /// The same, names being what they are probably declared as: nothing that has to be right may rest on it.
-pub(crate) fn likely(context: &Context, range: &Range<usize>) -> Option<i64> {
-    value(context, range, true).map(|integer| integer.value)
+pub(crate) fn likely(facts: &FileFacts, range: &Range<usize>) -> Option<i64> {
+    value(facts, range, true).map(|integer| integer.value)
 }
 
-fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integer> {
-    let (source, fragment) = (context.source, context.fragment);
+fn value(facts: &FileFacts, range: &Range<usize>, guesses: bool) -> Option<Integer> {
+    let (source, fragment) = (facts.source, facts.fragment);
     let operand = |at: usize| {
         let text = fragment.text(source, at);
         let value = match fragment.kind(at)? {
             Kind::Number => integer::literal(text),
             Kind::Ident => {
-                let guess = || likely_of(context, text).filter(|_| guesses).map(|value| Integer { value, unsigned: false });
-                context.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
+                let guess = || likely_of(facts, text).filter(|_| guesses).map(|value| Integer { value, unsigned: false });
+                facts.macros.constant(text, fragment.tokens[at].start as usize).or_else(guess)
             }
             _ => None,
         };
@@ -258,7 +256,7 @@ fn value(context: &Context, range: &Range<usize>, guesses: bool) -> Option<Integ
 }
 
 /// The number that a name probably stands for: a macro, what is declared with a number, or with the name of one.
-fn likely_of(context: &Context, name: &[u8]) -> Option<i64> {
-    let named = || context.declarations.alias(name).and_then(|other| context.macros.likely(other));
-    context.declarations.likely(name).or_else(|| context.macros.likely(name)).or_else(named)
+fn likely_of(facts: &FileFacts, name: &[u8]) -> Option<i64> {
+    let named = || facts.declarations.alias(name).and_then(|other| facts.macros.likely(other));
+    facts.declarations.likely(name).or_else(|| facts.macros.likely(name)).or_else(named)
 }

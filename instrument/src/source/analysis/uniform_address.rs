@@ -1,13 +1,12 @@
-//! Which names of a kernel hold what only the thread's place and the kernel's parameters tell, whatever memory holds: an address that is made
-//! of such names is the one that the plain kernel would use, even where a thread runs on values that others have not written.
+//! Names of a kernel whose values follow from the thread's place and the kernel's parameters alone, not from memory.
 //!
-//! All is read from tokens, as in [`crate::read_only`]: a list of what is allowed. A name is *settled* if each of its values is made of settled
-//! names, and if what decides whether it gets that value is, too. Names are looked up by their text, whatever scope they stand in: all that are
-//! alike must be settled.
+//! An address made of such names is the one of the plain kernel, even where a thread runs on values that others have not written.
+//!
+//! All is read from tokens, as in [`super::purity`], with a list of allowed forms. A name is *settled* if each of its values is made of settled names, and
+//! each condition of its assignments is settled, too. Names are compared by their text, in all scopes: all names that are alike must be settled.
 
-use crate::source::analysis::file_facts::Context;
-use crate::source::analysis::purity;
-use crate::source::analysis::trip_count;
+use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::{purity, trip_count};
 use crate::source::syntax::declaration::{self, is_builtin, is_declared, is_integer, others};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -18,10 +17,10 @@ use std::ops::Range;
 /// Deepest nest of statements without braces that is followed.
 const DEEPEST: usize = 64;
 
-/// Most tokens of a call's arguments that are looked at.
+/// Most tokens of a call's arguments that are read.
 const MOST_ARGUMENTS: usize = 128;
 
-/// Most definitions and guards of a kernel that are looked at.
+/// Most definitions and guards of a kernel that are read.
 const MOST: usize = 2048;
 
 /// What a name of the kernel stands for.
@@ -58,7 +57,7 @@ enum Use {
 
 /// A kernel's names.
 pub(crate) struct Addresses<'a> {
-    context: &'a Context<'a>,
+    facts: &'a FileFacts<'a>,
     functions: &'a [&'a Function],
     names: BTreeMap<&'a [u8], Stands>,
     settled: BTreeSet<&'a [u8]>,
@@ -67,15 +66,15 @@ pub(crate) struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Reads a kernel from its first parameter on, with the file's functions; none if it is more than anybody looks at, holds what may be
+    /// Reads a kernel from its first parameter on, with the file's functions; none if it is too long, holds what may be
     /// anything, or may jump by what memory holds.
-    pub(crate) fn of_kernel(context: &'a Context<'a>, functions: &'a [&'a Function], range: Range<usize>, open: usize) -> Option<Self> {
-        let (fragment, source) = (context.fragment, context.source);
+    pub(crate) fn of_kernel(facts: &'a FileFacts<'a>, functions: &'a [&'a Function], range: Range<usize>, open: usize) -> Option<Self> {
+        let (fragment, source) = (facts.fragment, facts.source);
         let mut found =
-            Self { context, functions, names: BTreeMap::new(), settled: BTreeSet::new(), guards: Vec::new(), range: range.clone() };
+            Self { facts, functions, names: BTreeMap::new(), settled: BTreeSet::new(), guards: Vec::new(), range: range.clone() };
         for at in range.clone().filter(|at| fragment.kind(*at) == Some(Kind::Ident)) {
             let name = fragment.text(source, at);
-            if (context.macros.is_defined(name) && !is_constant_macro(context, at)) || is_unknown_macro(context, at) {
+            if (facts.macros.is_defined(name) && !is_constant_macro(facts, at)) || is_unknown_macro(facts, at) {
                 return None;
             }
             if is_declared(source, fragment, at) {
@@ -120,7 +119,7 @@ impl<'a> Addresses<'a> {
     }
 
     fn add(&mut self, at: usize, stands: Stands) {
-        let name = self.context.fragment.text(self.context.source, at);
+        let name = self.facts.fragment.text(self.facts.source, at);
         let known = self.names.entry(name).or_insert(stands);
         if *known != stands {
             *known = Stands::Unknown;
@@ -129,7 +128,7 @@ impl<'a> Addresses<'a> {
 
     /// What the name at `at` stands for by its declaration, whose first name is at `first`.
     fn declared(&self, at: usize, first: usize, open: usize) -> Stands {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let words: Vec<&[u8]> = self.words_before(first).map(|word| fragment.text(source, word)).collect();
         let is_shared = words.contains(&&b"__shared__"[..]);
         if words.iter().any(|word| matches!(*word, b"&" | b"&&" | b"static" | b"volatile" | b"__constant__")) && !is_shared {
@@ -137,10 +136,10 @@ impl<'a> Addresses<'a> {
         }
         let known = |word: &&[u8]| {
             let is_plain = matches!(*word, b"__shared__" | b"extern" | b"const" | b"constexpr" | b"volatile" | b"auto" | b"*");
-            is_plain || matches!(*word, b"__restrict__" | b"__restrict") || is_number(self.context, word)
+            is_plain || matches!(*word, b"__restrict__" | b"__restrict") || is_number(self.facts, word)
         };
         match dimensions(fragment, at) {
-            // A function, a constructor, a list or a range: nobody knows what becomes of it.
+            // A function, a constructor, a list or a range: its value is not known.
             0 if at > open && !matches!(fragment.kind(at + 1), Some(Kind::Assign | Kind::Punct(b';' | b','))) => Stands::Unknown,
             _ if !words.iter().all(known) => Stands::Unknown,
             0 if is_shared => Stands::Shared,
@@ -151,18 +150,18 @@ impl<'a> Addresses<'a> {
     }
 
     fn has_pointer(&self, at: usize) -> bool {
-        self.words_before(at).any(|word| matches!(self.context.fragment.kind(word), Some(Kind::Punct(b'*' | b'&') | Kind::Op)))
+        self.words_before(at).any(|word| matches!(self.facts.fragment.kind(word), Some(Kind::Punct(b'*' | b'&') | Kind::Op)))
     }
 
     /// What stands in front of a name in its declaration, from the name on.
     fn words_before(&self, at: usize) -> impl Iterator<Item = usize> + use<'a> {
-        let fragment = self.context.fragment;
+        let fragment = self.facts.fragment;
         (0..at).rev().take_while(|word| !matches!(fragment.kind(*word), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')' | b','))))
     }
 
     /// What the name at `at` is given there, if anything.
     fn use_of(&self, at: usize) -> Use {
-        let (context, fragment, source) = (self.context, self.context.fragment, self.context.source);
+        let (facts, fragment, source) = (self.facts, self.facts.fragment, self.facts.source);
         let before = fragment.kind(at - 1);
         if matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope)) {
             return Use::Reads;
@@ -188,14 +187,14 @@ impl<'a> Addresses<'a> {
         // `live ? a : b` asks for a number.
         let is_asked =
             fragment.is(last + 1, b'?') && matches!(before, Some(Kind::Assign | Kind::OpAssign | Kind::Return | Kind::Punct(b'(' | b',')));
-        let is_read = purity::is_read(context, at) || purity::is_followed(context, at);
+        let is_read = purity::is_read(facts, at) || purity::is_followed(facts, at);
         let is_plain = is_declared(source, fragment, at) || is_asked || is_read;
         if is_plain || self.is_argument_by_value(at) { Use::Reads } else { Use::Unknown }
     }
 
     /// Whether something in the statement in front of the name may decide whether the name is reached.
     fn may_be_passed_by(&self, at: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let in_statement = (0..at).rev().take_while(|before| !matches!(fragment.kind(*before), Some(Kind::Punct(b';' | b'{' | b'}'))));
         let mut asks = in_statement.filter(|before| fragment.is(*before, b'?') || matches!(fragment.text(source, *before), b"&&" | b"||"));
         // What a head asks is a guard.
@@ -204,7 +203,7 @@ impl<'a> Addresses<'a> {
 
     /// Whether the name is all of an argument to a function of this file that takes each by value.
     fn is_argument_by_value(&self, at: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let is_whole = matches!(fragment.kind(at - 1), Some(Kind::Punct(b'(' | b',')))
             && matches!(fragment.kind(at + 1), Some(Kind::Punct(b')' | b',')));
         let mut around = (at.saturating_sub(MOST_ARGUMENTS)..at).rev();
@@ -214,15 +213,15 @@ impl<'a> Addresses<'a> {
             return false;
         };
         let is_value = |at: usize| !matches!(fragment.kind(at), Some(Kind::Op | Kind::Punct(b'*' | b'&')));
-        let mut named = named(self.context, self.functions, fragment.text(source, name)).peekable();
+        let mut named = named(self.facts, self.functions, fragment.text(source, name)).peekable();
         let is_member = matches!(fragment.kind(name - 1), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope));
         !is_member && named.peek().is_some() && named.all(|(name, function)| (name + 1..function.open).all(is_value))
     }
 
     /// Whether all that decides whether a name is given a value is settled. What is born there has no other value; and what a `for` declares
-    /// lives in that loop only, whatever decides whether it runs.
+    /// lives in that loop only, whether or not it runs.
     fn is_sure_definition(&self, at: usize) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         if is_declared(source, fragment, at) {
             return true;
         }
@@ -236,14 +235,14 @@ impl<'a> Addresses<'a> {
 
     /// Whether the name is that of a pointer that is given nothing which is not settled.
     pub(crate) fn is_settled_pointer(&self, name: &[u8]) -> bool {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         let is_it = |at: &usize| fragment.text(source, *at) == name && is_declared(source, fragment, *at);
         self.settled.contains(name) && self.range.clone().filter(is_it).all(|at| fragment.is(self.declarator(at), b'*'))
     }
 
     /// The token in front of a declared name, qualifiers left out.
     fn declarator(&self, at: usize) -> usize {
-        let (fragment, source) = (self.context.fragment, self.context.source);
+        let (fragment, source) = (self.facts.fragment, self.facts.source);
         (0..at).rev().find(|word| !matches!(fragment.text(source, *word), b"__restrict__" | b"__restrict" | b"const")).unwrap_or(0)
     }
 
@@ -254,14 +253,14 @@ impl<'a> Addresses<'a> {
 
     /// Whether the expression is made of settled names and numbers, and of nothing that asks memory.
     pub(crate) fn is_settled(&self, range: Range<usize>) -> bool {
-        let (context, fragment, source) = (self.context, self.context.fragment, self.context.source);
+        let (facts, fragment, source) = (self.facts, self.facts.fragment, self.facts.source);
         range.into_iter().all(|at| {
             let text = fragment.text(source, at);
             match fragment.tokens[at].kind {
                 Kind::Number | Kind::Char | Kind::Assign | Kind::OpAssign | Kind::Step | Kind::Op | Kind::Constexpr => true,
-                Kind::Punct(b'*' | b'&') => is_operand(fragment, at - 1) || is_of_type(context, at),
+                Kind::Punct(b'*' | b'&') => is_operand(fragment, at - 1) || is_of_type(facts, at),
                 Kind::Punct(byte) => b"+-/%<>|^!~?:(),;.".contains(&byte),
-                Kind::Keyword => is_number(context, text) || CASTS.contains(&text),
+                Kind::Keyword => is_number(facts, text) || CASTS.contains(&text),
                 Kind::Ident => self.is_settled_name(at),
                 _ => false,
             }
@@ -269,40 +268,40 @@ impl<'a> Addresses<'a> {
     }
 
     fn is_settled_name(&self, at: usize) -> bool {
-        let (context, fragment, source) = (self.context, self.context.fragment, self.context.source);
+        let (facts, fragment, source) = (self.facts, self.facts.fragment, self.facts.source);
         let name = fragment.text(source, at);
         if fragment.is(at - 1, b'.') {
             return true;
         }
-        let is_own = !context.declarations.declares(name) && !context.macros.is_defined(name);
+        let is_own = !facts.declarations.declares(name) && !facts.macros.is_defined(name);
         if is_own && matches!(name, b"threadIdx" | b"blockIdx" | b"blockDim" | b"gridDim") {
             return fragment.is(at + 1, b'.');
         }
-        if (is_own && name == b"warpSize") || trip_count::literal(context, &(at..at + 1)).is_some() {
+        if (is_own && name == b"warpSize") || trip_count::literal(facts, &(at..at + 1)).is_some() {
             return true;
         }
-        if is_constant_macro(context, at) {
+        if is_constant_macro(facts, at) {
             return true;
         }
         if fragment.is(at + 1, b'(') {
-            return is_number(context, name) || (purity::is_by_value(context, at) && matches!(name, b"min" | b"max" | b"abs"));
+            return is_number(facts, name) || (purity::is_by_value(facts, at) && matches!(name, b"min" | b"max" | b"abs"));
         }
-        is_number(context, name)
+        is_number(facts, name)
             || (self.settled.contains(name) && !fragment.is(at + 1, b'['))
             || (!self.names.contains_key(name) && self.is_constant(name))
     }
 
     /// Whether the file declares the name, and nothing but constants and parameters of templates by it.
     fn is_constant(&self, name: &[u8]) -> bool {
-        let (context, fragment, source) = (self.context, self.context.fragment, self.context.source);
-        if context.macros.is_defined(name) || !context.declarations.declares(name) {
+        let (facts, fragment, source) = (self.facts, self.facts.fragment, self.facts.source);
+        if facts.macros.is_defined(name) || !facts.declarations.declares(name) {
             return false;
         }
         let declared = (0..fragment.len()).filter(|at| fragment.kind(*at) == Some(Kind::Ident) && fragment.text(source, *at) == name);
         // `kTile * kTile` is no declaration.
         let is_product = |at: &usize| {
             let factor = fragment.text(source, at - 2);
-            fragment.is(at - 1, b'*') && context.declarations.declares(factor) && !context.declarations.is_type(factor)
+            fragment.is(at - 1, b'*') && facts.declarations.declares(factor) && !facts.declarations.is_type(factor)
         };
         let mut declared = declared.filter(|at| is_declared(source, fragment, *at) && !is_product(at)).peekable();
         declared.peek().is_some()
@@ -333,7 +332,7 @@ impl<'a> Addresses<'a> {
 
     /// What a guard asks: of a `for` what stands behind its first value, which is a definition of its own.
     fn decides(&self, guard: &Guard) -> Range<usize> {
-        let fragment = self.context.fragment;
+        let fragment = self.facts.fragment;
         let first = guard.asked.clone().find(|at| fragment.is(*at, b';')).filter(|_| guard.is_for);
         first.map_or(guard.asked.clone(), |first| first..guard.asked.end)
     }
@@ -343,30 +342,30 @@ impl<'a> Addresses<'a> {
 const CASTS: &[&[u8]] = &[b"static_cast", b"reinterpret_cast", b"const", b"true", b"false", b"sizeof", b"nullptr"];
 
 /// The functions of that name, with the name's token.
-pub(crate) fn named<'f>(context: &Context, functions: &'f [&'f Function], name: &[u8]) -> impl Iterator<Item = (usize, &'f Function)> {
-    let is_it = move |at: &usize| context.fragment.text(context.source, *at) == name;
+pub(crate) fn named<'f>(facts: &FileFacts, functions: &'f [&'f Function], name: &[u8]) -> impl Iterator<Item = (usize, &'f Function)> {
+    let is_it = move |at: &usize| facts.fragment.text(facts.source, *at) == name;
     functions.iter().filter_map(move |function| Some((function.name.filter(is_it)?, *function)))
 }
 
 /// Whether a macro stands there that is made of constants and of its arguments, which are looked at as any other tokens.
-pub(crate) fn is_constant_macro(context: &Context, at: usize) -> bool {
-    let name = context.fragment.text(context.source, at);
-    let called = context.fragment.is(at + 1, b'(');
-    let is_own = context.macros.is_defined(name) || !context.declarations.declares(name);
-    context.macros.is_constant(name, called) && is_own && !hides_an_element(context, at, called)
+pub(crate) fn is_constant_macro(facts: &FileFacts, at: usize) -> bool {
+    let name = facts.fragment.text(facts.source, at);
+    let called = facts.fragment.is(at + 1, b'(');
+    let is_own = facts.macros.is_defined(name) || !facts.declarations.declares(name);
+    facts.macros.is_constant(name, called) && is_own && !hides_an_element(facts, at, called)
 }
 
 /// Whether arguments of a macro's call have a subscript: the macro may decide whether it is reached.
-fn hides_an_element(context: &Context, at: usize, called: bool) -> bool {
-    let fragment = context.fragment;
+fn hides_an_element(facts: &FileFacts, at: usize, called: bool) -> bool {
+    let fragment = facts.fragment;
     called && fragment.mate(at + 1).is_none_or(|close| (at + 2..close).any(|inner| fragment.is(inner, b'[')))
 }
 
-/// Whether a name in capitals that nobody knows stands where a statement would begin.
-pub(crate) fn is_unknown_macro(context: &Context, at: usize) -> bool {
-    let name = context.fragment.text(context.source, at);
+/// Whether an unknown name in capitals stands where a statement would begin.
+pub(crate) fn is_unknown_macro(facts: &FileFacts, at: usize) -> bool {
+    let name = facts.fragment.text(facts.source, at);
     let is_capital = name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase);
-    is_capital && !context.declarations.declares(name) && !context.macros.is_literal(name) && purity::starts_statement(context, at)
+    is_capital && !facts.declarations.declares(name) && !facts.macros.is_literal(name) && purity::starts_statement(facts, at)
 }
 
 /// Whether the token ends an operand, so that `*` or `&` behind it takes two.
@@ -375,9 +374,9 @@ pub(crate) fn is_operand(fragment: &Fragment, at: usize) -> bool {
 }
 
 /// Whether the star at `at` belongs to a type: `const float *p`, `reinterpret_cast<const float *>(p)`.
-fn is_of_type(context: &Context, at: usize) -> bool {
-    let fragment = context.fragment;
-    fragment.is(at, b'*') && fragment.kind(at - 1) == Some(Kind::Keyword) && is_number(context, fragment.text(context.source, at - 1))
+fn is_of_type(facts: &FileFacts, at: usize) -> bool {
+    let fragment = facts.fragment;
+    fragment.is(at, b'*') && fragment.kind(at - 1) == Some(Kind::Keyword) && is_number(facts, fragment.text(facts.source, at - 1))
 }
 
 /// How many brackets follow a name.
@@ -391,8 +390,8 @@ fn dimensions(fragment: &Fragment, name: usize) -> usize {
 }
 
 /// Whether the word names a number's type, or a vector's of numbers, that this file does not declare anew.
-pub(crate) fn is_number(context: &Context, word: &[u8]) -> bool {
-    is_builtin(word) || ((is_integer(word) || is_vector(word)) && !context.declarations.is_type(word))
+pub(crate) fn is_number(facts: &FileFacts, word: &[u8]) -> bool {
+    is_builtin(word) || ((is_integer(word) || is_vector(word)) && !facts.declarations.is_type(word))
 }
 
 /// Vectors and small floats of CUDA's own.

@@ -1,6 +1,6 @@
 //! What a pragma in front of a loop asks the compiler to do with it.
 
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::statement::{Body, Loop};
 use crate::source::syntax::token::{Kind, Line};
 
@@ -16,8 +16,8 @@ pub(crate) enum Unroll {
 }
 
 /// Reads the pragmas and other words in front of a loop.
-pub(crate) fn of_loop(context: &Context, body: &Body, loop_: &Loop) -> Unroll {
-    let (source, lexed, fragment) = (context.source, context.lexed, context.fragment);
+pub(crate) fn of_loop(facts: &FileFacts, body: &Body, loop_: &Loop) -> Unroll {
+    let (source, lexed, fragment) = (facts.source, facts.lexed, facts.fragment);
     let start = fragment.tokens[loop_.keyword].start as usize;
     let before = loop_.keyword.checked_sub(1);
     if let Some((from, to)) = body.prefixes.iter().find(|(_, to)| Some(*to) == before).copied() {

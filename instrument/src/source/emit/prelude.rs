@@ -3,7 +3,7 @@
 
 use crate::common::block_decision::{DECIDE, DECLINE, OF_CLUSTERS};
 use crate::common::options::{AtExit, BarrierMarks, Options};
-use crate::common::poll_interval::{self, Pace};
+use crate::common::poll_interval::{self, PollInterval};
 use crate::common::site::{Form, Kind, SiteMap};
 use cuinstr_abi::control;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 /// What differs from file to file.
 const SETTINGS: &str = include_str!("prelude/settings.cuh");
 
-/// What is the same for all files. One text in four parts: the control block and how a thread stops; allowances and what renews them, a look; the
+/// What is the same for all files. One text in four parts: the control block and how a thread stops; budgets and their refill, a check; the
 /// forms of loops; functions that the host may run too, barriers, and a kernel's two ends.
 const BODY: &str = concat!(
     include_str!("prelude/control.cuh"),
@@ -63,7 +63,7 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_
     text
 }
 
-/// The macro that gives each look a stop of its own.
+/// The macro that gives each check a stop of its own.
 ///
 /// Groups of warps that have registers of their own by `setmaxnreg` can't call one function: ptxas then says "Register allocation failed" (C7600), or leaves out what gives
 /// them these (C7507).
@@ -138,8 +138,8 @@ pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
 pub fn body() -> String {
     let values = [
         ("CONTROL_BLOCK", control::c_text().trim_end().to_owned()),
-        ("MOST_PACE", poll_interval::MOST_PACE.to_string()),
-        ("NEST", poll_interval::NEST.to_string()),
+        ("MOST_PACE", poll_interval::MOST_INTERVAL.to_string()),
+        ("NEST", poll_interval::NEST_BUDGET.to_string()),
         ("OF_CLUSTERS", of_clusters_in_c()),
         ("DECIDE", in_c(DECIDE)),
         ("DECLINE", in_c(DECLINE)),
@@ -151,7 +151,7 @@ pub fn body() -> String {
 fn settings(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
-    let pace = Pace::of(options.poll_gap);
+    let pace = PollInterval::of(options.poll_gap);
     let values = [
         ("TIMEOUT_NS", limit(options.limits.timeout_ns)),
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),

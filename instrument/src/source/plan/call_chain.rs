@@ -1,58 +1,58 @@
-//! Chains of calls: how much may run between two looks at the flag, and which functions must look where they begin.
+//! Chains of calls: how much may run between two checks of the flag, and which functions must check where they begin.
 //!
-//! Each activation has an allowance of its own. So a loop that calls a function with a loop runs as long as the two multiplied, and functions that
-//! call functions multiply without any loop. A function whose product is too large looks at its entry.
+//! Each activation of a function has its own budget. A loop that calls a function with a loop therefore runs as long as the product of both.
+//! Functions that call functions multiply in the same way without a loop. A function whose product is too large checks where it begins.
 
-use crate::common::poll_interval::MOST_PACE;
+use crate::common::poll_interval::MOST_INTERVAL;
 use crate::source::analysis::call_graph::CallGraph;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Most iterations and calls between two looks of a chain: what the proof allows, as a power of two.
+/// Most iterations and calls between two checks of a chain: what the proof allows, as a power of two.
 const MOST: u64 = 1 << 26;
 
-/// What a function may run before its caller needs a look of it, to begin with.
+/// What a function may run before its caller needs a check of it, to begin with.
 const FIRST_LIMIT: u64 = 1 << 17;
 
-/// What a function that is not in sight may run: one allowance.
-const UNSEEN: u64 = 1 << MOST_PACE;
+/// What a function that is not in sight may run: one budget.
+const UNSEEN: u64 = 1 << MOST_INTERVAL;
 
 /// One link of a chain, an activation: a function's body, or that of a lambda or local method inside it.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     /// Its braces.
     pub(crate) range: Range<usize>,
-    /// Its loops: tokens, and how often each runs between two looks at most.
+    /// Its loops: tokens, and how often each runs between two checks at most.
     pub(crate) loops: Vec<(Range<usize>, Rounds)>,
     /// Tokens of calls of what a variable holds, or of functions of other files.
     pub(crate) unseen: Vec<usize>,
     /// The function in the order of the call graph, if it is one of its own.
     pub(crate) function: Option<usize>,
-    /// Whether nothing can be put at its entry, or a kernel's look stands there.
+    /// Whether nothing can be put at its entry, or a kernel's check stands there.
     pub(crate) is_fixed: bool,
     /// Whether calls of it can't be told from the text: a lambda, an operator, a constructor.
     pub(crate) is_implicit: bool,
-    /// Whether it must look in any case: a macro makes functions that call each other.
-    pub(crate) must_look: bool,
+    /// Whether it must check in any case: a macro makes functions that call each other.
+    pub(crate) must_check: bool,
 }
 
-/// How often a loop runs between two looks.
+/// How often a loop runs between two checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounds {
     /// It is not polled, and runs so often at most.
     Few(u64),
-    /// It takes that many units of the activation's allowance in each iteration.
+    /// It takes that many units of the activation's budget in each iteration.
     Paid(u64),
 }
 
-/// Indices of the activations that must look where they begin. They stand in the order of their first tokens.
-pub(crate) fn looks(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
+/// Indices of the activations that must check where they begin. They stand in the order of their first tokens.
+pub(crate) fn checked(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
     let chain = Chain::new(links, calls);
     let mut limit = FIRST_LIMIT;
     loop {
-        let (looks, most) = chain.with(limit);
+        let (checked, most) = chain.with(limit);
         if most <= MOST || limit <= 4 {
-            return looks;
+            return checked;
         }
         limit /= 8;
     }
@@ -60,7 +60,7 @@ pub(crate) fn looks(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
 
 struct Chain<'a> {
     links: &'a [Link],
-    /// For each: what it calls, and how often between two looks.
+    /// For each: what it calls, and how often between two checks.
     calls: Vec<Vec<(Callee, u64)>>,
     /// Callees before their callers, as far as no cycle is in the way.
     order: Vec<usize>,
@@ -109,14 +109,14 @@ impl<'a> Chain<'a> {
         Self { links, calls, order }
     }
 
-    /// Those that look if none of the others may run for longer than `limit`, and the most that then runs between two looks.
+    /// Those that check if none of the others may run for longer than `limit`, and the most that then runs between two checks.
     fn with(&self, limit: u64) -> (BTreeSet<usize>, u64) {
-        // What a call that does not look runs, and what runs behind the last look of one that does.
+        // The work of a call that does not check, and the work behind the last check of one that does.
         let mut work = vec![0_u64; self.links.len()];
         let mut tails = vec![0_u64; self.links.len()];
-        let mut looks = BTreeSet::new();
+        let mut checked = BTreeSet::new();
         let mut most = 0;
-        // What a variable holds may be any lambda; those that run for longer look.
+        // What a variable holds may be any lambda; those that run for longer check.
         let unseen = UNSEEN.min(limit).max(1);
         for &index in &self.order {
             let activation = &self.links[index];
@@ -125,7 +125,7 @@ impl<'a> Chain<'a> {
             for (callee, rounds) in &self.calls[index] {
                 let callee = match callee {
                     Callee::Unseen => unseen,
-                    Callee::Known(callee) if looks.contains(callee) => {
+                    Callee::Known(callee) if checked.contains(callee) => {
                         behind = behind.max(tails[*callee]);
                         1
                     }
@@ -137,37 +137,37 @@ impl<'a> Chain<'a> {
             tails[index] = sum.saturating_add(behind);
             most = most.max(tails[index]);
             let hidden = activation.is_implicit && activation.own() >= UNSEEN;
-            if !activation.is_fixed && (work[index] > limit || hidden || activation.must_look) {
-                looks.insert(index);
+            if !activation.is_fixed && (work[index] > limit || hidden || activation.must_check) {
+                checked.insert(index);
             }
         }
-        (looks, most)
+        (checked, most)
     }
 }
 
 impl Link {
-    /// How often a token may be passed between two looks of this activation.
+    /// How often a token may be passed between two checks of this activation.
     fn rounds_at(&self, at: usize) -> u64 {
         let (mut few, mut paid) = (1_u64, 1);
         for (_, rounds) in self.loops.iter().filter(|(range, _)| range.contains(&at)) {
             match rounds {
                 Rounds::Few(trips) => few = few.saturating_mul(*trips.max(&1)),
-                // All loops of the activation take from one allowance. What an inner one takes, the outer one has not.
-                Rounds::Paid(weight) => paid = paid.max((1 << MOST_PACE) / weight.max(&1)),
+                // All loops of the activation take from one budget. What an inner one takes, the outer one has not.
+                Rounds::Paid(weight) => paid = paid.max((1 << MOST_INTERVAL) / weight.max(&1)),
             }
         }
         few.saturating_mul(paid.max(1))
     }
 
-    /// What its own loops run between two looks.
+    /// What its own loops run between two checks.
     fn own(&self) -> u64 {
         let is_paid = |(_, rounds): &(Range<usize>, Rounds)| matches!(rounds, Rounds::Paid(_));
         let few = self.loops.iter().map(|(_, rounds)| if let Rounds::Few(trips) = rounds { *trips } else { 0 });
-        few.fold(if self.loops.iter().any(is_paid) { 1 << MOST_PACE } else { 0 }, u64::saturating_add)
+        few.fold(if self.loops.iter().any(is_paid) { 1 << MOST_INTERVAL } else { 0 }, u64::saturating_add)
     }
 }
 
-/// Callees first, by depth; a call that closes a cycle counts for nothing, since a function on it looks already or leads down.
+/// Callees first, by depth; a call that closes a cycle counts for nothing, since a function on it checked already or leads down.
 fn order(calls: &[Vec<(Callee, u64)>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(calls.len());
     let mut seen = vec![false; calls.len()];

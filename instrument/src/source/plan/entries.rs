@@ -1,17 +1,17 @@
-//! Looks where functions begin, for chains of calls that would run for too long between two.
+//! Checks where functions begin, for chains of calls that would run for too long between two checks.
 
-use super::{Known, Owner, Planner};
+use super::planner::{Known, Owner, Planner};
 use crate::common::options::{Options, Polls};
 use crate::common::poll_interval;
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
-use crate::source::analysis::census;
-use crate::source::analysis::cost;
-use crate::source::analysis::file_facts::Context;
-use crate::source::emit::poll_text::{self, Spelling};
+use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::{census, cost};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
+use crate::source::plan::insertion::PollStyle;
 use crate::source::plan::loop_form::Decision;
+use crate::source::plan::placement::Place;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
 use crate::source::syntax::scopes::innermost_scopes;
@@ -19,8 +19,8 @@ use crate::source::syntax::statement::Body;
 use std::cmp::Reverse;
 
 impl Planner<'_> {
-    /// Where chains of calls run for too long, functions look where they begin.
-    pub(super) fn looks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
+    /// Where chains of calls run for too long, functions check where they begin.
+    pub(super) fn checks_at_entries(&mut self, known: &Known, calls: &CallGraph) {
         let mut noted = std::mem::take(&mut self.links);
         noted.sort_by_key(|(link, ..)| (link.range.start, Reverse(link.range.end)));
         let mut links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
@@ -28,33 +28,33 @@ impl Planner<'_> {
         let macros = &self.input.macros.fragments;
         if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
             for link in &mut links {
-                link.must_look |= !link.loops.is_empty();
+                link.must_check |= !link.loops.is_empty();
             }
         }
-        for index in call_chain::looks(&links, calls) {
+        for index in call_chain::checked(&links, calls) {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
-            let text = format!(" {};", Spelling { polls: Polls::Each, ..owner.spelling }.repeat(site, "1u"));
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
             let opens = twins.map_or(vec![link.range.start], |twins| twins.iter().map(|twin| known.functions[*twin].open).collect());
             for open in opens {
-                self.insert(known.fragment.tokens[open].end as usize, false, text.clone());
+                let place = Place::Brace { at: known.fragment.tokens[open].end as usize };
+                self.poll(place, PollStyle { polls: Polls::Each, ..owner.style }, site);
             }
         }
     }
 }
 
-/// What a body's activations may run between two looks, each with its owner and where its name stands.
+/// What a body's activations may run between two checks, each with its owner and where its name stands.
 pub(super) fn links(
     options: &Options,
-    context: &Context,
+    facts: &FileFacts,
     known: &Known,
     owners: &[Owner],
     body: &Body,
     decisions: &[Decision],
     range: (usize, usize),
 ) -> Vec<(Link, Owner, usize)> {
-    let (source, fragment) = (context.source, context.fragment);
+    let (source, fragment) = (facts.source, facts.fragment);
     let mut noted = Vec::with_capacity(body.scopes.len());
     for (index, scope) in body.scopes.iter().enumerate() {
         let own = known.by_open.get(&scope.open).copied();
@@ -70,7 +70,7 @@ pub(super) fn links(
             function: own,
             is_fixed: is_bare || is_kernel || has_no_room || owners[index].untouched.is_some(),
             is_implicit: function.is_none_or(|function| function::is_called_by_no_name(source, fragment, function)),
-            must_look: false,
+            must_check: false,
         };
         noted.push((link, owners[index].clone(), name));
     }
@@ -79,8 +79,8 @@ pub(super) fn links(
         let rounds = match decision.cost.left_alone {
             _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
             Some(trips) => Rounds::Few(trips),
-            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_PACE),
-            None => Rounds::Paid(poll_text::least_weight(&decision.weight)),
+            None if polls_each => Rounds::Paid(1 << poll_interval::MOST_INTERVAL),
+            None => Rounds::Paid(decision.weight.least()),
         };
         let end = loop_.end.unwrap_or(range.1);
         noted[loop_.scope].0.loops.push((loop_.keyword..end + 1, rounds));
@@ -94,9 +94,9 @@ pub(super) fn links(
     let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
     for (at, scope) in (range.0..).zip(scopes) {
         let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
-        if is_made || cost::calls_the_unseen(context, at) {
+        if is_made || cost::calls_the_unseen(facts, at) {
             let link = &mut noted[scope].0;
-            link.must_look |= is_made && link.range.start < at;
+            link.must_check |= is_made && link.range.start < at;
             link.unseen.push(at);
         }
     }

@@ -1,12 +1,12 @@
-//! Where a kernel's last poll is declared, which stands on every way out from there on.
+//! Where a kernel's last poll is declared. It stands on every way out behind its declaration.
 //!
-//! Threads that have nothing to do mostly leave in a kernel's first lines: `if (i >= n) return;`. Their launch has run nothing yet that anybody
-//! would have to stop, so that poll has nothing to tell of them, and where it is declared behind such lines, `return` stays the one predicated
-//! `exit` that it is in the plain build. It would else be a jump to the kernel's end, and ptxas, to which the warp is divided from then on, keeps
-//! what all its threads share in registers of each: `stencil3d` had 48 for 32.
+//! Threads that have nothing to do mostly return in a kernel's first lines: `if (i >= n) return;`. They have run nothing that a stop could report.
+//! Where the last poll is declared behind these lines, such a `return` stays one predicated `exit`, as in the plain build. Declared in front, the
+//! `return` becomes a jump to the kernel's end. ptxas then takes the warp for divided and keeps warp-wide values in registers of each thread:
+//! `stencil3d` had 48 registers for 32.
 
 use crate::common::options::{AtExit, Options};
-use crate::source::analysis::file_facts::Context;
+use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
@@ -40,8 +40,8 @@ pub(crate) fn has_barrier(source: &[u8], fragment: &Fragment, open: usize) -> bo
 
 /// The offset where the poll is declared, if not first in the kernel: behind the last `return` in front of anything that may take long, wait
 /// or jump.
-pub(crate) fn place(context: &Context, options: &Options, function: &Function, body: &Body) -> Option<usize> {
-    let (source, fragment, names, macros) = (context.source, context.fragment, context.functions, context.macros);
+pub(crate) fn place(facts: &FileFacts, options: &Options, function: &Function, body: &Body) -> Option<usize> {
+    let (source, fragment, names, macros) = (facts.source, facts.fragment, facts.functions, facts.macros);
     let limits = &options.limits;
     // A gate waits for all threads of a block, and what a limit counts is told at each thread's end.
     let counts = limits.timeout_ns.is_some() || limits.budget_cycles.is_some() || limits.fuel.is_some();

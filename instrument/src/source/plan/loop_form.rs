@@ -1,16 +1,16 @@
 //! The form of each loop's poll: left alone, strip-mined, chunked or counted down, and why not a better one.
 
 use crate::common::options::{Options, Polls};
-use crate::source::analysis::block_share::{self, Tile};
+use crate::source::analysis::block_share::{self, BlockShare};
 use crate::source::analysis::cost::{self, Cost};
-use crate::source::analysis::file_facts::Context;
-use crate::source::analysis::foldable::{self, Extent, Inner, MOST_LOOPS, Nest};
-use crate::source::analysis::function_scope::Home;
-use crate::source::analysis::induction;
-use crate::source::analysis::purity;
+use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::foldable::{self, Extent, MOST_LOOPS, Nest};
+use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::strip_mine::{self, Strip};
 use crate::source::analysis::unroll::{self, Unroll};
+use crate::source::analysis::{induction, purity};
 use crate::source::plan::placement;
+use crate::source::plan::weight::{self, Inner, Weight};
 use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
@@ -18,37 +18,55 @@ use std::ops::Range;
 /// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
 const HEAVY: u32 = 64;
 
-/// Most tokens in front of a function's name that are looked at.
+/// Most tokens in front of a function's name that are read.
 const MOST_HEAD: usize = 24;
 
 /// Most iterations of a chunk.
-const MOST_TURNS: u32 = 64;
+const MOST_LENGTH: u32 = 64;
 
 /// How a loop that gets a poll gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum LoopForm {
     /// Chunks of as many iterations as will run for sure, with what unrolls the inner loop.
     Strip(Strip, Unroll),
     /// Chunks of a constant number of iterations, the user's condition asked before each, with the same.
     Chunk(Chunk, Unroll),
     /// Each iteration is counted from where the loop's nest is entered, and pays only when many have run.
     Foldable(Nest),
-    /// The user's own, if the compiler finds that it shares something small; else the allowance is counted down in each iteration.
-    Shared(Tile),
-    /// The allowance is counted down in each iteration.
+    /// The user's own, if the compiler finds that it shares something small; else the budget is counted down in each iteration.
+    Shared(BlockShare),
+    /// The budget is counted down in each iteration.
     CountDown,
+}
+
+impl LoopForm {
+    /// Whether the loop is in strips or chunks, not just counted.
+    pub(crate) fn is_reshaped(&self) -> bool {
+        matches!(self, Self::Strip(..) | Self::Chunk(..))
+    }
+
+    /// Whether a loop of that kind needs a variable of its activation that counts its chunks down.
+    pub(crate) fn counts_chunks(&self, kind: LoopKind) -> bool {
+        match self {
+            Self::Strip(strip, _) if kind == LoopKind::Do => strip.breaks,
+            // A plain `for` ends at its bound and nowhere else.
+            Self::Strip(strip, _) => kind != LoopKind::For || strip.breaks || strip.rest.is_some() || !strip.constants.is_empty(),
+            Self::Chunk(..) => true,
+            Self::Foldable(_) | Self::Shared(_) | Self::CountDown => false,
+        }
+    }
 }
 
 /// What is decided about a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub(crate) cost: Cost,
-    pub(crate) shape: Shape,
-    /// What an iteration takes from the allowance, as text.
-    pub(crate) weight: String,
+    pub(crate) form: LoopForm,
+    /// What an iteration takes from the budget.
+    pub(crate) weight: Weight,
     /// What the compiler may know of how often a foldable loop runs.
     pub(crate) extent: Option<Extent>,
-    /// Why the shape is not a better one: a chunk no strip, a count-down no chunk.
+    /// Why the form is not a better one: a chunk no strip, a count-down no chunk.
     pub(crate) why: Option<&'static str>,
 }
 
@@ -56,71 +74,71 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// How many.
-    pub(crate) turns: u32,
+    pub(crate) length: u32,
     /// Whether the loop has a condition at all.
     pub(crate) has_condition: bool,
 }
 
-/// Decides the forms of a body's loops, each with the home of its scope.
-pub(crate) fn of_loops(options: &Options, context: &Context, homes: &[Home]) -> Vec<Decision> {
-    let Some(body) = homes.first().map(|home| home.body) else { return Vec::new() };
+/// Decides the forms of a body's loops, each with the function that it stands in.
+pub(crate) fn of_loops(options: &Options, facts: &FileFacts, scopes: &[FunctionScope]) -> Vec<Decision> {
+    let Some(body) = scopes.first().map(|scope| scope.body) else { return Vec::new() };
     let few = body.loops.len() <= MOST_LOOPS;
-    let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| few && foldable::may_be_known(&homes[loop_.scope], loop_)).collect();
-    let is_asked = |home: &Home| few && options.polls == Polls::Amortised && !home.host_too && context.fragment.of_macro.is_none();
-    let tile = |home: &Home, loop_: &Loop| if is_asked(home) { block_share::of_loop(home, loop_) } else { None };
-    let tiles: Vec<Option<Tile>> = body.loops.iter().map(|loop_| tile(&homes[loop_.scope], loop_)).collect();
-    let costs = cost::of_loops(options, homes, body, &may_be_known, &tiles);
-    let is_rolled = |at: usize, loop_: &Loop| few && may_be_known[at] && rolled(options, &homes[loop_.scope], loop_, costs[at]).is_some();
-    let words = if few { foldable::words(homes, body, &costs) } else { vec![u64::MAX; costs.len()] };
+    let may_be_known: Vec<bool> = body.loops.iter().map(|loop_| few && foldable::may_be_known(&scopes[loop_.scope], loop_)).collect();
+    let is_asked = |scope: &FunctionScope| few && options.polls == Polls::Amortised && !scope.host_too && facts.fragment.of_macro.is_none();
+    let tile = |scope: &FunctionScope, loop_: &Loop| if is_asked(scope) { block_share::of_loop(scope, loop_) } else { None };
+    let tiles: Vec<Option<BlockShare>> = body.loops.iter().map(|loop_| tile(&scopes[loop_.scope], loop_)).collect();
+    let costs = cost::of_loops(options, scopes, body, &may_be_known, &tiles);
+    let is_rolled = |at: usize, loop_: &Loop| few && may_be_known[at] && rolled(options, &scopes[loop_.scope], loop_, costs[at]).is_some();
+    let words = if few { foldable::words(scopes, body, &costs) } else { vec![u64::MAX; costs.len()] };
     let are_rolled: Vec<bool> = body.loops.iter().enumerate().map(|(at, loop_)| is_rolled(at, loop_)).collect();
-    let mut shapes: Vec<Shape> = Vec::with_capacity(body.loops.len());
+    let mut forms: Vec<LoopForm> = Vec::with_capacity(body.loops.len());
     let mut reasons: Vec<Option<&'static str>> = Vec::with_capacity(body.loops.len());
     let mut nests = vec![0; body.scopes.len()];
     for (index, loop_) in body.loops.iter().enumerate() {
         let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
-        let entry = if few { foldable::entry(&homes[loop_.scope], loop_) } else { None };
-        let nest = match (entry, around.map(|outer| &shapes[outer])) {
+        let entry = if few { foldable::entry(&scopes[loop_.scope], loop_) } else { None };
+        let nest = match (entry, around.map(|outer| &forms[outer])) {
             (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false }),
-            (None, Some(Shape::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
+            (None, Some(LoopForm::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,
         };
         let within = (index + 1..body.loops.len()).take_while(|at| loop_.end.is_some_and(|end| body.loops[*at].keyword <= end));
         let around_shared = few && within.clone().any(|at| costs[at].shares);
         let pays = |at: usize| costs[at].left_alone.is_none() && (!may_be_known[at] || are_rolled[at]) && !costs[at].shares;
         let around_paid = few && within.into_iter().any(|at| body.loops[at].scope == loop_.scope && pays(at));
-        // In a loop that stays one, a loop that depends on its counter runs now so often and now so.
-        let stays = |outer: usize| !matches!(shapes[outer], Shape::Foldable(Nest { unrolled: true, .. }));
+        // Where the outer loop is not unrolled, the trip count of a loop that depends on its counter varies.
+        let stays = |outer: usize| !matches!(forms[outer], LoopForm::Foldable(Nest { unrolled: true, .. }));
         let mut outers = std::iter::successors(loop_.outer, |outer| body.loops[*outer].outer);
-        let varies = few && outers.any(|outer| stays(outer) && foldable::depends_on(&homes[loop_.scope], loop_, &body.loops[outer]));
+        let varies = few && outers.any(|outer| stays(outer) && foldable::depends_on(&scopes[loop_.scope], loop_, &body.loops[outer]));
         let words = if varies { u64::MAX } else { words[index] };
         let known = Known { cost: costs[index], words, is_open: !may_be_known[index], nest, around_shared, around_paid };
-        let tile = tiles[index].clone().filter(|_| costs[index].shares).map(Shape::Shared);
-        let (shape, why) = match tile {
+        let tile = tiles[index].clone().filter(|_| costs[index].shares).map(LoopForm::Shared);
+        let (form, why) = match tile {
             Some(tile) => (tile, None),
-            None => better(options, &homes[loop_.scope], loop_, known).unwrap_or_else(|why| (Shape::CountDown, Some(why))),
+            None => better(options, &scopes[loop_.scope], loop_, known).unwrap_or_else(|why| (LoopForm::CountDown, Some(why))),
         };
-        if let Shape::Foldable(Nest { begins: Some(_), .. }) = shape
+        if let LoopForm::Foldable(Nest { begins: Some(_), .. }) = form
             && costs[index].left_alone.is_none()
         {
             nests[loop_.scope] += 1;
         }
-        shapes.push(shape);
+        forms.push(form);
         reasons.push(why);
     }
-    let inner_of = |index: usize| match &shapes[index] {
-        Shape::Foldable(nest) if costs[index].left_alone.is_none() => Some(Inner::Nest(*nest)),
-        Shape::Shared(tile) => Some(Inner::Tile(tile)),
+    let inner_of = |index: usize| match &forms[index] {
+        LoopForm::Foldable(nest) if costs[index].left_alone.is_none() => Some(Inner::Nest(*nest)),
+        LoopForm::Shared(tile) => Some(Inner::BlockShare(tile)),
         _ => None,
     };
-    let weights: Vec<String> =
-        body.loops.iter().enumerate().map(|(index, loop_)| foldable::weight(&homes[loop_.scope], index, &costs, &inner_of)).collect();
+    let weights: Vec<Weight> =
+        body.loops.iter().enumerate().map(|(index, loop_)| weight::of_loop(&scopes[loop_.scope], index, &costs, &inner_of)).collect();
     let extent_of = |index: usize| match inner_of(index)? {
-        Inner::Nest(_) => foldable::extent(&homes[body.loops[index].scope], &body.loops[index]),
-        Inner::Tile(_) => None,
+        Inner::Nest(_) => foldable::extent(&scopes[body.loops[index].scope], &body.loops[index]),
+        Inner::BlockShare(_) => None,
     };
     let extents: Vec<Option<Extent>> = (0..body.loops.len()).map(extent_of).collect();
-    let decided = shapes.into_iter().zip(costs).zip(weights).zip(extents).zip(reasons);
-    decided.map(|((((shape, cost), weight), extent), why)| Decision { cost, shape, weight, extent, why }).collect()
+    let decided = forms.into_iter().zip(costs).zip(weights).zip(extents).zip(reasons);
+    decided.map(|((((form, cost), weight), extent), why)| Decision { cost, form, weight, extent, why }).collect()
 }
 
 /// What is known of a loop before its form is decided.
@@ -135,86 +153,87 @@ struct Known {
     nest: Option<Nest>,
     /// Whether a loop inside it is shared by the block's threads.
     around_shared: bool,
-    /// Whether a loop inside it takes from the allowance what it runs.
+    /// Whether a loop inside it takes from the budget what it runs.
     around_paid: bool,
 }
 
 /// The best form, with the reason why it is no strip; or why there is none but counting down.
-fn better(options: &Options, home: &Home, loop_: &Loop, known: Known) -> Result<(Shape, Option<&'static str>), &'static str> {
-    let (context, cost) = (home.context, known.cost);
+fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) -> Result<(LoopForm, Option<&'static str>), &'static str> {
+    let (facts, cost) = (scope.facts, known.cost);
     if options.polls != Polls::Amortised {
         return Err("`--polls` asks for this form");
     }
-    if home.body.bare {
+    if scope.body.bare {
         return Err("it stands in a macro");
     }
-    if home.body.loops.len() > MOST_LOOPS {
+    if scope.body.loops.len() > MOST_LOOPS {
         return Err("its function has more than 1024 loops");
     }
     // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
     if !known.is_open {
-        // What it would not unroll in any case is better off in strips: between two looks nothing of ours then keeps a sum of the user's in memory.
-        // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the look.
-        if let Some(strip) = rolled(options, home, loop_, cost) {
-            return Ok((Shape::Strip(strip, Unroll::Unasked), None));
+        // A loop that the compiler would never unroll is better off in strips: between two checks nothing of ours then keeps a sum of the user's in memory.
+        // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the check.
+        if let Some(strip) = rolled(options, scope, loop_, cost) {
+            return Ok((LoopForm::Strip(strip, Unroll::Unasked), None));
         }
-        let is_plain = may_be_plain(options, home, loop_);
+        let is_plain = may_be_plain(options, scope, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
-        let unrolled = is_plain && !known.around_paid && foldable::is_unrolled(home, loop_, known.words);
-        return Ok((Shape::Foldable(Nest { unrolled, ..nest }), None));
+        let unrolled = is_plain && !known.around_paid && foldable::is_unrolled(scope, loop_, known.words);
+        return Ok((LoopForm::Foldable(Nest { unrolled, ..nest }), None));
     }
     if options.limits.fuel.is_some() {
         return Err("each iteration costs fuel");
     }
-    if home.host_too {
+    if scope.host_too {
         return Err("the host runs it too");
     }
-    // The function has an allowance of its own for each call, and a strip may be as many calls as an allowance has units: one would run for
+    // The function has an budget of its own for each call, and a strip may be as many calls as an budget has units: one would run for
     // as long as the two multiplied. Its body outweighs a poll in any case.
     if cost.calls {
         return Err("what it calls may loop for long");
     }
-    // What a strip takes ahead the loops in it lack: they look at once, find that little time has passed, and from then on the pace is too long.
+    // The loops in a strip lack the units that the strip took ahead. They check at once, find that little time has passed, and from then on the poll
+    // interval is too long.
     // Its end, or its count, would live through them all, and what is unrolled is the innermost loop.
     if known.around_paid {
         return Err("the loops in it pay for themselves");
     }
-    let unroll = unroll::of_loop(context, home.body, loop_);
+    let unroll = unroll::of_loop(facts, scope.body, loop_);
     if unroll == Unroll::Unknown {
         return Err("what stands in front of it may be meant for the user's own loop");
     }
-    let why = match strip_mine::of_loop(home, loop_) {
-        Ok(strip) if !jumps(home, loop_) => return Ok((Shape::Strip(strip, unroll), None)),
+    let why = match strip_mine::of_loop(scope, loop_) {
+        Ok(strip) if !jumps(scope, loop_) => return Ok((LoopForm::Strip(strip, unroll), None)),
         Ok(_) => "a jump leads into it or out of it",
         Err(why) => why,
     };
     if cost.weight() > HEAVY {
         return Err("its body outweighs its poll");
     }
-    // A chunk is paid for as a whole: with one thread to a block that would be more than an allowance ever holds.
+    // A chunk is paid for as a whole: with one thread to a block that would be more than an budget ever holds.
     if known.around_shared {
         return Err("a loop in it is long where a block has few threads");
     }
-    let condition = condition(home, loop_).filter(|condition| is_chunkable(home, loop_, condition)).ok_or(why)?;
-    let chunk = Chunk { turns: (4 * HEAVY / cost.weight()).clamp(4, MOST_TURNS), has_condition: !condition.is_empty() };
-    Ok((Shape::Chunk(chunk, unroll), Some(why)))
+    let condition = condition(scope, loop_).filter(|condition| is_chunkable(scope, loop_, condition)).ok_or(why)?;
+    let chunk = Chunk { length: (4 * HEAVY / cost.weight()).clamp(4, MOST_LENGTH), has_condition: !condition.is_empty() };
+    Ok((LoopForm::Chunk(chunk, unroll), Some(why)))
 }
 
 /// Whether nothing but the compiler decides how a loop is unrolled that it may know, and each of its iterations may be one of many that are paid for.
-fn may_be_plain(options: &Options, home: &Home, loop_: &Loop) -> bool {
-    let may_be_paid_for = options.polls == Polls::Amortised && options.limits.fuel.is_none() && home.context.fragment.of_macro.is_none();
-    may_be_paid_for && !home.host_too && unroll::of_loop(home.context, home.body, loop_) == Unroll::Unasked
+fn may_be_plain(options: &Options, scope: &FunctionScope, loop_: &Loop) -> bool {
+    let may_be_paid_for = options.polls == Polls::Amortised && options.limits.fuel.is_none() && scope.facts.fragment.of_macro.is_none();
+    may_be_paid_for && !scope.host_too && unroll::of_loop(scope.facts, scope.body, loop_) == Unroll::Unasked
 }
 
 /// The strips of a loop that the compiler may know, but would not unroll as a whole.
-fn rolled(options: &Options, home: &Home, loop_: &Loop, cost: Cost) -> Option<Strip> {
-    let is_rolled = may_be_plain(options, home, loop_) && foldable::stays_rolled(home, loop_, cost);
-    if is_rolled { strip_mine::of_loop(home, loop_).ok().filter(|_| !jumps(home, loop_)) } else { None }
+fn rolled(options: &Options, scope: &FunctionScope, loop_: &Loop, cost: Cost) -> Option<Strip> {
+    let is_rolled = may_be_plain(options, scope, loop_) && foldable::stays_rolled(scope, loop_, cost);
+    if is_rolled { strip_mine::of_loop(scope, loop_).ok().filter(|_| !jumps(scope, loop_)) } else { None }
 }
 
 /// The condition that is asked before each iteration.
-fn condition(home: &Home, loop_: &Loop) -> Option<Range<usize>> {
-    let fragment = home.context.fragment;
+fn condition(scope: &FunctionScope, loop_: &Loop) -> Option<Range<usize>> {
+    let fragment = scope.facts.fragment;
     let (open, close) = loop_.header?;
     if fragment.tokens[open..=close].iter().any(|token| matches!(token.kind, Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd)) {
         return None;
@@ -228,29 +247,29 @@ fn condition(home: &Home, loop_: &Loop) -> Option<Range<usize>> {
 
 /// Whether a constant chunk can stand around the loop. The count of a chunk tells, where the loop comes by again, whether its last chunk was
 /// used up: no jump may pass that by.
-fn is_chunkable(home: &Home, loop_: &Loop, condition: &Range<usize>) -> bool {
-    let context = home.context;
-    let fragment = context.fragment;
-    if placement::declares(fragment, condition.start - 1, condition.end) || jumps(home, loop_) {
+fn is_chunkable(scope: &FunctionScope, loop_: &Loop, condition: &Range<usize>) -> bool {
+    let facts = scope.facts;
+    let fragment = facts.fragment;
+    if placement::declares(fragment, condition.start - 1, condition.end) || jumps(scope, loop_) {
         return false;
     }
-    // `for (;;)` and `while (true)` run until something in them ends them, and nobody unrolls them.
-    let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(context.source, at) == b"true";
+    // `for (;;)` and `while (true)` run until a statement in them ends them, and no compiler unrolls them.
+    let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
     // Where nothing stands behind such a loop, compilers know that its function does not end there. Ours they would warn of.
     // And a function may say that it does not return: behind a loop that nothing ends, chunks would.
     let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
-    let ends = |at: usize| matches!(fragment.kind(at), Some(Kind::Break | Kind::Return)) || fragment.text(context.source, at) == b"throw";
+    let ends = |at: usize| matches!(fragment.kind(at), Some(Kind::Break | Kind::Return)) || fragment.text(facts.source, at) == b"throw";
     if is_endless && !(loop_.keyword..=end).any(ends) {
         return false;
     }
-    !is_endless || returns_nothing(home) || loop_.end.is_some_and(|end| !fragment.is(fragment.skip_arms(end + 1), b'}'))
+    !is_endless || returns_nothing(scope) || loop_.end.is_some_and(|end| !fragment.is(fragment.skip_arms(end + 1), b'}'))
 }
 
 /// Whether the function says that it returns nothing.
-fn returns_nothing(home: &Home) -> bool {
-    let (fragment, source) = (home.context.fragment, home.context.source);
-    let Some(name) = home.range.start.checked_sub(1).filter(|name| *name < home.open && fragment.kind(*name) == Some(Kind::Ident)) else {
+fn returns_nothing(scope: &FunctionScope) -> bool {
+    let (fragment, source) = (scope.facts.fragment, scope.facts.source);
+    let Some(name) = scope.range.start.checked_sub(1).filter(|name| *name < scope.open && fragment.kind(*name) == Some(Kind::Ident)) else {
         return false;
     };
     let head = (0..name).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
@@ -258,9 +277,9 @@ fn returns_nothing(home: &Home) -> bool {
 }
 
 /// Whether a jump, or what may hide one, leads out of the loop or into it.
-fn jumps(home: &Home, loop_: &Loop) -> bool {
-    let context = home.context;
-    let (fragment, source) = (context.fragment, context.source);
+fn jumps(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let facts = scope.facts;
+    let (fragment, source) = (facts.fragment, facts.source);
     let Some(end) = loop_.end else { return true };
     let end = end.min(fragment.len().saturating_sub(1));
     let mut switches: Vec<usize> = Vec::new();
@@ -277,9 +296,9 @@ fn jumps(home: &Home, loop_: &Loop) -> bool {
             Kind::Case | Kind::Default if !switches.iter().any(|close| at < *close) => return true,
             Kind::Ident => {
                 let name = fragment.text(source, at);
-                let is_unknown = !context.macros.is_literal(name)
-                    && !purity::stands_for_a_value(context, at)
-                    && (context.macros.is_defined(name) || (is_capital(name) && purity::starts_statement(context, at)));
+                let is_unknown = !facts.macros.is_literal(name)
+                    && !purity::stands_for_a_value(facts, at)
+                    && (facts.macros.is_defined(name) || (is_capital(name) && purity::starts_statement(facts, at)));
                 if is_unknown {
                     return true;
                 }
@@ -287,7 +306,7 @@ fn jumps(home: &Home, loop_: &Loop) -> bool {
             _ => {}
         }
     }
-    home.body.labels.iter().any(|label| (loop_.keyword..=end).contains(&label.token))
+    scope.body.labels.iter().any(|label| (loop_.keyword..=end).contains(&label.token))
 }
 
 fn is_capital(name: &[u8]) -> bool {

@@ -1,6 +1,6 @@
-//! Uses of macros where statements stand: such a macro may open a loop, or jump.
+//! Uses of macros in statement position. A macro may open a loop, or jump.
 
-use super::{Known, Owner, Planner};
+use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::census;
@@ -25,7 +25,7 @@ impl Planner<'_> {
     }
 
     /// A use of a macro that this file does not define, or that is known to open a loop.
-    pub(super) fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, allowance: &mut bool) {
+    pub(super) fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, budget: &mut bool) {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
@@ -79,16 +79,9 @@ impl Planner<'_> {
             self.site(SiteKind::MacroLoop, at, owner, Form::None, Some("the macro is not known".to_owned()));
             return report(self, format!("`{text}` is not defined here: if it opens a loop, that loop is not polled"));
         };
-        let site = self.site(SiteKind::MacroLoop, at, owner, owner.spelling.form(), None);
-        *allowance = true;
-        let poll = owner.spelling.repeat(site, "1u");
-        match place {
-            Place::Wrap { open, close } => {
-                self.insert(open, false, format!(" {{ {poll};"));
-                self.insert(close, true, " }".to_owned());
-            }
-            Place::Brace { at } | Place::Step { at, .. } | Place::Condition { open: at, .. } => self.insert(at, false, format!(" {poll};")),
-        }
+        let site = self.site(SiteKind::MacroLoop, at, owner, owner.style.form(), None);
+        *budget = true;
+        self.poll(place, owner.style, site);
         if opener {
             self.plan.summary.polled += 1;
         } else {

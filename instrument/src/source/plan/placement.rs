@@ -1,17 +1,16 @@
 //! Where a poll can stand in a loop.
 //!
-//! Each way round must pass it, whatever macros the body is made of. In front of the step of a `for`, behind the brace of a body or around a
-//! condition nothing needs to be known of where the body ends; only a bare body of a range-`for` is wrapped, if it is one plain statement.
+//! Every iteration must pass the poll, whichever macros the body uses. A poll in front of the step of a `for`, behind the opening brace of a body, or
+//! around a condition is passed wherever the body ends. Only the body of a range-`for` without braces is wrapped in braces, if it is one plain statement.
 
-use crate::common::edit::Edit;
 use crate::source::analysis::induction;
-use crate::source::emit::poll_text::{self, Around, Header};
-use crate::source::plan::loop_form::Shape;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::statement::{Body, Loop, LoopKind, MacroUse};
 use crate::source::syntax::token::Kind;
+use std::ops::Range;
 
 /// A place for a loop's poll, as offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In front of the step of a `for`.
     Step { at: usize, empty: bool },
@@ -23,7 +22,46 @@ pub(crate) enum Place {
     Wrap { open: usize, close: usize },
 }
 
-/// Where a loop's poll can stand so that each way round passes it, whatever macros its body is made of.
+impl Place {
+    /// Where it begins.
+    pub(crate) fn at(&self) -> usize {
+        match *self {
+            Self::Step { at, .. } | Self::Brace { at } | Self::Condition { open: at, .. } | Self::Wrap { open: at, .. } => at,
+        }
+    }
+}
+
+/// Where the parts of a loop's header begin and end, as offsets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoopOffsets {
+    pub(crate) kind: LoopKind,
+    /// Whether no loop is around it.
+    pub(crate) is_outermost: bool,
+    pub(crate) keyword: Range<usize>,
+    pub(crate) condition: Range<usize>,
+    /// Where the step of a `for` begins, and whether it is empty.
+    pub(crate) step: Option<(usize, bool)>,
+    /// Where the `&&` behind the condition's relation stands, if more has to hold.
+    pub(crate) rest: Option<usize>,
+}
+
+/// The parts of a loop's header, with the token of its `&&`.
+pub(crate) fn offsets(fragment: &Fragment, loop_: &Loop, rest: Option<usize>) -> Option<LoopOffsets> {
+    let (open, close) = loop_.header?;
+    let token = |at: usize| fragment.tokens[at].range();
+    let semicolons = if loop_.kind == LoopKind::For { induction::semicolons(fragment, open, close) } else { None };
+    let (before, behind) = semicolons.unwrap_or((open, close));
+    Some(LoopOffsets {
+        kind: loop_.kind,
+        is_outermost: loop_.outer.is_none(),
+        keyword: token(loop_.keyword),
+        condition: token(before).end..token(behind).start,
+        step: semicolons.map(|_| (token(behind).end, behind + 1 == close)),
+        rest: rest.map(|at| token(at).start),
+    })
+}
+
+/// Where a loop's poll can stand so that every iteration passes it, whichever macros the body uses.
 pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
     let (open, close) = loop_.header?;
     if splits_arms(fragment, open, close) {
@@ -53,55 +91,6 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
         }
         _ => None,
     }
-}
-
-/// The text of a strip-mined or chunked loop, and whether it counts in the variable `index` of its activation; none if the loop is neither.
-pub(crate) fn of_shape(
-    fragment: &Fragment,
-    loop_: &Loop,
-    shape: &Shape,
-    weight: &str,
-    index: usize,
-    site: u64,
-) -> Option<(bool, Vec<Edit>)> {
-    if loop_.kind == LoopKind::Do {
-        return poll_text::around(shape, weight, index, site).map(|text| (text.counts, around(fragment, loop_, text)));
-    }
-    poll_text::header(shape, loop_, weight, index, site).map(|header| (header.counts, in_header(fragment, loop_, header)))
-}
-
-/// All of the text stands in the header.
-fn in_header(fragment: &Fragment, loop_: &Loop, header: Header) -> Vec<Edit> {
-    let Some((open, close)) = loop_.header else { return Vec::new() };
-    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
-    let semicolons = if loop_.kind == LoopKind::For { induction::semicolons(fragment, open, close) } else { None };
-    let (before, behind) = semicolons.unwrap_or((open, close));
-    let step = if behind + 1 == close { header.step } else { header.step + "," };
-    let mut edits = vec![
-        Edit { at: start(loop_.keyword), closes: false, text: header.keyword },
-        Edit { at: end(before), closes: false, text: header.before },
-        Edit { at: start(behind), closes: true, text: header.behind },
-    ];
-    edits.extend(header.inside.map(|(at, text)| Edit { at: start(at), closes: true, text }));
-    if semicolons.is_some() {
-        edits.push(Edit { at: end(behind), closes: false, text: step });
-    }
-    edits.retain(|edit| !edit.text.is_empty());
-    edits
-}
-
-/// The text stands around the keyword and the condition.
-fn around(fragment: &Fragment, loop_: &Loop, around: Around) -> Vec<Edit> {
-    let Some((open, close)) = loop_.header else { return Vec::new() };
-    let (start, end) = (|token: usize| fragment.tokens[token].start as usize, |token: usize| fragment.tokens[token].end as usize);
-    let mut edits = vec![
-        Edit { at: start(loop_.keyword), closes: false, text: around.keyword },
-        Edit { at: end(loop_.keyword), closes: false, text: around.body },
-        Edit { at: end(open), closes: false, text: around.before },
-        Edit { at: start(close), closes: true, text: around.behind },
-    ];
-    edits.retain(|edit| !edit.text.is_empty());
-    edits
 }
 
 /// Whether the condition of a `while` declares a variable: it begins with a type, and an initial value follows.

@@ -1,11 +1,11 @@
-//! Classes as tokens show them: which braces open one, and of which class an object's function is, where that can be told.
+//! Classes as tokens show them: which braces open a class, and to which class the object of a call belongs, where the text tells it.
 
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 
-/// Most tokens in front of a brace that are looked at.
+/// Most tokens in front of a brace that are read.
 pub(crate) const MOST_HEAD: usize = 128;
 
 /// Most tokens of a class's arguments in a call.

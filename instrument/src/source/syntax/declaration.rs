@@ -1,14 +1,14 @@
-//! What a file declares, as far as its tokens tell: names that may therefore mean something else than they do in CUDA.
+//! Declarations of a file, as far as its tokens tell. A declared name may mean something else than in CUDA.
 
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::integer;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most tokens of a declaration of several names that are looked at.
+/// Most tokens of a declaration of several names that are read.
 const MOST_LISTED: usize = 256;
 
-/// Most tokens of a template's arguments that are looked at.
+/// Most tokens of a template's arguments that are read.
 const MOST_ARGUMENTS: usize = 64;
 
 /// Names that this file declares.
@@ -16,7 +16,7 @@ const MOST_ARGUMENTS: usize = 64;
 pub(crate) struct Declarations<'a> {
     /// Classes, template parameters, aliases.
     types: BTreeSet<&'a [u8]>,
-    /// Whatever stands where a declared name would: variables, functions, parameters.
+    /// Names in the place of a declared one: variables, functions, parameters.
     names: BTreeSet<&'a [u8]>,
     /// Names that may stand for a number's type: template parameters and aliases.
     aliases: BTreeSet<&'a [u8]>,
@@ -283,7 +283,7 @@ pub(crate) fn is_further_number(source: &[u8], fragment: &Fragment, at: usize, i
                 Some(open) => start = open,
                 None => return false,
             },
-            // Between parentheses it may be an argument; and what an arm of `#if` begins with nobody knows.
+            // Between parentheses it may be an argument; and the beginning of an arm of `#if` is not known.
             Kind::Punct(b'(' | b'[') | Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd => return false,
             Kind::Punct(b';' | b'{' | b'}' | b':') => break,
             _ => start = before,

@@ -1,7 +1,7 @@
-//! Function definitions that no attribute marks, and code outside every function.
+//! Function definitions without an attribute, and code outside every function.
 //!
-//! A function is device code if device code names it, whatever marks it: `constexpr`, a macro of another file, a declaration elsewhere.
-//! Such a function gets polls that the host and the compiler's own evaluation pass by. So one function too many costs nothing there.
+//! A function is device code if device code names it. It may be `constexpr`, marked by a macro of another file, or declared elsewhere. Such a function
+//! gets polls that do nothing on the host and in the compiler's own evaluation, so one function too many costs nothing there.
 
 use crate::common::options::Options;
 use crate::source::syntax::fragment::Fragment;

@@ -1,5 +1,5 @@
-//! A run of tokens that is read as one piece of code: the file, or the body of a macro. Knows which bracket belongs to which, also
-//! where the arms of an `#if` open different ones.
+//! A run of tokens that is read as one piece of code: the file, or the body of a macro. It pairs brackets, also where the arms of an `#if` open
+//! different ones.
 
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
 use std::ops::Range;

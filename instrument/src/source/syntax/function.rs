@@ -1,7 +1,7 @@
 //! Device functions, found by their tokens: an attribute, or a macro that stands for one, then a head, then a body.
 //!
-//! Only what is sure is taken: a head is followed from its first attribute to the brace of its body, through launch bounds, templates,
-//! requirements, initialiser lists, trailing types. Whatever else bears an attribute (variables, declarations, types) has no body.
+//! Only sure cases are taken. A head is followed from its first attribute to the brace of its body, through launch bounds, templates, requirements,
+//! initialiser lists and trailing types. Variables, declarations and types may have attributes, too, but they have no body.
 
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::{self, Macros, Spaces};
@@ -26,7 +26,7 @@ pub(crate) struct Function {
     pub(crate) marked: bool,
 }
 
-/// Most tokens in front of a lambda's or method's brace that are looked at.
+/// Most tokens in front of a lambda's or method's brace that are read.
 const MOST_HEAD: usize = 32;
 
 /// Attributes and operators that take a list in parentheses which is no list of parameters.
@@ -67,7 +67,7 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
     let mut marked = Marked::default();
     let mut index = 0;
     while index < fragment.len() {
-        let is_tile = fragment.tokens[index].kind == Kind::Tile;
+        let is_tile = fragment.tokens[index].kind == Kind::BlockShare;
         if !is_tile && !spaces_at(source, fragment, macros, index).any() {
             index += 1;
             continue;
@@ -130,7 +130,7 @@ impl Head<'_> {
                         at = close;
                     }
                 }
-                Kind::Tile => tile = true,
+                Kind::BlockShare => tile = true,
                 Kind::Keyword => spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at)),
                 Kind::Punct(b'(') => {
                     let Some(close) = fragment.mate(at) else { return (None, at) };
@@ -200,13 +200,13 @@ impl Head<'_> {
             match token.kind {
                 Kind::Punct(b';' | b'{' | b'}' | b')' | b'(' | b',') | Kind::Assign => break,
                 Kind::Constexpr => function.constexpr = true,
-                Kind::Tile => function.tile = true,
+                Kind::BlockShare => function.tile = true,
                 _ => {}
             }
         }
         let head = &self.fragment.tokens[function.head..open];
         function.constexpr |= head.iter().any(|token| token.kind == Kind::Constexpr);
-        // A kernel is no host function whatever else its macros say.
+        // A kernel is no host function, although other macros in front may say so.
         if function.spaces.global {
             function.spaces.host = false;
         }

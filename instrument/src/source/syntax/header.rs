@@ -1,4 +1,4 @@
-//! What a file includes: headers that nobody rewrites may hold device code with loops.
+//! Includes of a file. Headers that are not rewritten may hold device code with loops.
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::Options;

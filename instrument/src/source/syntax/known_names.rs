@@ -37,7 +37,7 @@ const CONSTANTS: &str = "INFINITY NAN HUGE_VAL HUGE_VALF NULL FLT_MAX FLT_MIN FL
     M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 CUDART_INF CUDART_INF_F CUDART_NAN CUDART_NAN_F \
     CUDART_PI CUDART_PI_F CUDART_SQRT_TWO CUDART_SQRT_TWO_F CUDART_MAX_NORMAL_F CUDART_MIN_DENORM_F";
 
-/// Functions that do the same but write through pointers which they are given, and so no variable whose address nobody takes.
+/// Functions that do the same but write through pointers which they are given, and so no variable whose address is never taken.
 const BY_POINTER: &str = "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof";
 
 /// Whether functions of that name, CUDA's own or C's, take all numbers by value and return one.

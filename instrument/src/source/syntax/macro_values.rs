@@ -1,8 +1,10 @@
-//! Macros that stand for values: `#define N 2048`, `#define HALF (N / 2)`. Wherever a name is defined it stands for numbers and operators that change
-//! nothing, so an expression with that name reads variables or none, and whichever definition holds, a loop's body leaves its counter alone.
+//! Macros that stand for values: `#define N 2048`, `#define HALF (N / 2)`.
 //!
-//! Nothing is believed of the numbers: what a form needs to know of a bound by such a name the compiler is asked (`__builtin_constant_p`), and how often
-//! a loop probably runs decides only which form it gets.
+//! Each definition of such a name consists of numbers and operators without side effects. An expression with the name therefore reads variables or
+//! none, and a loop's body with it leaves the counter alone, whichever definition holds.
+//!
+//! The numbers themselves are not trusted. Where a form depends on a bound by such a name, the compiler is asked (`__builtin_constant_p`). A guess at
+//! the number of iterations only decides which form a loop gets.
 
 use crate::common::options::ValueMacro;
 use crate::source::syntax::declaration::is_integer;
@@ -140,7 +142,7 @@ impl<'a> Files<'a> {
                     constant &= value.constant;
                     reads.extend(value.reads);
                 }
-                // Of a macro from elsewhere nothing is known; and what nobody defines may be a variable.
+                // A macro from elsewhere is not known, and a name without a definition may be a variable.
                 Kind::Ident if is_constants_name(text) => {
                     if !all {
                         return None;

@@ -1,4 +1,4 @@
-//! What macros stand for: attributes of device functions, loops, whole functions. From the file's own definitions, the families that
+//! Macros and their meaning: attributes of device functions, loops, whole functions. Sources are the file's own definitions, families of macros that
 //! public CUDA code uses, and the configuration.
 
 use crate::common::options::{Options, Space, ValueMacro};
@@ -237,7 +237,7 @@ impl<'a> Macros<'a> {
         macros
     }
 
-    /// The integer that a name stands for at an offset of this file, whatever `-D` says: a definition in the text comes after it.
+    /// The integer that a name stands for at an offset of this file. A definition in the text comes after those of `-D`.
     pub(crate) fn constant(&self, name: &[u8], at: usize) -> Option<Integer> {
         self.constants.get(name).filter(|(since, _)| *since < at).map(|(_, integer)| *integer)
     }
@@ -381,6 +381,11 @@ impl<'a> Macros<'a> {
             let by_another = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
             (own || by_another()) && self.pasting.insert(name)
         });
+        self.keep(source, bodies);
+    }
+
+    /// Keeps the bodies, and as fragments those that make a device function or a loop.
+    fn keep(&mut self, source: &[u8], bodies: Vec<(&'a [u8], bool, Fragment)>) {
         for (name, _, fragment) in bodies {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());

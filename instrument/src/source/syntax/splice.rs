@@ -1,6 +1,6 @@
-//! Tokens that a `\` at the end of a line splits: a copy of the text, of the same length, in which each is whole.
+//! Tokens that are split by a `\` at the end of a line. A copy of the text, of the same length, has each of them whole.
 //!
-//! A line end inside a token moves behind that token. So offsets of tokens stay what they are, and every later step compares whole words.
+//! A line end inside a token moves behind this token. Offsets of tokens stay the same, and every later step compares whole words.
 
 use crate::source::syntax::token::{is_name_byte, line_end, quoted_end, raw_string_end, splice};
 use std::borrow::Cow;

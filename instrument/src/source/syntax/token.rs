@@ -1,7 +1,7 @@
-//! Lexer: bytes to tokens and directives. Comments vanish, except those that speak to us; offsets never move.
+//! Lexer: bytes to tokens and directives. Comments vanish, except waivers; offsets never move.
 //!
-//! It knows what real CUDA text needs: raw strings, digit separators, `\`-continued lines, directives of several lines, digraphs. It
-//! never fails: whatever it can't make sense of is a token of one byte.
+//! The lexer knows raw strings, digit separators, `\`-continued lines, directives of several lines and digraphs. It never fails: a byte without a meaning
+//! is a token of one byte.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Device,
     Global,
     /// `__tile__`, `__tile_global__`.
-    Tile,
+    BlockShare,
     /// `constexpr` or `consteval`.
     Constexpr,
     /// Any other word of the language that can't be a macro's or a function's name.
@@ -444,7 +444,7 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
         b"__host__" => Kind::Host,
         b"__device__" => Kind::Device,
         b"__global__" => Kind::Global,
-        b"__tile__" | b"__tile_global__" => Kind::Tile,
+        b"__tile__" | b"__tile_global__" => Kind::BlockShare,
         b"constexpr" | b"consteval" => Kind::Constexpr,
         b"alignas" | b"alignof" | b"auto" | b"bool" | b"char" | b"const" | b"const_cast" | b"decltype" | b"delete" | b"double"
         | b"dynamic_cast" | b"explicit" | b"extern" | b"false" | b"final" | b"float" | b"friend" | b"inline" | b"int" | b"long"

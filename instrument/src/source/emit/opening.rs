@@ -1,0 +1,66 @@
+//! The text behind the opening brace of a body.
+
+use super::loop_header::chunk_counter;
+use super::poll::{nest_count, suffix};
+use crate::source::plan::insertion::{Opening, PollStyle};
+use std::fmt::Write as _;
+
+/// The type of what an activation counts in; in some arm of an `#if` nothing may. No macro: its use in a system's header would show in line
+/// markers.
+const WORD: &str = " __attribute__((__unused__)) unsigned int";
+
+/// The declaration of a kernel's last poll, which stands on every way out behind it.
+pub(super) fn last_poll(site: u64) -> String {
+    format!(" __cuinstr_exit __cuinstr_guard({site:#x}ull);")
+}
+
+/// What stands first in a body.
+pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
+    let mut text = String::new();
+    if opening.pausable {
+        text.push_str(" const __cuinstr_request __cuinstr_asked_to = __cuinstr_decide();");
+    }
+    match opening.entry {
+        Some(site) if opening.short.is_none() => {
+            let launch = if opening.budget { format!("{WORD} __cuinstr_units =") } else { String::new() };
+            let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
+        }
+        _ => {}
+    }
+    if opening.pausable {
+        text.push_str(" __cuinstr_decline(__cuinstr_asked_to);");
+    }
+    match (opening.exit, opening.short) {
+        (Some(site), Some(waits)) => {
+            let _ = write!(text, " __cuinstr_short_kernel<{waits}, {}> __cuinstr_guard({site:#x}ull);", opening.barriers);
+        }
+        (Some(site), None) => text.push_str(&last_poll(site)),
+        (None, _) => {}
+    }
+    if let Some(site) = opening.recursion {
+        let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!("_part{}<{}>", suffix(style), parts.join(", ")) };
+        let call = if parts.is_empty() { suffix(style) } else { &parts };
+        let call = format!("__cuinstr_call{call}({site:#x}ull)");
+        let _ = if opening.parts.len() > 1 { write!(text, " ({call});") } else { write!(text, " {call};") };
+    }
+    if opening.budget {
+        // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.
+        let first = match (style.host_too, opening.entry) {
+            (true, _) => "__cuinstr_chunk".to_owned(),
+            (false, entry) => {
+                text.push_str(" unsigned int __cuinstr_pace;");
+                if entry.is_some() { "__cuinstr_first(__cuinstr_pace, __cuinstr_units)" } else { "__cuinstr_first(__cuinstr_pace)" }
+                    .to_owned()
+            }
+        };
+        let _ = write!(text, "{WORD} __cuinstr_left = {first};");
+    }
+    for index in 0..opening.nests {
+        let _ = write!(text, "{WORD} {} = 0u;", nest_count(index));
+    }
+    for index in 0..opening.chunk_counters {
+        let _ = write!(text, "{WORD} {} = 0u;", chunk_counter(index));
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! The text of weights.
+
+use crate::source::plan::weight::{InnerWeight, Trips, Weight};
+use std::fmt::Write as _;
+
+/// Most characters of a weight.
+const MOST_TEXT: usize = 400;
+
+/// A weight, as an expression that the compiler evaluates.
+pub(super) fn text(weight: &Weight) -> String {
+    match weight {
+        Weight::Units(units) => format!("{units}u"),
+        Weight::Sum { own, inner, shares } => {
+            let (weigh, most) = if *shares { ("__cuinstr_weigh_shares", "__cuinstr_most") } else { ("__cuinstr_weigh", "__cuinstr_nest") };
+            let mut sum = String::new();
+            add(&mut sum, inner);
+            if sum.len() > MOST_TEXT { most.to_owned() } else { format!("{weigh}({own}u{sum})") }
+        }
+    }
+}
+
+fn add(text: &mut String, inner: &[InnerWeight]) {
+    for InnerWeight { trips, own, inner } in inner {
+        let _ = match trips {
+            Trips::Unknown => {
+                text.push_str(" + __cuinstr_nest");
+                continue;
+            }
+            Trips::Shared { trips, step: Some(step) } => write!(text, " + __cuinstr_share({trips}u, {step}) * ({own}ull"),
+            Trips::Shared { trips, step: None } => write!(text, " + {trips}ull * ({own}ull"),
+            Trips::Counted { start, bound, steps, meets } => {
+                write!(text, " + __cuinstr_trips({start}, {bound}, {steps}, {meets}) * (unsigned long long)({own}u")
+            }
+            Trips::Sized { start, bound, steps } => {
+                write!(text, " + __cuinstr_sized_trips<decltype({bound})>({start}, {steps}) * (unsigned long long)({own}u")
+            }
+        };
+        add(text, inner);
+        text.push(')');
+    }
+}
+
+/// The weight as a power of two.
+pub(super) fn shift(weight: &Weight) -> String {
+    match weight {
+        Weight::Units(units) => {
+            let units = (*units).max(1);
+            format!("{}u", units.ilog2() + u32::from(!units.is_power_of_two()))
+        }
+        Weight::Sum { .. } => format!("__cuinstr_shift({})", text(weight)),
+    }
+}

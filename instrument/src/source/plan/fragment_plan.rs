@@ -1,0 +1,100 @@
+//! Plans a fragment: the file, or a macro's body.
+
+use super::planner::{Known, Planner};
+use crate::common::diagnostic::{Code, Diagnostic};
+use crate::common::options::AtExit;
+use crate::source::analysis::call_graph::CallGraph;
+use crate::source::analysis::{cost, descent, hardware};
+use crate::source::syntax::definition::{self, DeviceCode};
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::Function;
+use crate::source::syntax::statement_reader;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+impl Planner<'_> {
+    pub(super) fn fragment(&mut self, fragment: &Fragment, code: DeviceCode) {
+        let source = self.input.source;
+        let DeviceCode { functions, outside, unmarked } = code;
+        let list: Vec<&Function> = functions.values().collect();
+        let calls = CallGraph::new(source, fragment, &list, self.input.macros);
+        let suspects = list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function));
+        let suspects: BTreeSet<usize> = suspects.map(|(index, _)| index).collect();
+        let known = self.known(fragment, list, &calls, &suspects);
+        self.tell_of_functions(&known, &suspects, unmarked);
+        // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
+        let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
+        for function in &known.functions {
+            if fragment.of_macro.is_none() {
+                self.loops_in_head(&known, function);
+            }
+            // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
+            let is_last = known.by_close[&function.close].iter().all(|other| known.functions[*other].open <= function.open);
+            bodies.extend(is_last.then_some((function.open..function.close, true)));
+        }
+        bodies.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut behind = 0;
+        for (range, braces) in bodies {
+            if range.start < behind {
+                continue;
+            }
+            behind = range.end;
+            let body = statement_reader::read(source, fragment, &functions, (range.start, range.end), braces);
+            self.body(&known, &functions, &body, (range.start, range.end));
+        }
+        self.checks_at_entries(&known, &calls);
+        if self.input.options.at_exit == AtExit::Gate {
+            for (index, function) in known.functions.iter().enumerate().filter(|(_, function)| function.spaces.global) {
+                let name = self.name_of(&known, index);
+                self.plan.diagnostics.extend(hardware::gate(source, fragment, function, &name, &known.functions));
+            }
+        }
+    }
+
+    /// Gathers what is known of the fragment's functions.
+    fn known<'a>(&self, fragment: &'a Fragment, functions: Vec<&'a Function>, calls: &CallGraph, suspects: &BTreeSet<usize>) -> Known<'a>
+    where
+        Self: 'a,
+    {
+        let (source, macros) = (self.input.source, self.input.macros);
+        let mut held = suspects.clone();
+        if !suspects.is_empty() {
+            // A caller of such a function has its hardware in flight, and so have all functions that this caller calls.
+            let callers = (0..functions.len()).filter(|index| calls.reachable([*index]).intersection(suspects).next().is_some());
+            held = calls.reachable(callers.collect::<Vec<_>>());
+        }
+        let names = functions.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
+        let by_open = functions.iter().enumerate().map(|(index, function)| (function.open, index)).collect();
+        let mut by_close: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, function) in functions.iter().enumerate() {
+            by_close.entry(function.close).or_default().push(index);
+        }
+        let call_costs = cost::of_calls(source, fragment, &functions, macros);
+        let recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
+        Known { fragment, recursive, held, functions, names, call_costs, by_open, by_close }
+    }
+
+    /// Counts functions, and tells of those whose threads can't leave or that no attribute marks.
+    fn tell_of_functions(&mut self, known: &Known, suspects: &BTreeSet<usize>, unmarked: Vec<usize>) {
+        let (source, fragment) = (self.input.source, known.fragment);
+        for index in suspects {
+            let name = self.name_of(known, *index);
+            let at = fragment.tokens[known.functions[*index].name.unwrap_or(known.functions[*index].open)].range();
+            let message = format!("threads of `{name}` do not leave under `leave`: the launch falls to the next tier");
+            self.plan.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at).in_function(name));
+        }
+        let counts = |function: &&&Function| {
+            function.marked || (function.open..function.close).any(|at| definition::is_loop(source, fragment, self.input.macros, at))
+        };
+        self.plan.summary.functions += known.functions.iter().filter(counts).count();
+        self.plan.summary.kernels += known.functions.iter().filter(|function| function.spaces.global).count();
+        for open in unmarked {
+            let index = known.by_open[&open];
+            let name = self.name_of(known, index);
+            let at = fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
+            let message = format!("`{name}` looks like device code, but no attribute or known macro marks it: it is polled in case it is");
+            let advice = "name the macro in front of it in cuinstr.toml, under [device-macros]";
+            self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(advice));
+        }
+    }
+}

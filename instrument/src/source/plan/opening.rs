@@ -1,0 +1,165 @@
+//! Plans what stands behind the opening brace of a body.
+
+use super::planner::{Known, Owner, Planner};
+use crate::common::diagnostic::{Code, Diagnostic};
+use crate::common::options::Polls;
+use crate::common::site::{Form, Kind as SiteKind};
+use crate::source::analysis::call_graph;
+use crate::source::analysis::descent::Descent;
+use crate::source::plan::insertion::{Insertion, Opening};
+use crate::source::plan::last_poll;
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::Function;
+use crate::source::syntax::statement::Body;
+use crate::source::syntax::token::Kind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What an activation declares where it begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    /// Whether a loop of it counts down a budget.
+    pub(super) budget: bool,
+    /// How many loops count their chunks.
+    pub(super) chunk_counters: usize,
+    /// How many nests of loops count what they have run.
+    pub(super) nests: usize,
+    /// Whether anything in the function polls, lambdas and classes in it included.
+    pub(super) polls: bool,
+    /// Where a kernel's last poll is declared, if not where it begins.
+    pub(super) exit: Option<usize>,
+}
+
+/// What the activations of a body need, by their scopes.
+pub(super) struct Needs {
+    /// Whether a loop counts down a budget.
+    pub(super) budget: Vec<bool>,
+    /// How many loops count their chunks.
+    pub(super) chunk_counters: Vec<usize>,
+    /// How many nests of loops count what they have run.
+    pub(super) nests: Vec<usize>,
+}
+
+impl Planner<'_> {
+    /// What follows the brace that opens a function or lambda.
+    pub(super) fn opening(&mut self, known: &Known, owner: &Owner, open: usize, is_function: bool, counts: Counts) {
+        if owner.untouched.is_some() {
+            if let (true, Some(index)) = (is_function, owner.function)
+                && known.functions[index].tile
+            {
+                let at = known.fragment.tokens[known.functions[index].name.unwrap_or(open)].range();
+                let message = format!("`{}` is tile code: it is left as it is", owner.name);
+                self.plan.diagnostics.push(Diagnostic::new(Code::TileCode, message).at(at).in_function(owner.name.clone()));
+            }
+            return;
+        }
+        let at = known.fragment.tokens[open].end as usize;
+        let mut opening =
+            Opening { budget: counts.budget, chunk_counters: counts.chunk_counters, nests: counts.nests, ..Opening::default() };
+        if is_function && let Some(index) = owner.function {
+            if known.functions[index].spaces.global {
+                self.ends_of_kernel(known, owner, index, open, counts, &mut opening);
+            } else if let Some(descent) = known.recursive.get(&index) {
+                self.recursion(known, owner, index, descent, &mut opening);
+            }
+        }
+        self.insert(Insertion::Opening { at, style: owner.style, opening });
+    }
+
+    /// The polls where a kernel begins and ends.
+    fn ends_of_kernel(&mut self, known: &Known, owner: &Owner, index: usize, open: usize, counts: Counts, opening: &mut Opening) {
+        let (source, fragment, macros) = (self.input.source, known.fragment, self.input.macros);
+        let name_at = fragment.tokens[known.functions[index].name.unwrap_or(open)].start as usize;
+        let entry = self.site(SiteKind::Entry, name_at, owner, Form::Flag, None);
+        let close = fragment.tokens[known.functions[index].close].start as usize;
+        let exit = self.site(SiteKind::Exit, close, owner, Form::Each, None);
+        let is_short = !counts.polls && !self.calls_into_the_file(known, index) && !fragment.is_enclosed(open);
+        opening.short = is_short.then(|| last_poll::waits(source, fragment, macros, open));
+        opening.entry = Some(entry);
+        opening.pausable = self.input.options.pausable;
+        opening.barriers = last_poll::has_barrier(source, fragment, open);
+        match counts.exit.filter(|_| !is_short) {
+            Some(at) => self.insert(Insertion::LastPoll { at, site: exit }),
+            None => opening.exit = Some(exit),
+        }
+    }
+
+    /// The poll where a function begins that may reach itself.
+    fn recursion(&mut self, known: &Known, owner: &Owner, index: usize, descent: &Descent, opening: &mut Opening) {
+        let function = known.functions[index];
+        let at = known.fragment.tokens[function.name.unwrap_or(function.open)].start as usize;
+        let no_room = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
+        let has_no_room = function.constexpr && Self::is_one_return(known, index);
+        let why = if has_no_room { Some(no_room) } else { descent.why_none() };
+        if let Some(why) = why {
+            self.site(SiteKind::Recursion, at, owner, Form::None, Some(why.to_owned()));
+        } else {
+            opening.recursion = Some(self.site(SiteKind::Recursion, at, owner, Form::Each, None));
+            opening.parts = if let Descent::Parts(parts) = descent { parts.clone() } else { Vec::new() };
+        }
+    }
+
+    /// A lambda that reaches itself polls where it begins, as a recursive function does.
+    pub(super) fn lambda(&mut self, fragment: &Fragment, owner: &Owner, open: usize) {
+        let at = fragment.tokens[open].range();
+        let site = self.site(SiteKind::Recursion, at.start, owner, Form::Each, None);
+        let opening = Opening { recursion: Some(site), ..Opening::default() };
+        self.insert(Insertion::Opening { at: at.end, style: owner.style, opening });
+    }
+
+    /// Whether a kernel calls a function of this file, whose loops may be long, or uses a macro of its own, whose text may be anything.
+    fn calls_into_the_file(&self, known: &Known, index: usize) -> bool {
+        let (source, function) = (self.input.source, known.functions[index]);
+        (function.open..function.close).any(|at| {
+            let name = known.fragment.text(source, at);
+            known.fragment.kind(at) == Some(Kind::Ident)
+                && (known.names.contains(name) || self.input.macros.looping(name).is_some() || self.input.macros.is_loop_opener(name))
+        })
+    }
+
+    pub(super) fn is_one_return(known: &Known, index: usize) -> bool {
+        let function = known.functions[index];
+        known.fragment.kind(function.open + 1) == Some(Kind::Return)
+            && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
+    }
+
+    /// What opens the body and each lambda and local method in it.
+    #[expect(clippy::too_many_arguments, reason = "all of a body's plan meets where its braces open")]
+    pub(super) fn openings(
+        &mut self,
+        known: &Known,
+        functions: &BTreeMap<usize, Function>,
+        owners: &[Owner],
+        body: &Body,
+        range: (usize, usize),
+        scopes: &[usize],
+        needs: &Needs,
+        exit: Option<usize>,
+    ) {
+        let (source, fragment) = (self.input.source, known.fragment);
+        let calls_itself = (range.0..range.1.min(fragment.len())).filter(|at| call_graph::calls_its_own_argument(source, fragment, *at));
+        let calling_themselves: BTreeSet<usize> = calls_itself.map(|at| scopes[at - range.0]).collect();
+        let polls = needs.budget.contains(&true);
+        for (index, scope) in body.scopes.iter().enumerate() {
+            let is_function = functions.contains_key(&scope.open);
+            if index == 0 && body.bare {
+                continue;
+            }
+            let twins = fragment.mate(scope.open).and_then(|close| known.by_close.get(&close)).filter(|_| is_function);
+            // A head in another arm of an `#if` has a last poll of its own.
+            let exit = exit.filter(|_| index == 0 && twins.is_some_and(|twins| twins.len() == 1));
+            let budget = needs.budget[index] && self.input.options.polls != Polls::Each;
+            let counts = Counts { budget, chunk_counters: needs.chunk_counters[index], nests: needs.nests[index], polls, exit };
+            self.opening(known, &owners[index], scope.open, is_function, counts);
+            if !is_function && index > 0 && owners[index].untouched.is_none() && calling_themselves.contains(&index) {
+                self.lambda(fragment, &owners[index], scope.open);
+            }
+            for &twin in twins.into_iter().flatten() {
+                let open = known.functions[twin].open;
+                if open != scope.open {
+                    let owner = Owner { function: Some(twin), name: self.name_of(known, twin), ..owners[index].clone() };
+                    self.opening(known, &owner, open, true, counts);
+                }
+            }
+        }
+    }
+}
