@@ -13,7 +13,7 @@ mod binding;
 
 use crate::launcher::{self, Recursion, Settings};
 use crate::options::{BarrierMarks, DeviceMacro, PollGap, Polls};
-use crate::verify::{self, Report};
+use cuinstr_verify::Report;
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
@@ -413,7 +413,7 @@ fn runtime_folders(nvcc: &Path) -> Vec<PathBuf> {
 
 /// Fails with each loop that is not proved.
 fn prove(ptx: &str) -> Result<(), Error> {
-    let report: Report = verify::verify_ptx(ptx);
+    let report: Report = cuinstr_verify::verify_ptx(ptx);
     if report.holds() {
         return Ok(());
     }

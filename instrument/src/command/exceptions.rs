@@ -1,8 +1,8 @@
 //! The list of exceptions that `verify --allow` takes.
 
 use cuinstr::diagnostic::{Code, Diagnostic};
-use cuinstr::verify::report::{Loop, Place, UnknownCall, Verdict};
 use cuinstr_image::Kernel;
+use cuinstr_verify::report::{Loop, Place, UnknownCall, Verdict};
 use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;

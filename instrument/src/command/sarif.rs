@@ -1,7 +1,7 @@
 //! Findings as SARIF 2.1.0 (OASIS standard), which code-scanning services take.
 
 use cuinstr::diagnostic::{Code, Severity};
-use cuinstr::verify::report::Frame;
+use cuinstr_verify::report::Frame;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -11,9 +11,9 @@ use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::project::input::Input;
 use cuinstr::render::{self, Source, one_line};
-use cuinstr::verify::report::{Loop, Place, Report, UnknownCall, Verdict};
-use cuinstr::verify::{Program, verify_ptx};
 use cuinstr_image::{Content, Kernel, Kind};
+use cuinstr_verify::report::{Loop, Place, Report, UnknownCall, Verdict};
+use cuinstr_verify::{Program, verify_ptx};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -305,7 +305,7 @@ impl Printer<'_> {
         path: &str,
         source: Option<&Source>,
         diagnostic: &Diagnostic,
-        inlined: &[cuinstr::verify::report::Frame],
+        inlined: &[cuinstr_verify::report::Frame],
         accepted: Option<String>,
     ) {
         let none = Source::new(path, b"");
@@ -329,7 +329,7 @@ impl Printer<'_> {
         &mut self,
         at: (String, usize, usize),
         diagnostic: &Diagnostic,
-        inlined: &[cuinstr::verify::report::Frame],
+        inlined: &[cuinstr_verify::report::Frame],
         accepted: Option<String>,
     ) {
         let (file, line, column) = &at;
@@ -350,7 +350,7 @@ impl Printer<'_> {
         &mut self,
         at: (String, usize, usize),
         diagnostic: &Diagnostic,
-        inlined: &[cuinstr::verify::report::Frame],
+        inlined: &[cuinstr_verify::report::Frame],
         accepted: Option<String>,
     ) {
         let function = diagnostic.function.as_ref().map_or_else(String::new, |function| format!(", in `{function}`"));

@@ -3,8 +3,8 @@
 use super::arguments::{CommandLine, Product};
 use super::session::Session;
 use super::{Error, absolute};
-use crate::verify::verify_ptx;
 use cuinstr_image::Kernel;
+use cuinstr_verify::verify_ptx;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use super::{Error, NOT_FOUND, cannot_start, code_of, compiler, polled, signal};
 use crate::is_ptx;
-use crate::verify::verify_ptx;
+use cuinstr_verify::verify_ptx;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;

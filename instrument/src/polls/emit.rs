@@ -315,9 +315,7 @@ pub(super) fn chunk_test(out: &mut Insertion<'_>, number: u32, weight: u32, pred
 
 /// The test of a loop some of whose iterations are paid for.
 pub(super) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
-    let counts = format!(
-        "add.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\tsetp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;"
-    );
+    let counts = format!("add.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\tsetp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;");
     test(out, number, &counts, predicate, goes_on_if);
 }
 

@@ -7,7 +7,14 @@ use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
 /// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
-pub(super) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel): (Spelling, Fuel), site: u64, edits: &mut Edits, next: &mut u32) -> bool {
+pub(super) fn ask(
+    text: &str,
+    cycles: &Cycles<'_, '_>,
+    (spelling, fuel): (Spelling, Fuel),
+    site: u64,
+    edits: &mut Edits,
+    next: &mut u32,
+) -> bool {
     let Cycles { function, graph, loops } = cycles;
     let behind = behind_polls(function, graph, loops);
     let mut has_asked = false;

@@ -3,9 +3,9 @@
 use super::counted::{Context, Counted, Declared, Joined};
 use super::edits::Edits;
 use super::emit::{self, Cold, Fuel, Place, Poll, Spelling};
-use super::limits;
 use super::exits::before_label;
 use super::find::{Cycles, NONE, Writers};
+use super::limits;
 use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Kind, Span, tokens};

@@ -59,7 +59,10 @@ impl Lines {
                 String::new()
             },
             draw: if limits.fuel.is_some() {
-                format!("{}\tcvt.u64.u32 limit, %__cuinstr_left;\n\tsub.s64 tank, tank, limit;\n\tst.local.b64 [where+16], tank;\n", address("limit"))
+                format!(
+                    "{}\tcvt.u64.u32 limit, %__cuinstr_left;\n\tsub.s64 tank, tank, limit;\n\tst.local.b64 [where+16], tank;\n",
+                    address("limit")
+                )
             } else {
                 String::new()
             },
@@ -121,9 +124,7 @@ pub(super) fn begin(limits: Limits, has_allowance: bool) -> String {
     if let Some(units) = limits.fuel {
         text.push_str(&full(units));
         if has_allowance {
-            text.push_str(
-                "\n\tcvt.s64.s32 y, %__cuinstr_left;\n\tmin.s64 y, y, x;\n\tcvt.u32.u64 %__cuinstr_left, y;\n\tsub.s64 x, x, y;",
-            );
+            text.push_str("\n\tcvt.s64.s32 y, %__cuinstr_left;\n\tmin.s64 y, y, x;\n\tcvt.u32.u64 %__cuinstr_left, y;\n\tsub.s64 x, x, y;");
         }
         text.push_str("\n\tst.local.b64 [__cuinstr_limits+16], x;");
     }

@@ -101,10 +101,12 @@ pub(crate) fn is_own(source: &[u8]) -> bool {
 /// Where the first name stands that only polls bring.
 fn first_of_ours(source: &[u8]) -> Option<usize> {
     let mut all = memchr::memmem::find_iter(source, "cuinstr_");
-    all.find_map(|at| OURS.iter().find_map(|name| {
-        let start = at.checked_sub(name.find("cuinstr_")?)?;
-        source[start..].starts_with(name.as_bytes()).then_some(start)
-    }))
+    all.find_map(|at| {
+        OURS.iter().find_map(|name| {
+            let start = at.checked_sub(name.find("cuinstr_")?)?;
+            source[start..].starts_with(name.as_bytes()).then_some(start)
+        })
+    })
 }
 
 fn text_of(source: &[u8]) -> Result<&str, Box<Diagnostic>> {
