@@ -1,5 +1,6 @@
 //! `cuinstr checkpoint`: the CUDA state of processes, suspended and resumed by pid. The crate `cuinstr-checkpoint` does it.
 
+use super::watched::{Held, Then};
 use super::{Status, output};
 use clap::{Args, Subcommand};
 use cuinstr::duration;
@@ -114,6 +115,31 @@ pub(crate) struct Lock {
     /// Longest to wait for kernels that run; then the process runs on, and this fails.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     lock_timeout: u64,
+
+    /// What to do with kernels of programs under `cuinstr run` that do not end in half a second: stop them, or have later launches wait until they end.
+    /// The program's launches go on by themselves when it is resumed, or when this fails.
+    #[arg(long, value_name = "ACTION", value_enum)]
+    then: Option<Then>,
+}
+
+/// Longest to wait for kernels before they are asked to make room.
+const FIRST_TRY: Duration = Duration::from_millis(500);
+
+/// Whether it failed because kernels run.
+trait Busy {
+    fn is_busy(&self) -> bool;
+}
+
+impl Busy for TreeFailure {
+    fn is_busy(&self) -> bool {
+        matches!(self.error, Error::Busy { .. })
+    }
+}
+
+impl Busy for DumpError {
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Suspend(failure) if failure.is_busy())
+    }
 }
 
 /// Where to.
@@ -141,6 +167,31 @@ impl Lock {
     fn timeout(&self) -> Duration {
         // The driver counts milliseconds, and takes zero for none.
         Duration::from_nanos(self.lock_timeout).max(Duration::from_millis(1))
+    }
+
+    /// Does something that locks the processes of a group. If one of them is busy, its kernels are asked to make room, and it is done again.
+    fn with_room<T, E: Busy>(&self, group: &Group, mut does: impl FnMut(Duration) -> Result<T, E>) -> Result<T, Failed>
+    where
+        Failed: From<E>,
+    {
+        let Some(then) = self.then else { return Ok(does(self.timeout())?) };
+        match does(self.timeout().min(FIRST_TRY)) {
+            Err(error) if error.is_busy() => {
+                let processes: Vec<u32> = group.pids();
+                // Dropped when the lock was granted or given up: then launches go on, and wait for the driver if it is locked.
+                let held = Held::begin(&processes, then);
+                let done = does(self.timeout());
+                match held {
+                    // What was in the way may have come to its end by itself.
+                    Err(why) => done.map_err(|error| {
+                        let Failed { message, status } = error.into();
+                        Failed { message: format!("{message}; {why}"), status }
+                    }),
+                    Ok(_held) => Ok(done?),
+                }
+            }
+            done => Ok(done?),
+        }
     }
 }
 
@@ -210,11 +261,12 @@ fn perform(action: Action) -> Result<Said, Failed> {
     match action {
         Action::Toggle { target, lock, place } => {
             let (group, mapping) = (target.group()?, place.mapping()?);
-            let (pids, state) = group.toggle(Some(lock.timeout()), &mapping)?;
+            let (pids, state) = lock.with_room(&group, |timeout| group.toggle(Some(timeout), &mapping))?;
             Ok(moved(&target, &pids, state))
         }
         Action::Suspend { target, lock } => {
-            let pids = target.group()?.suspend(Some(lock.timeout()))?;
+            let group = target.group()?;
+            let pids = lock.with_room(&group, |timeout| group.suspend(Some(timeout)))?;
             Ok(moved(&target, &pids, State::Checkpointed))
         }
         Action::Resume { target, place } => {
@@ -228,8 +280,12 @@ fn perform(action: Action) -> Result<Said, Failed> {
             Ok(Said { text: listed(&target, &states), status: Status::Done })
         }
         Action::Dump { pid, to, lock, kill, criu } => {
-            let options = DumpOptions { lock_timeout: lock.timeout(), kill, criu: criu.criu_option };
-            let dumped = dump::dump(Helper::new(), pid, &to, &options, &mut progress())?;
+            let group = Group::tree(Helper::new(), pid)?;
+            let criu = criu.criu_option;
+            let dumped = lock.with_room(&group, |lock_timeout| {
+                let options = DumpOptions { lock_timeout, kill, criu: criu.clone() };
+                dump::dump(Helper::new(), pid, &to, &options, &mut progress())
+            })?;
             let bytes = dumped.files.values().map(|(_, bytes)| bytes).sum();
             Ok(Said { text: format!("process {} is in {}, {}\n", dumped.pid, to.display(), size(bytes)), status: Status::Done })
         }

@@ -11,7 +11,7 @@ use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Pass, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
-pub(crate) use run::{OnStop, PsArgs, RunArgs, StopArgs};
+pub(crate) use run::{OnStop, ProcessArgs, PsArgs, RunArgs};
 use std::path::{Path, PathBuf};
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
@@ -99,7 +99,13 @@ pub(crate) enum Verb {
     /// List your processes that run under `cuinstr run`, and what runs on their GPUs.
     Ps(PsArgs),
     /// Stop the kernels of a process that runs under `cuinstr run`, without ending the process.
-    Stop(StopArgs),
+    Stop(ProcessArgs),
+    /// Have later launches of a process wait that runs under `cuinstr run`. Kernels that run come to their ends.
+    Pause(ProcessArgs),
+    /// Let the launches of a process go on that was paused.
+    Resume(ProcessArgs),
+    /// Say in which loops the kernels of a process can be that runs under `cuinstr run`, without stopping them.
+    Where(ProcessArgs),
     /// Say which entries of cuinstr work on this machine, and what the others lack.
     ///
     /// Looks for the driver, GPUs, nvcc, the host's compiler and libclang, and at the variables and the configuration that hold here. Changes nothing.

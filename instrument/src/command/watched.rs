@@ -1,9 +1,10 @@
-//! `cuinstr ps` and `cuinstr stop`: processes that are watched, by their sockets (`cuinstr_abi::sockets`).
+//! `cuinstr ps`, `stop`, `pause`, `resume` and `where`: processes that are watched, by their sockets (`cuinstr_abi::sockets`).
 
 use super::Status;
-use super::cli::{PsArgs, StopArgs};
+use super::cli::{ProcessArgs, PsArgs};
 use super::report::to_stderr;
-use cuinstr_abi::sockets::{self, Running};
+use cuinstr_abi::sockets::{self, Loop, Running, State, Whereabouts};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
@@ -35,8 +36,13 @@ fn all() -> Vec<Watched> {
 }
 
 impl Watched {
+    /// The one of this number.
+    fn of(process: u32) -> Option<Self> {
+        all().into_iter().find(|watched| watched.process == process)
+    }
+
     /// Asks it. The socket of a process that is gone is removed.
-    fn ask(&self, request: &str) -> io::Result<Vec<Running>> {
+    fn ask<T: DeserializeOwned>(&self, request: &str) -> io::Result<Vec<T>> {
         let stream = UnixStream::connect(&self.socket).inspect_err(|error| {
             if error.kind() == io::ErrorKind::ConnectionRefused {
                 let _ = fs::remove_file(&self.socket);
@@ -47,6 +53,11 @@ impl Watched {
         let mut answer = String::new();
         (&stream).read_to_string(&mut answer)?;
         answer.lines().map(|line| serde_json::from_str(line).map_err(io::Error::from)).collect()
+    }
+
+    /// What is true of it as a whole; nothing if it is of an older release.
+    fn state(&self) -> io::Result<Option<State>> {
+        Ok(self.ask("state")?.into_iter().next())
     }
 
     /// Its command line, in one line.
@@ -62,7 +73,7 @@ pub(super) fn stop_session(folder: &Path) {
     let all = all();
     std::thread::scope(|scope| {
         for watched in &all {
-            scope.spawn(move || watched.ask(&format!("stop {}", folder.display())));
+            scope.spawn(move || watched.ask::<Running>(&format!("stop {}", folder.display())));
         }
     });
 }
@@ -71,7 +82,7 @@ pub(super) fn stop_session(folder: &Path) {
 pub(super) fn ps(args: &PsArgs) -> String {
     let mut text = String::new();
     for watched in all() {
-        let launches = match watched.ask("list") {
+        let launches = match watched.ask::<Running>("list") {
             Ok(launches) => launches,
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
             Err(error) => {
@@ -79,29 +90,131 @@ pub(super) fn ps(args: &PsArgs) -> String {
                 continue;
             }
         };
+        let is_paused = watched.state().ok().flatten().is_some_and(|state| state.paused);
         if args.json {
-            let _ = writeln!(text, "{}", json!({"process": watched.process, "command": watched.command(), "running": launches}));
+            let process = json!({"process": watched.process, "command": watched.command(), "paused": is_paused, "running": launches});
+            let _ = writeln!(text, "{process}");
             continue;
         }
-        let _ = writeln!(text, "{:>8}  {}", watched.process, watched.command());
+        let _ = writeln!(text, "{:>8}  {}{}", watched.process, watched.command(), if is_paused { "  (paused: launches wait)" } else { "" });
         for launch in launches {
-            let limit =
-                if launch.timeout_ns == 0 { "no limit".to_owned() } else { format!("limit {:?}", Duration::from_nanos(launch.timeout_ns)) };
-            let polls = if launch.polled { "" } else { ", no polls" };
-            let ran = Duration::from_millis(launch.ran_ns / 1_000_000);
-            let _ = writeln!(text, "          `{}` has run for {ran:?}, {limit}{polls}", launch.kernel);
+            let _ = writeln!(text, "          {}", described(&launch));
         }
     }
     if text.is_empty() && !args.json { "no process of yours is watched: start one with `cuinstr run`\n".to_owned() } else { text }
 }
 
-/// Has the kernels of a process stop.
-pub(super) fn stop(args: &StopArgs) -> anyhow::Result<Status> {
-    let Some(watched) = all().into_iter().find(|watched| watched.process == args.process) else {
-        to_stderr(&format!("error: process {} is not watched: `cuinstr ps` lists those that are\n", args.process));
-        return Ok(Status::Refused);
+/// A launch in one line.
+fn described(launch: &Running) -> String {
+    let limit = if launch.timeout_ns == 0 { "no limit".to_owned() } else { format!("limit {:?}", Duration::from_nanos(launch.timeout_ns)) };
+    let polls = if launch.polled { "" } else { ", no polls" };
+    let ran = Duration::from_millis(launch.ran_ns / 1_000_000);
+    format!("`{}` has run for {ran:?}, {limit}{polls}", launch.kernel)
+}
+
+/// Asks a process something, and says so if it is not there.
+fn asked<T: DeserializeOwned>(process: u32, request: &str) -> anyhow::Result<Option<(Watched, Vec<T>)>> {
+    let Some(watched) = Watched::of(process) else {
+        to_stderr(&format!("error: process {process} is not watched: `cuinstr ps` lists those that are\n"));
+        return Ok(None);
     };
-    let stopped = watched.ask("stop").map_err(|error| anyhow::anyhow!("process {} does not answer: {error}", args.process))?;
+    let answer = watched.ask(request).map_err(|error| anyhow::anyhow!("process {process} does not answer: {error}"))?;
+    Ok(Some((watched, answer)))
+}
+
+/// Has the kernels of a process stop.
+pub(super) fn stop(args: &ProcessArgs) -> anyhow::Result<Status> {
+    let Some((_, stopped)) = asked::<Running>(args.process, "stop")? else { return Ok(Status::Refused) };
     let names: Vec<String> = stopped.iter().map(|launch| format!("`{}`", launch.kernel)).collect();
     super::print(&if names.is_empty() { "nothing runs that polls\n".to_owned() } else { format!("stopped: {}\n", names.join(", ")) })
+}
+
+/// Has later launches of a process wait.
+pub(super) fn pause(args: &ProcessArgs) -> anyhow::Result<Status> {
+    let Some((watched, running)) = asked::<Running>(args.process, "pause")? else { return Ok(Status::Refused) };
+    if !watched.state()?.is_some_and(|state| state.paused) {
+        to_stderr(&format!("error: process {} can't be paused: it was started by an older release of cuinstr\n", args.process));
+        return Ok(Status::Refused);
+    }
+    let mut text = "paused: later launches wait\n".to_owned();
+    for launch in running {
+        let _ = writeln!(text, "{}, and runs on to its end", described(&launch));
+    }
+    super::print(&text)
+}
+
+/// Lets the launches of a process go on.
+pub(super) fn resume(args: &ProcessArgs) -> anyhow::Result<Status> {
+    match asked::<Running>(args.process, "resume")? {
+        Some(_) => super::print("resumed\n"),
+        None => Ok(Status::Refused),
+    }
+}
+
+/// Says in which loops the kernels of a process can be.
+pub(super) fn whereabouts(args: &ProcessArgs) -> anyhow::Result<Status> {
+    let Some((_, found)) = asked::<Whereabouts>(args.process, "where")? else { return Ok(Status::Refused) };
+    let mut text = String::new();
+    for Whereabouts { launch, loops } in &found {
+        let _ = writeln!(text, "{}", described(launch));
+        let what = match loops.as_slice() {
+            [] if launch.polled => "  it has no loop that polls: it is in a function that it calls, or about to end",
+            [] => "  its loops are not known: it is machine code",
+            [_] => "  in this loop, its only one, or in a function that it calls:",
+            _ => "  in one of these loops, or in a function that it calls:",
+        };
+        let _ = writeln!(text, "{what}");
+        for Loop { file, line, column, kind } in loops {
+            let _ = writeln!(text, "    {file}:{line}:{column}: {kind}");
+        }
+    }
+    super::print(if text.is_empty() { "nothing runs\n" } else { &text })
+}
+
+/// Those of these processes that are watched, asked to make room for a checkpoint. Dropping it lets their launches go on.
+pub(super) struct Held(Vec<Watched>);
+
+/// What processes do that are in the way of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Then {
+    /// Kernels are stopped where they poll. They must be started with `--on-stop leave`.
+    Stop,
+    /// Later launches wait, and kernels that run come to their ends.
+    Pause,
+}
+
+impl Held {
+    /// Holds the launches of these processes, and has what runs stop if that was asked for.
+    ///
+    /// # Errors
+    /// If none of them is watched, or their kernels would trap.
+    pub(super) fn begin(processes: &[u32], then: Then) -> Result<Self, String> {
+        let watched: Vec<Watched> = all().into_iter().filter(|watched| processes.contains(&watched.process)).collect();
+        if watched.is_empty() {
+            return Err("its kernels can't be asked to make room, since it does not run under `cuinstr run`".to_owned());
+        }
+        let leaves = |one: &Watched| matches!(one.state(), Ok(Some(State { leaves: true, .. })));
+        if let Some(trapping) = watched.iter().find(|one| then == Then::Stop && !leaves(one)) {
+            return Err(format!(
+                "kernels of process {} trap when they are stopped, and nothing is left to save: start it with `cuinstr run --on-stop leave`, or use --then pause",
+                trapping.process
+            ));
+        }
+        let held = Self(watched);
+        for one in &held.0 {
+            let paused =
+                one.ask::<Running>("pause").and_then(|_| if then == Then::Stop { one.ask::<Running>("stop") } else { Ok(Vec::new()) });
+            paused.map_err(|error| format!("process {} does not answer: {error}", one.process))?;
+        }
+        Ok(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for watched in &self.0 {
+            // One that is gone has nothing to go on with.
+            let _ = watched.ask::<Running>("resume");
+        }
+    }
 }

@@ -242,6 +242,134 @@ fn ps_lists_what_runs_and_stop_and_signals_end_it() {
     }
 }
 
+/// A program under `cuinstr run`, and what other commands see of it.
+struct Watched<'a> {
+    world: &'a World,
+    child: std::process::Child,
+    process: String,
+}
+
+impl<'a> Watched<'a> {
+    /// Starts it, and waits until a kernel of this name runs.
+    fn start(world: &'a World, mut command: Command, kernel: &str) -> Self {
+        let child = command.spawn().expect("it starts");
+        let mut watched = Self { world, child, process: String::new() };
+        watched.process = watched.until(|first| (first["running"][0]["kernel"] == kernel).then(|| first["process"].to_string()));
+        watched
+    }
+
+    fn ask(&self, words: &str) -> (i32, String) {
+        let mut command = self.world.project.command(BINARY);
+        command.args(words.replace("PID", &self.process).split(' ')).env("XDG_RUNTIME_DIR", self.world.project.path().join("runtime"));
+        command.env("LD_LIBRARY_PATH", self.world.project.path().join("fake"));
+        command.env("CUINSTR_STAND_IN", format!("processes {}", self.world.project.path().join("known").display()));
+        let output = command.output().expect("it starts");
+        (output.status.code().expect("it ends"), text(&[output.stdout, output.stderr].concat()))
+    }
+
+    /// Waits until something is true of what `ps` tells first.
+    fn until<T>(&self, holds: impl Fn(&serde_json::Value) -> Option<T>) -> T {
+        let since = Instant::now();
+        loop {
+            let (_, listed) = self.ask("ps --json");
+            let first = listed.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+            if let Some(found) = first.as_ref().and_then(&holds) {
+                return found;
+            }
+            assert!(since.elapsed() < Duration::from_secs(50), "{listed}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What the program said, and its status.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let status = self.child.wait().expect("it ends");
+        let (mut said, mut told) = (String::new(), String::new());
+        self.child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+        self.child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        (status.code(), said, told)
+    }
+}
+
+#[test]
+fn a_paused_process_launches_nothing_until_it_is_resumed() {
+    let world = World::new();
+    let mut command = world.command("--on-stop leave --quiet", "plt spin done");
+    command.env("CUINSTR_STAND_IN", "log calls");
+    let watched = Watched::start(&world, command, "spin");
+    let launches = || fs::read_to_string(world.project.path().join("calls")).expect("a log").matches("cuLaunchKernel\n").count();
+    let (status, said) = watched.ask("where PID");
+    assert!(
+        status == 0 && said.contains("`spin` has run for") && said.contains("in this loop, its only one") && said.contains(": loop"),
+        "{said}"
+    );
+    let (status, said) = watched.ask("pause PID");
+    assert!(
+        status == 0 && said.starts_with("paused: later launches wait\n`spin` has run for") && said.contains("runs on to its end"),
+        "{said}"
+    );
+    assert!(watched.ask("ps").1.contains("(paused: launches wait)"));
+    assert_eq!(watched.ask("stop PID"), (0, "stopped: `spin`\n".to_owned()));
+    watched.until(|first| (first["running"] == serde_json::json!([]) && first["paused"] == true).then_some(()));
+    assert_eq!(watched.ask("where PID"), (0, "nothing runs\n".to_owned()));
+    // Its next launch is not made, as far as a little while shows.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(launches(), 1);
+    assert_eq!(watched.ask("resume PID"), (0, "resumed\n".to_owned()));
+    let (status, said, told) = watched.end();
+    assert_eq!((status, said.as_str()), (Some(0), "spin: 0 0\ndone: 0 0\n"), "{told}");
+    assert_eq!(launches(), 2);
+}
+
+#[test]
+fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
+    let world = World::new();
+    let known = world.project.path().join("known");
+    fs::create_dir(&known).expect("a folder");
+    let start = |options: &str, does: &str, kernel: &str| {
+        let mut command = world.command(options, does);
+        command.env("CUINSTR_STAND_IN", format!("processes {}", known.display()));
+        let watched = Watched::start(&world, command, kernel);
+        fs::write(known.join(&watched.process), "bytes 1048576\n").expect("a file");
+        watched
+    };
+    let watched = start("--on-stop leave --quiet", "plt spin done", "spin");
+    let (status, said) = watched.ask("checkpoint suspend --pid PID --lock-timeout 200ms");
+    assert!(status == 1 && said.contains("is busy") && said.contains("is running now"), "{said}");
+    // A kernel that does not end is no use to wait for: it runs on, and launches wait no more.
+    let (status, said) = watched.ask("checkpoint suspend --pid PID --lock-timeout 200ms --then pause");
+    assert!(status == 1 && said.contains("is busy") && said.contains("is running now"), "{said}");
+    watched.until(|first| (first["paused"] == false && first["running"][0]["kernel"] == "spin").then_some(()));
+    let (status, said) = watched.ask("checkpoint suspend --pid PID --lock-timeout 20s --then stop");
+    assert_eq!((status, said.as_str()), (0, "checkpointed\n"));
+    watched.until(|first| (first["paused"] == false).then_some(()));
+    assert_eq!(watched.ask("checkpoint resume --pid PID"), (0, "running\n".to_owned()));
+    let (status, said, told) = watched.end();
+    assert_eq!((status, said.as_str()), (Some(0), "spin: 0 0\ndone: 0 0\n"), "{told}");
+    assert!(told.contains("kernel `spin` was stopped: somebody asked for that"), "{told}");
+    // Nothing is left to save of a process whose kernels trap.
+    let watched = start("--quiet", "plt spin", "spin");
+    let (status, said) = watched.ask("checkpoint suspend --pid PID --lock-timeout 200ms --then stop");
+    assert!(status == 1 && said.contains("trap when they are stopped") && said.contains("is running now"), "{said}");
+    watched.ask("stop PID");
+    watched.end();
+}
+
+#[test]
+fn a_process_that_nobody_watches_is_not_asked_to_make_room() {
+    let world = World::new();
+    let known = world.project.path().join("known");
+    fs::create_dir(&known).expect("a folder");
+    let target = cuinstr_stand_in::targets::Target::unknown();
+    fs::write(known.join(target.pid().to_string()), "busy 1\n").expect("a file");
+    let mut command = world.project.command(BINARY);
+    command.args(["checkpoint", "suspend", "--lock-timeout", "50ms", "--then", "stop", "--pid", &target.pid().to_string()]);
+    command.env("LD_LIBRARY_PATH", "fake").env("CUINSTR_STAND_IN", format!("processes {}", known.display()));
+    let output = command.env("XDG_RUNTIME_DIR", world.project.path().join("runtime")).output().expect("it starts");
+    let said = text(&output.stderr);
+    assert!(said.contains("is busy") && said.contains("it does not run under `cuinstr run`"), "{said}");
+}
+
 /// NVIDIA's own runtime, linked in either way, asks for some hundred functions by name, version and flags. Its tables that nothing documents are not there,
 /// so it starts no kernel here, and says the same with the library in front as without.
 #[test]

@@ -7,6 +7,12 @@
 //! | `list` | a [`Running`] for each launch that runs |
 //! | `stop` | the same for each launch that is told to stop |
 //! | `stop FOLDER` | the same, if the process belongs to that session of `cuinstr run` |
+//! | `pause` | a [`Running`] for each launch that still runs; launches that come later wait |
+//! | `resume` | nothing; launches wait no more |
+//! | `state` | one [`State`] |
+//! | `where` | a [`Whereabouts`] for each launch that runs |
+//!
+//! A request that a process does not know is answered by nothing. A process that is asked `state` after `pause` tells whether it knew.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -23,6 +29,37 @@ pub fn folder(runtime: Option<OsString>, temporary: Option<OsString>, user: u32)
             .unwrap_or_else(|| "/tmp".into())
             .join(format!("cuinstr-run-{user}")),
     }
+}
+
+/// What is true of a process as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// Whether launches wait.
+    pub paused: bool,
+    /// Whether kernels that are stopped leave the GPU's state as it is, rather than trap.
+    pub leaves: bool,
+}
+
+/// Where a launch can be that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// The launch.
+    pub launch: Running,
+    /// The loops of its kernel that poll. A thread that runs for long is in one of them, or in a function that the kernel calls.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Loop {
+    /// Its file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// Its kind, as site maps have it.
+    pub kind: String,
 }
 
 /// A launch that runs.

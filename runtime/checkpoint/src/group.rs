@@ -80,6 +80,12 @@ impl Group {
         Ok(Self { is_tree: true, ..Self::of(helper, pid)? })
     }
 
+    /// The processes, those that do not use CUDA included.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        if self.is_tree { system::tree(self.root.pid()) } else { vec![self.root.pid()] }
+    }
+
     /// The processes that use CUDA, each with its state.
     ///
     /// # Errors
@@ -89,7 +95,7 @@ impl Group {
             return Ok(vec![(self.root.clone(), self.root.state()?)]);
         }
         let mut found = Vec::new();
-        for pid in system::tree(self.root.pid()) {
+        for pid in self.pids() {
             let told = Handle::open(self.helper.clone(), i64::from(pid)).and_then(|process| Ok((process.state()?, process)));
             match told {
                 Ok((state, process)) => found.push((process, state)),
@@ -191,8 +197,7 @@ impl Group {
     /// Whether each process can be checkpointed, and how large that would be. Touches nothing.
     #[must_use]
     pub fn assess(&self) -> Vec<Assessment> {
-        let pids = if self.is_tree { system::tree(self.root.pid()) } else { vec![self.root.pid()] };
-        let opened = pids.into_iter().filter_map(|pid| Handle::open(self.helper.clone(), i64::from(pid)).ok());
+        let opened = self.pids().into_iter().filter_map(|pid| Handle::open(self.helper.clone(), i64::from(pid)).ok());
         opened.filter_map(|process| assess(&process, self.is_tree)).collect()
     }
 

@@ -89,6 +89,13 @@ int cuinstr_stop_all() {
   at.watching.give();
   return count;
 }
+// Launches wait from now on, or go on.
+void cuinstr_hold(int is_held) { __atomic_store_n(&__cuinstr_half_@HASH@::here().is_held, is_held != 0, __ATOMIC_RELEASE); }
+int cuinstr_is_held() { return __atomic_load_n(&__cuinstr_half_@HASH@::here().is_held, __ATOMIC_ACQUIRE); }
+// For launches that reach the driver by other ways, as those of graphs.
+void cuinstr_wait_while_held() { __cuinstr_half_@HASH@::wait_while_held(); }
+// Whether a kernel that is stopped leaves.
+int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }
 // Calls `tell` for each launch that runs, with its kernel's name, whether it polls, how long it has run and its limit.
 void cuinstr_running(void (*tell)(void*, const char*, int, unsigned long long, unsigned long long), void* data) {
   using namespace __cuinstr_half_@HASH@;

@@ -163,6 +163,18 @@ entry::entries! {
         // SAFETY: the caller's own words.
         half::launch(function, own(stream), || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
+    /// Launches a graph, whose kernels were armed when they were captured.
+    fn cuGraphLaunch = "cuGraphLaunch", 10000, false, |real| (graph: Handle, stream: Handle) {
+        half::wait_while_held();
+        // SAFETY: the caller's own words.
+        unsafe { real(graph, stream) }
+    }
+    /// Launches a graph; the default stream is the thread's own.
+    fn cuGraphLaunch_ptsz = "cuGraphLaunch", 10000, true, |real| (graph: Handle, stream: Handle) {
+        half::wait_while_held();
+        // SAFETY: the caller's own words.
+        unsafe { real(graph, stream) }
+    }
     /// Launches a kernel with attributes.
     fn cuLaunchKernelEx = "cuLaunchKernelEx", 11060, false, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
         // SAFETY: the caller's own words.

@@ -1,7 +1,8 @@
-//! The socket by which `cuinstr ps`, `cuinstr stop` and the parent ask this process (`cuinstr_abi::sockets`).
+//! The socket by which `cuinstr ps`, `stop`, `pause`, `resume`, `where` and the parent ask this process (`cuinstr_abi::sockets`).
 
-use crate::half;
-use cuinstr_abi::sockets::{self, Running};
+use crate::{half, sites};
+use cuinstr_abi::sockets::{self, Running, Whereabouts};
+use serde::Serialize;
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -70,21 +71,34 @@ fn without_signals<T>(does: impl FnOnce() -> T) -> T {
     }
 }
 
-fn answer(mut stream: &UnixStream) -> io::Result<()> {
+fn answer(stream: &UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = String::new();
     BufReader::new(stream).take(LONGEST).read_line(&mut request)?;
-    let launches = match request.trim_end().split_once(' ').unwrap_or((request.trim_end(), "")) {
-        ("list", "") => half::running(),
-        ("stop", session) => {
-            let is_meant = session.is_empty() || std::env::var_os("CUINSTR_RUN").map(PathBuf::from) == Some(session.into());
-            if is_meant { stop() } else { Vec::new() }
+    let (word, session) = request.trim_end().split_once(' ').unwrap_or((request.trim_end(), ""));
+    let is_of_session = || std::env::var_os("CUINSTR_RUN").map(PathBuf::from) == Some(session.into());
+    match word {
+        "list" => tell(stream, half::running()),
+        "stop" if session.is_empty() || is_of_session() => tell(stream, stop()),
+        "pause" => {
+            half::hold(true);
+            tell(stream, half::running())
         }
-        _ => Vec::new(),
-    };
-    for launch in launches {
-        writeln!(stream, "{}", serde_json::to_string(&launch)?)?;
+        "resume" => {
+            half::hold(false);
+            Ok(())
+        }
+        "state" => tell(stream, [half::state()]),
+        "where" => tell(stream, half::running().into_iter().map(|launch| Whereabouts { loops: sites::loops_of(&launch.kernel), launch })),
+        _ => Ok(()),
+    }
+}
+
+/// Answers, one line each.
+fn tell(mut stream: &UnixStream, answers: impl IntoIterator<Item = impl Serialize>) -> io::Result<()> {
+    for answer in answers {
+        writeln!(stream, "{}", serde_json::to_string(&answer)?)?;
     }
     Ok(())
 }

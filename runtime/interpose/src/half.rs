@@ -1,7 +1,7 @@
 //! The host half, which arms and times launches (`instrument/src/launcher/half`), and what it asks of this host.
 
 use crate::{calls, control, driver, session, sites};
-use cuinstr_abi::sockets::Running;
+use cuinstr_abi::sockets::{Running, State};
 use cuinstr_image::Kernel;
 use serde_json::json;
 use std::cell::Cell;
@@ -13,6 +13,10 @@ unsafe extern "C" {
     fn cuinstr_forget(module: *mut c_void);
     fn cuinstr_end();
     fn cuinstr_stop_all() -> c_int;
+    fn cuinstr_hold(is_held: c_int);
+    fn cuinstr_is_held() -> c_int;
+    fn cuinstr_wait_while_held();
+    fn cuinstr_leaves() -> c_int;
     fn cuinstr_running(tell: extern "C" fn(*mut c_void, *const c_char, c_int, u64, u64), data: *mut c_void);
 }
 
@@ -62,6 +66,24 @@ pub(crate) fn running() -> Vec<Running> {
 pub(crate) fn stop_all() {
     // SAFETY: the half looks at its own memory and calls the driver, which any thread may.
     unsafe { cuinstr_stop_all() };
+}
+
+/// Has launches wait from now on, or go on.
+pub(crate) fn hold(is_held: bool) {
+    // SAFETY: the half writes a word of its own.
+    unsafe { cuinstr_hold(c_int::from(is_held)) };
+}
+
+/// What is true of this process as a whole.
+pub(crate) fn state() -> State {
+    // SAFETY: the half reads words of its own.
+    unsafe { State { paused: cuinstr_is_held() != 0, leaves: cuinstr_leaves() != 0 } }
+}
+
+/// Waits as a launch does while the process is paused.
+pub(crate) fn wait_while_held() {
+    // SAFETY: the half reads a word of its own.
+    unsafe { cuinstr_wait_while_held() };
 }
 
 /// At the process's end.

@@ -1,6 +1,7 @@
 //! The sites of all that was rewritten or loaded here, for reports.
 
 use cuinstr_abi::sites::SiteMap;
+use cuinstr_abi::sockets::Loop;
 use cuinstr_image::Kernel;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -33,6 +34,19 @@ pub(crate) fn add(map: &SiteMap) {
         let file = site.file.clone().map_or(file, keep);
         spots.insert(id | 1, Spot { file, line: site.line, column: site.column, kind: keep(kind), function });
     }
+}
+
+/// The loops of a kernel, by its name as reports have it, in the order of the source.
+pub(crate) fn loops_of(kernel: &str) -> Vec<Loop> {
+    let is_loop = |kind: &str| !["entry", "exit", "barrier", "recursion"].contains(&kind);
+    let spots = spots();
+    let of_kernel = spots.values().filter(|spot| spot.function == kernel && is_loop(spot.kind));
+    let mut loops: Vec<Loop> = of_kernel
+        .map(|spot| Loop { file: spot.file.to_owned(), line: spot.line, column: spot.column, kind: spot.kind.to_owned() })
+        .collect();
+    loops.sort();
+    loops.dedup();
+    loops
 }
 
 /// The site of that number, odd or even.

@@ -1,6 +1,7 @@
 //! What the driver keeps: contexts, modules, memory, streams, events, and the device's clock.
 
 use crate::engine::{Launched, Op};
+use crate::processes;
 use crate::raw;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -206,8 +207,13 @@ pub(crate) fn wait(mut machine: MutexGuard<'static, Machine>, mut is_done: impl 
 
 fn run() {
     let mut machine = lock();
+    let mut was_busy = false;
     loop {
         machine.step();
+        let is_busy = machine.running() > 0;
+        if is_busy != std::mem::replace(&mut was_busy, is_busy) {
+            processes::note_busy(is_busy);
+        }
         machine = if machine.running() > 0 {
             CHANGED.wait_timeout(machine, LOOK).unwrap_or_else(PoisonError::into_inner).0
         } else {

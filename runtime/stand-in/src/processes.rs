@@ -2,6 +2,7 @@
 //!
 //! A line of a file is a word and a number. `DIR/PID` has `state` (0 running, 1 locked, 2 checkpointed, 3 failed, or any other), `bytes` of GPU memory, `gpu`
 //! that they are on, and, if they are not 0, `busy` (its kernels run on), `managed` (801 at its checkpoint), `breaks` (its checkpoint fails for good).
+//! `DIR/PID.busy` is there while kernels of a process run that has the stand-in for its driver.
 //! `DIR/gpuN` has `used`, bytes of others, and `mig`. A pid without a file does not use CUDA; a GPU without one is there if N is 0.
 
 #![allow(non_snake_case, missing_docs)]
@@ -46,6 +47,10 @@ impl Facts {
         self.numbers.get(word).copied().unwrap_or(0)
     }
 
+    fn is_busy(&self) -> bool {
+        self.number("busy") != 0 || self.path.with_extension("busy").exists()
+    }
+
     fn set_state(&mut self, state: u64) {
         self.numbers.insert("state".to_owned(), state);
         let lines: Vec<String> = self.numbers.iter().map(|(word, number)| format!("{word} {number}\n")).collect();
@@ -88,6 +93,13 @@ pub(crate) fn count(folder: &Path) -> u32 {
     (1..8).find(|gpu| !folder.join(format!("gpu{gpu}")).exists()).unwrap_or(8)
 }
 
+/// Kernels of this process run, or none does.
+pub(crate) fn note_busy(is_busy: bool) {
+    let Some(folder) = control::processes() else { return };
+    let path = folder.join(format!("{}.busy", std::process::id()));
+    let _ = if is_busy { fs::write(path, "") } else { fs::remove_file(path) };
+}
+
 /// A process that is locked or checkpointed makes no call.
 pub(crate) fn wait_until_unlocked(folder: &Path) {
     let own = folder.join(std::process::id().to_string());
@@ -125,7 +137,7 @@ calls! {
         if !is_zero_from(arguments, 4) { return Err(code::INVALID_VALUE); }
         let limit = get(arguments.cast::<c_uint>()).filter(|ms| *ms > 0).map(|ms| Duration::from_millis(u64::from(ms)));
         let since = Instant::now();
-        while in_state(pid, RUNNING)?.number("busy") != 0 {
+        while in_state(pid, RUNNING)?.is_busy() {
             if limit.is_some_and(|limit| since.elapsed() >= limit) { return Err(code::NOT_READY); }
             thread::sleep(PAUSE);
         }

@@ -1,4 +1,4 @@
-//! What `run`, `ps` and `stop` take.
+//! What `run`, `ps` and the verbs for one process take.
 
 use crate::command::gpus::ChoiceArgs;
 use clap::{Args, ValueEnum};
@@ -49,9 +49,9 @@ pub(crate) struct PsArgs {
     pub(crate) json: bool,
 }
 
-/// Which process's kernels to stop.
+/// Which process.
 #[derive(Debug, Args)]
-pub(crate) struct StopArgs {
+pub(crate) struct ProcessArgs {
     /// The process, as `cuinstr ps` lists it.
     #[arg(value_name = "PID")]
     pub(crate) process: u32,

@@ -149,6 +149,8 @@ struct state {
   lock setting_up, watching, releasing;
   int process;
   bool fails, finished, is_full;
+  // Whether launches wait until somebody lets them go on.
+  bool is_held;
   u32 queue_count, stream_count, image_count;
   u64 stops, stops_read, launches;
   // Since when a launch has trapped, and since when the process is at its end; whether the driver knows that its GPU is lost; what the program ends with.

@@ -348,7 +348,12 @@ __cuinstr_once way prepare(const launch_call& call) {
   at.setting_up.give();
   return on;
 }
+// A process that is paused launches nothing: the program notices only time. A child that was forked is not paused.
+inline void wait_while_held() {
+  while (__builtin_expect(__atomic_load_n(&here().is_held, __ATOMIC_ACQUIRE), 0) && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+}
 __cuinstr_once int launch(launch_call& call) {
+  wait_while_held();
   const launch_place place = written();
   written().line = 0;
   const way on = prepare(call);
