@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 pub(super) const RESERVED: &str = "__cuinstr_";
 
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
-const MOST_INTERVAL: u32 = 13;
+const MOST_PACE: u32 = 13;
 
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
@@ -87,7 +87,7 @@ impl Spelling {
         let gap = PollInterval::of(self.gap).gap;
         let renew = RENEW.replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
         let renew = renew.replace("@SAME@", if self.has_redux { SAME } else { "" });
-        let renew = renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string());
+        let renew = renew.replace("@MOST_PACE@", &MOST_PACE.to_string()).replace("@MOST@", &(1 << MOST_PACE).to_string());
         self.poll(out, site, &renew);
     }
 }
@@ -95,7 +95,7 @@ impl Spelling {
 /// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
 /// that they poll in the first iteration of the first loop; those of a launch that nobody armed get the most.
 pub(super) fn allowance(gap: PollGap, is_kernel: bool, has_barriers: bool) -> String {
-    let first = PollInterval::of(gap).first.min(MOST_INTERVAL);
+    let first = PollInterval::of(gap).first.min(MOST_PACE);
     let mut out = format!(
         "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
         1 << first
@@ -113,7 +113,7 @@ pub(super) fn allowance(gap: PollGap, is_kernel: bool, has_barriers: bool) -> St
             "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\t\
              ld.relaxed.gpu.global.b32 flag, [where];\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {}, %__cuinstr_left, q;\n\t\
              setp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}}",
-            1 << MOST_INTERVAL
+            1 << MOST_PACE
         );
     }
     out
@@ -153,7 +153,7 @@ pub(super) fn strip(number: u32, loop_: &Counted<'_>, weight: u32) -> String {
         Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
     };
     if *width == 64 {
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_INTERVAL);
+        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_PACE);
     }
     if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
         let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);
