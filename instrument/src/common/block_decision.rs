@@ -1,6 +1,6 @@
 //! A block's decision whether it runs, as PTX. Both passes insert it into kernels that can be paused.
 
-/// The two parts of a block's decision whether it runs, as PTX: what is read, and what comes of it. What stands between them overlaps the reading.
+/// The two parts of a block's decision whether it runs, as PTX: the reads, and the decision. Text between them overlaps the reads.
 pub(crate) const DECIDE: &str = include_str!("decide.ptx");
 pub(crate) const DECLINE: &str = include_str!("decline.ptx");
 

@@ -29,7 +29,7 @@ macro_rules! codes {
             #[must_use]
             pub fn id(self) -> &'static str { match self { $(Self::$variant => $id,)* } }
 
-            /// What it says, in a few words.
+            /// Its message, in a few words.
             #[must_use]
             pub fn title(self) -> &'static str { match self { $(Self::$variant => $title,)* } }
 
@@ -163,7 +163,7 @@ impl Serialize for Code {
     }
 }
 
-/// A place in the source and what to say about it.
+/// A place in the source, with a remark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Label {
     /// Bytes of the source.

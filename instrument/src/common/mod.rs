@@ -1,4 +1,4 @@
-//! What all parts of the crate share: options, diagnostics, sites, and insertions into a text. Nothing here knows CUDA's syntax.
+//! Modules that all parts of the crate share: options, diagnostics, sites, and insertions into a text. Nothing here knows CUDA's syntax.
 
 pub(crate) mod block_decision;
 pub mod diagnostic;

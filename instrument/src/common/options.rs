@@ -58,7 +58,7 @@ impl Default for PollGap {
     }
 }
 
-/// What a thread does at its kernel's end.
+/// The action of a thread at its kernel's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AtExit {
     /// Asks once.
@@ -117,7 +117,7 @@ impl Limits {
     }
 }
 
-/// What a macro in front of a function's name makes of it.
+/// The effect of a macro in front of a function's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Space {
     /// `__global__`.
@@ -184,7 +184,7 @@ pub struct Options {
     pub polls: Polls,
     /// How far apart they should lie.
     pub poll_gap: PollGap,
-    /// What a thread does at its end.
+    /// The action of a thread at its end.
     pub at_exit: AtExit,
     /// Where threads at barriers are told of those that have left.
     pub barrier_marks: BarrierMarks,
@@ -196,7 +196,7 @@ pub struct Options {
     pub device_macros: Vec<DeviceMacro>,
     /// Macros that open a loop, beside those the file defines and the known families.
     pub loop_macros: Vec<String>,
-    /// Macros of other files that are known to open no loop and to jump nowhere, so that what stands behind one is no loop's body.
+    /// Macros of other files that are known to open no loop and to jump nowhere, so that the text behind one is no loop's body.
     pub plain_macros: Vec<String>,
     /// Macros of all files of the translation unit that stand for values; if there are none, nothing is known of other files than this one.
     pub value_macros: Vec<ValueMacro>,

@@ -6,7 +6,7 @@ use crate::common::site::{Site, SiteMap, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What a rewrite gives back.
+/// The result of a rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Rewrite {

@@ -16,7 +16,7 @@ struct Remark {
     used: bool,
 }
 
-/// What became of the diagnostics.
+/// The diagnostics behind the waivers.
 pub(crate) struct Applied {
     /// Those that stand.
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -55,7 +55,7 @@ impl<'a> Remarked<'a> {
     }
 }
 
-/// Takes away what is waived, and adds what is wrong with the waivers.
+/// Takes away waived diagnostics, and adds diagnostics about the waivers.
 pub(crate) fn apply(text: &Remarked<'_>, lines: &LineIndex, options: &Options, diagnostics: Vec<Diagnostic>) -> Applied {
     let mut applied = Applied { diagnostics: Vec::new(), waived: Vec::new(), used: BTreeSet::new() };
     let mut remarks = read(text, lines, &mut applied.diagnostics);
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(codes(&calls("\t// cuinstr: allow(CI018)"), Vec::new()).1, [Code::WaiverWithoutReason, Code::CalleeElsewhere]);
         let waiver = |code| Waiver { code, function: None, reason: "its file has polls".to_owned(), shared: false };
         assert_eq!(codes(&calls(""), vec![waiver(Code::CalleeElsewhere)]), (true, Vec::new()));
-        // What accepts nothing is said.
+        // A waiver without effect is reported.
         let stale = codes(&calls("\t// cuinstr: allow(CI020) nothing"), vec![waiver(Code::CalleeElsewhere)]);
         assert_eq!(stale.1, [Code::StaleWaiver]);
     }

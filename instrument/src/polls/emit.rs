@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 pub(super) const RESERVED: &str = "__cuinstr_";
 
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
-const MOST_INTERVAL: u32 = 13;
+const MOST_PACE: u32 = 13;
 
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
@@ -239,7 +239,7 @@ fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32)
         Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
     };
     if *width == 64 {
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_INTERVAL);
+        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_PACE);
     }
     if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
         let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);

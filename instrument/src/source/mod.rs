@@ -26,7 +26,7 @@ use crate::source::syntax::{header, keyword};
 use cuinstr_abi::sites::hash;
 use std::ops::Range;
 
-/// Rewrites one file. Never fails: what can't be rewritten is said in the diagnostics, and then there is no output.
+/// Rewrites one file. It never fails: if the file can't be rewritten, the diagnostics say why, and there is no output.
 ///
 /// # Examples
 /// ```

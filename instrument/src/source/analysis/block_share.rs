@@ -28,7 +28,7 @@ pub(crate) struct BlockShare {
     pub(crate) trips: u64,
 }
 
-/// The loop as such a one, if it is.
+/// The loop as a block's share, if it is one.
 pub(crate) fn of_loop(scope: &FunctionScope, loop_: &Loop) -> Option<BlockShare> {
     let facts = scope.facts;
     let induction = induction::read(facts, loop_).filter(|induction| induction.rest.is_empty() && induction.in_body.is_empty())?;

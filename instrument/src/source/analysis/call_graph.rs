@@ -165,7 +165,7 @@ impl CallGraph {
         found
     }
 
-    /// What the function calls.
+    /// The calls of the function.
     pub(crate) fn calls_of(&self, function: usize) -> &[Call] {
         &self.callees[function]
     }

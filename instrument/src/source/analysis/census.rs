@@ -110,7 +110,7 @@ fn ends_there(fragment: &Fragment, loop_: &Loop, offset: usize) -> bool {
     opener.is_some_and(|opener| opener == loop_.body || (closer.is_some() && fragment.mate(opener) == closer))
 }
 
-/// What the grammar can't read: directives, macros in front of statements, attributes.
+/// Parts that the grammar can't read: directives, macros in front of statements, attributes.
 fn blanks(input: &SourceFile, fragment: &Fragment, body: &Body, range: (usize, usize), span: &Range<usize>) -> Vec<Range<usize>> {
     let mut blank: Vec<Range<usize>> = Vec::new();
     let first = input.lexed.directives.partition_point(|directive| directive.span.end < span.start);
@@ -146,7 +146,7 @@ fn blanks(input: &SourceFile, fragment: &Fragment, body: &Body, range: (usize, u
             _ => {}
         }
     }
-    // What `#if 0` hides is no code.
+    // Text behind `#if 0` is no code.
     let mut dead_from = None;
     for directive in input.lexed.directives[first..].iter().take_while(|directive| directive.span.start < span.end) {
         match directive.line {
@@ -167,7 +167,7 @@ pub(crate) fn is_target_macro(name: &[u8]) -> bool {
     matches!(name, b"NV_IF_TARGET" | b"NV_IF_ELSE_TARGET" | b"NV_DISPATCH_TARGET")
 }
 
-/// What of such a macro's use is no statement: all but the insides of arguments in parentheses that hold a loop.
+/// The parts of such a macro's use that are no statements: all but the insides of arguments in parentheses that hold a loop.
 fn around_branches(fragment: &Fragment, name: usize, close: usize) -> Vec<(usize, usize)> {
     let mut around = Vec::new();
     let (mut from, mut at) = (name, name + 2);

@@ -58,7 +58,7 @@ pub(crate) fn of_kernel(scope: &FunctionScope, functions: &[&Function]) -> Relea
         return release;
     }
     let Some(addresses) = Addresses::of_kernel(facts, functions, scope.range.clone(), open) else { return release };
-    // What memory holds may keep a thread from a barrier.
+    // A value from memory may keep a thread from a barrier.
     if body.barriers.iter().any(|barrier| !addresses.is_sure(barrier.token)) {
         return release;
     }
@@ -70,7 +70,7 @@ pub(crate) fn of_kernel(scope: &FunctionScope, functions: &[&Function]) -> Relea
         }
         let barriers: Vec<usize> = direct_barriers(scope, loop_);
         let (Some(first), Some(last)) = (barriers.first(), barriers.last()) else { continue };
-        // What stands in a header's beginning runs before any barrier of the loop; that it is looked at, too, does no harm.
+        // The first part of a header runs before any barrier of the loop; it does no harm to judge it, too.
         let goes_round = harm.is_none(*last..end) && harm.is_none(header..close) && harm.is_none(loop_.body + 1..*first);
         let mut unchecked: BTreeSet<usize> = BTreeSet::new();
         for pair in barriers.windows(2) {
@@ -127,7 +127,7 @@ fn direct_barriers(scope: &FunctionScope, loop_: &Loop) -> Vec<usize> {
     found
 }
 
-/// What a released thread must not do.
+/// Deeds that a released thread must not do.
 struct Harm<'a> {
     scope: &'a FunctionScope<'a>,
     addresses: &'a Addresses<'a>,

@@ -1,4 +1,4 @@
-//! What an iteration of a loop costs, by its tokens, and which loops are short enough to be left alone.
+//! The cost of an iteration of a loop, by its tokens, and the loops that are short enough to be left alone.
 
 use crate::common::options::{Options, Polls};
 use crate::common::poll_interval::MOST_INTERVAL;
@@ -43,7 +43,7 @@ const OWN: u64 = 3;
 /// Tokens that a call costs whose function may run for long.
 const CALL: u64 = 1024;
 
-/// What a call of each function of the fragment costs its caller, by name.
+/// The cost of a call of each function of the fragment, by name.
 pub(crate) fn of_calls<'a>(
     source: &'a [u8],
     fragment: &Fragment,
@@ -83,7 +83,7 @@ fn asks_for_a_number(fragment: &Fragment, keyword: usize) -> bool {
     condition.into_iter().any(|at| fragment.kind(at) == Some(Kind::Number))
 }
 
-/// What an iteration of a loop costs, and whether it is left alone.
+/// The cost of an iteration of a loop, and whether the loop is left alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     /// Tokens, where those that may take long count more.
@@ -104,19 +104,19 @@ impl Cost {
         self.words
     }
 
-    /// What an iteration takes from the budget of the loop around, if its own loop pays nothing.
+    /// The units that an iteration takes from the budget of the loop around, if its own loop pays nothing.
     pub(crate) fn weight(self) -> u32 {
         (self.tokens / 16).clamp(1, 1024) as u32
     }
 
-    /// What an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: where it is all that a full grid
+    /// The units that an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: where it is all that a full grid
     /// does, a warp's turn comes every sixteenth cycle, and 1024 units of sixteen tokens each would last for 190 us (`collatz`).
     pub(crate) fn charge(self) -> u32 {
         (self.tokens + 2 * self.words).div_ceil(16).clamp(1, 1024) as u32
     }
 }
 
-/// What each loop of a body costs, in the same order; of some the compiler may know the trips, and some share something small.
+/// The cost of each loop of a body, in the same order. Some loops may have known trip counts, and some share something small.
 pub(crate) fn of_loops(
     options: &Options,
     scopes: &[FunctionScope],
@@ -152,14 +152,14 @@ pub(crate) fn of_loops(
             {
                 tokens += match costs[nested].left_alone {
                     Some(trips) => trips.saturating_mul(costs[nested].tokens).min(LEFT_ALONE),
-                    // What is counted with its nest is added where the weight is spelled.
+                    // A loop that is counted with its nest is added to the weight.
                     None if may_be_known[nested] || costs[nested].shares => {
                         folds = true;
                         1
                     }
                     None => 16,
                 };
-                // What an inner loop calls, this one's iterations call: in strips it would only keep a register through all of them.
+                // This loop's iterations make the calls of an inner loop, too. In strips it would only occupy a register through all of them.
                 costs[index].calls |= costs[nested].calls;
                 at = nested_end.max(at) + 1;
                 continue;
@@ -189,7 +189,7 @@ pub(crate) fn of_loops(
     costs
 }
 
-/// What the token costs, and whether it calls a function that may loop for long.
+/// The token's cost, and whether it calls a function that may loop for long.
 fn token_cost(facts: &FileFacts, memory: &Memory, at: usize) -> (u64, bool) {
     let (source, fragment) = (facts.source, facts.fragment);
     let is_call = || matches!(fragment.kind(at + 1), Some(Kind::Punct(b'(' | b'<'))) && facts.functions.contains(fragment.text(source, at));
@@ -213,7 +213,7 @@ fn token_cost(facts: &FileFacts, memory: &Memory, at: usize) -> (u64, bool) {
     (cost, false)
 }
 
-/// Whether the token calls what a variable holds, or a function that is only declared here: it may run for as long as any.
+/// Whether the token calls by a variable, or a function that is only declared here: it may run for as long as any.
 pub(crate) fn calls_the_unseen(facts: &FileFacts, at: usize) -> bool {
     let (source, fragment) = (facts.source, facts.fragment);
     let name = fragment.text(source, at);
@@ -236,11 +236,11 @@ fn base(fragment: &Fragment, mut at: usize) -> usize {
     at
 }
 
-/// Which of a body's names stand for what kind of memory.
+/// The kinds of memory that a body's names stand for.
 struct Memory<'a> {
     /// Arrays that the body declares: in shared memory, in registers or in the thread's own.
     own: BTreeSet<&'a [u8]>,
-    /// Variables that are given what memory holds which the whole device shares.
+    /// Variables that get values from global memory.
     loaded: BTreeSet<&'a [u8]>,
 }
 
@@ -266,7 +266,7 @@ impl<'a> Memory<'a> {
                     .take_while(|value| !fragment.is(*value, b';'))
                     .any(|value| memory.is_load(source, fragment, value))
         };
-        // What is stepped is a counter, wherever it began.
+        // A stepped variable is a counter, with any first value.
         let is_stepped = |at: &usize| {
             matches!(fragment.kind(at + 1), Some(Kind::Step | Kind::OpAssign)) || fragment.kind(at.saturating_sub(1)) == Some(Kind::Step)
         };

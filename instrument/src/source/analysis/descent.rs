@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most tokens of a member's declaration that are read.
 const MOST_DECLARATION: usize = 64;
 
-/// What is known of a function on a cycle of calls.
+/// Facts about a function on a cycle of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Descent {
     /// Nothing: it may reach itself.
@@ -53,7 +53,7 @@ struct Step {
     of_class: bool,
 }
 
-/// What is known of each function that lies on a cycle.
+/// Facts about each function that lies on a cycle.
 pub(crate) fn of_cycles(
     source: &[u8],
     fragment: &Fragment,
@@ -131,7 +131,7 @@ fn is_member(source: &[u8], fragment: &Fragment, name: &[u8]) -> bool {
         // A parameter, or an operand in an expression, is not one; a member of a class is declared between its braces.
         let Some(open) = opener(fragment, at) else { return false };
         if !is_class(source, fragment, open) {
-            // What a function declares is that function's; the caller's own was looked for.
+            // A declaration in a function is local to it; those of the caller were checked before.
             if is_in_function(source, fragment, open) {
                 continue;
             }
@@ -222,7 +222,7 @@ fn is_parameter(source: &[u8], fragment: &Fragment, head: usize, name: &[u8], po
             Some(Kind::Punct(b'<')) => depth += 1,
             Some(Kind::Punct(b'>')) if depth == 1 => return false,
             Some(Kind::Punct(b'>')) => depth -= 1,
-            // What stands between parentheses has commas of its own.
+            // Parentheses have commas of their own.
             Some(Kind::Punct(b'(')) => return false,
             Some(Kind::Punct(b',')) if depth == 1 => commas += 1,
             Some(Kind::Ident) if depth == 1 && commas == position && fragment.text(source, at) == name => {
@@ -278,7 +278,7 @@ fn is_deduced(source: &[u8], fragment: &Fragment, function: &Function, calls: &[
         if let Some(open) = constexpr_arm(fragment, at)
             && let Some(close) = fragment.mate(open)
         {
-            // What the condition calls is compiled, not run.
+            // The condition's calls are compiled, not run.
             chains.push((close, returned, false));
             at = open + 1;
             continue;

@@ -14,11 +14,11 @@ use crate::source::syntax::token::Kind;
 /// Most tokens in front of a parameter's name that are read.
 const MOST_WORDS: usize = 8;
 
-/// What functions of CUDA's own begin with that take numbers by value and do more than compute.
+/// Beginnings of names of CUDA's own functions that take numbers by value and do more than compute.
 const WRITE_OR_WAIT: &[&[u8]] = &[b"atomic", b"__st", b"__sync", b"__threadfence", b"__nanosleep", b"printf", b"assert"];
 
 impl FunctionScope<'_> {
-    /// The last token of the element that begins at a name, if it keeps its value while the loop runs; what its index reads is added.
+    /// The last token of the element that begins at a name, if it keeps its value while the loop runs. The variables of its index are added.
     pub(crate) fn element(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
         let (fragment, source) = (self.facts.fragment, self.facts.source);
         let close = fragment.mate(at + 1).filter(|close| fragment.is(at + 1, b'[') && *close < end)?;

@@ -1,4 +1,4 @@
-//! What all analyses of a fragment know of its file.
+//! The facts about a file that all analyses of a fragment use.
 
 use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::fragment::Fragment;
@@ -6,7 +6,7 @@ use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Lexed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a call of a function costs its caller.
+/// The cost of a call of a function.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallCost {
     /// Its tokens, if nothing in it repeats.
@@ -15,7 +15,7 @@ pub(crate) struct CallCost {
     pub(crate) loops: bool,
 }
 
-/// What the judgement of a loop's body needs to know of its file.
+/// The facts about the file of a fragment.
 #[derive(Clone, Copy)]
 pub(crate) struct FileFacts<'a> {
     pub(crate) source: &'a [u8],
@@ -27,6 +27,6 @@ pub(crate) struct FileFacts<'a> {
     pub(crate) functions: &'a BTreeSet<&'a [u8]>,
     /// Device functions of other files, or of this one where the fragment is a macro's body.
     pub(crate) others: &'a BTreeSet<&'a [u8]>,
-    /// What a call of each costs, in tokens.
+    /// The cost of a call of each, in tokens.
     pub(crate) call_costs: &'a BTreeMap<&'a [u8], CallCost>,
 }

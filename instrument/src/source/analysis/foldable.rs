@@ -72,7 +72,7 @@ pub(crate) fn may_be_known(scope: &FunctionScope, loop_: &Loop) -> bool {
         return !ranges.into_iter().any(|range| scope.is_of_run_time(range, loop_)) || scope.differ_by_a_constant(&induction);
     }
     let condition = match loop_.kind {
-        // What it runs over is an array more often than not.
+        // It mostly runs over an array.
         LoopKind::RangeFor => return true,
         LoopKind::For => match induction::semicolons(fragment, open, close) {
             Some((first, second)) => first + 1..second,
@@ -105,7 +105,7 @@ pub(crate) fn entry(scope: &FunctionScope, loop_: &Loop) -> Option<usize> {
         .then(|| fragment.tokens[before].end as usize)
 }
 
-/// What the header of a loop says of how often it runs, for the compiler to reckon with where it takes all of it for constants.
+/// The trip count of a loop by its header. The compiler evaluates it where all its parts are constants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) counter: String,
@@ -113,7 +113,7 @@ pub(crate) struct Extent {
     pub(crate) bound: String,
     /// Whether the bound is known by its type or not at all: `size<1>(tensor)`.
     pub(crate) by_type: bool,
-    /// By what the counter goes up.
+    /// The step of the counter.
     pub(crate) amount: String,
     /// Whether nothing in the body changes the counter, so that constants in the header are the whole truth.
     pub(crate) sure: bool,

@@ -19,7 +19,7 @@ pub(crate) enum Relation {
     Not,
 }
 
-/// What a step does to the counter.
+/// The effect of a step on the counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `++i`, `i++`.
@@ -50,7 +50,7 @@ pub(crate) struct Induction<'a> {
     pub(crate) start: Range<usize>,
     pub(crate) relation: Relation,
     pub(crate) bound: Range<usize>,
-    /// What else has to hold, from its `&&` on; empty if nothing.
+    /// The rest of the condition, from its `&&` on; empty if there is none.
     pub(crate) rest: Range<usize>,
     pub(crate) step: Step,
     /// The step where it stands in the body of a `while`; empty if in the header.
@@ -90,7 +90,7 @@ fn step_in_body(facts: &FileFacts, counter: &[u8], loop_: &Loop) -> Option<Range
     while at <= loop_.body_end? {
         if fragment.kind(at) == Some(Kind::Ident) && fragment.text(source, at) == counter {
             let first = if is_step(at - 1) { at - 1 } else { at };
-            // `*q = 0` changes what it points to.
+            // `*q = 0` changes the target of the pointer.
             let is_assigned = matches!(fragment.kind(at + 1), Some(Kind::OpAssign | Kind::Assign)) && !fragment.is(at - 1, b'*');
             let changes = first < at || is_step(at + 1) || is_assigned;
             if changes {
@@ -130,7 +130,7 @@ pub(crate) fn semicolons(fragment: &Fragment, open: usize, close: usize) -> Opti
     }
 }
 
-/// What a condition says of a counter.
+/// The parts of a condition on a counter.
 struct Condition<'a> {
     counter: &'a [u8],
     relation: Relation,

@@ -78,7 +78,7 @@ impl FunctionScope<'_> {
         (!range.is_empty() && found.variables.len() + found.constants.len() <= MOST_NAMES).then_some(found)
     }
 
-    /// The last token of what the name at `at` begins, if that keeps its value.
+    /// The last token of the operand that begins with the name at `at`, if its value does not change.
     fn name(&self, at: usize, end: usize, loop_: &Loop, found: &mut Invariant) -> Option<usize> {
         let facts = self.facts;
         let (fragment, source) = (facts.fragment, facts.source);
@@ -194,7 +194,7 @@ impl FunctionScope<'_> {
             }
             if is_first {
                 declared += 1;
-                // What the body declares is not in sight of the condition.
+                // The condition does not see declarations of the body.
                 let in_body = (loop_.body..=loop_.body_end.unwrap_or(loop_.body)).contains(&at);
                 if in_body || !self.is_by_value(at) {
                     return false;
@@ -255,7 +255,7 @@ impl FunctionScope<'_> {
         self.range.clone().find(declared).is_some_and(|at| self.is_constexpr(at) && self.words_before(at).any(is_number))
     }
 
-    /// What stands in front of a name in its declaration, from the name on.
+    /// The tokens in front of a name in its declaration, from the name on.
     fn words_before(&self, at: usize) -> impl Iterator<Item = usize> {
         let fragment = self.facts.fragment;
         (0..at).rev().take_while(|index| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'('))))

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Words that make a number's type.
 const NUMBERS: &[&[u8]] = &[b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"unsigned", b"signed"];
 
-/// What a parameter or an argument is, as far as its tokens tell.
+/// The class of a parameter or an argument, as far as its tokens tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Number,
@@ -21,7 +21,7 @@ pub(crate) enum Class {
     Unknown,
 }
 
-/// A function's parameters: what each is, and its name.
+/// A function's parameters: the class and the name of each.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters<'a> {
     list: Vec<(Class, &'a [u8])>,
@@ -48,7 +48,7 @@ impl<'a> Parameters<'a> {
         Self { list, is_expression: is_return && is_plain }
     }
 
-    /// What the arguments of a call between two parentheses are, where this function's body calls.
+    /// The classes of a call's arguments between two parentheses, in this function's body.
     pub(crate) fn classify(&self, source: &[u8], fragment: &Fragment, macros: &Macros, open: usize, close: usize) -> Vec<Class> {
         let entries = if self.is_expression { entries(fragment, open, close) } else { None };
         let one = |(from, to)| self.argument(source, fragment, macros, from, to);

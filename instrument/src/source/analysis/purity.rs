@@ -26,7 +26,7 @@ pub(crate) fn leaves_alone(facts: &FileFacts, counter: &[u8], loop_: &Loop) -> b
         return false;
     }
     if let Some(name) = &fragment.of_macro {
-        // What follows the macro's use could go on with an open statement; and its arguments may be anything.
+        // The text behind the macro's use could continue an open statement; and the macro's arguments may be anything.
         let whole = fragment.is(loop_.body, b'{') && fragment.mate(loop_.body) == Some(end);
         let parameters = parameters(source, name.end);
         let given = |text: &[u8]| text.starts_with(b"__VA_") || parameters.contains(text);
@@ -51,7 +51,7 @@ pub(crate) fn stands_for_a_value(facts: &FileFacts, at: usize) -> bool {
     fragment.kind(at) == Some(Kind::Ident) && !is_integer(name) && facts.macros.is_harmless(name, fragment.is(at + 1, b'('))
 }
 
-/// Whether the loop's bytes mean what the lexer made of them: no directive among them that may bring text along, no trigraph, no token
+/// Whether the lexer has read the loop's bytes as the compiler will: no directive among them that may bring text along, no trigraph, no token
 /// that a `\` at the end of a line splits.
 fn is_spelled_plainly(facts: &FileFacts, first: usize, last: usize) -> bool {
     let (from, to) = (facts.fragment.tokens[first].start as usize, facts.fragment.tokens[last].end as usize);
@@ -69,7 +69,7 @@ fn is_spelled_plainly(facts: &FileFacts, first: usize, last: usize) -> bool {
     !text.windows(2).any(|pair| pair == b"??") && !splits_a_token(text)
 }
 
-/// Whether a `\` at the end of a line stands in the middle of what may be one token.
+/// Whether a `\` at the end of a line stands in the middle of a possible token.
 fn splits_a_token(text: &[u8]) -> bool {
     (1..text.len()).any(|at| {
         text[at] == b'\\'
@@ -194,7 +194,7 @@ fn is_harmless_name(facts: &FileFacts, at: usize) -> bool {
             || (is_own(facts, at) && writes_through_pointers(name))
             || (follows(facts, at, b"::") && at > 1 && fragment.text(source, at - 2) == b"std" && takes_values(name))
             // A member, or a name of a namespace, is no macro of another file, just as a variable is none; and what it does reaches no
-            // variable of which it is given nothing. (What it is given of the counter is looked at there.)
+            // variable of which it is given nothing. (Each argument is judged where it stands.)
             || is_qualified(facts, at)
             || is_integer(name);
     }
@@ -315,7 +315,7 @@ pub(crate) fn is_read(facts: &FileFacts, at: usize) -> bool {
     while fragment.is(last + 1, b'.') && fragment.kind(last + 2) == Some(Kind::Ident) && !fragment.is(last + 3, b'(') {
         last += 2;
     }
-    // Parentheses and casts to unknown types hand on what they hold; few of them are enough for real code.
+    // Parentheses and casts to unknown types hand on their operand; few of them are enough for real code.
     for _ in 0..8 {
         let (Some(before), Some(after)) = (first.checked_sub(1), fragment.kind(last + 1)) else { return false };
         // `>>=` comes as `>`, `>=`.
@@ -353,7 +353,7 @@ pub(crate) fn is_read(facts: &FileFacts, at: usize) -> bool {
                     Kind::Ident => {
                         return is_by_value(facts, head) || is_number_type(facts.declarations, fragment.text(source, head));
                     }
-                    // What follows binds closer than a cast: `(float)(i)++`.
+                    // A suffix binds closer than a cast: `(float)(i)++`.
                     Kind::Punct(b')') if matches!(cast(facts, head), Cast::Value) => (first, last) = (before, last + 1),
                     Kind::Punct(b'>') => {
                         let Some(open) = (head.saturating_sub(6)..head).rev().find(|index| fragment.is(*index, b'<')) else { return false };
@@ -383,7 +383,7 @@ pub(crate) fn is_read(facts: &FileFacts, at: usize) -> bool {
     false
 }
 
-/// What a type in parentheses makes of an operand.
+/// The effect of a type in parentheses on its operand.
 enum Cast {
     /// A number.
     Value,
@@ -418,7 +418,7 @@ fn is_binary(kind: Kind, text: &[u8]) -> bool {
     }
 }
 
-/// Whether what stands in front of the `=` takes a copy: an element, a variable that exists, or a new one of a number's type.
+/// Whether the target in front of the `=` takes a copy: an element, a variable that exists, or a new one of a number's type.
 fn assigns_a_value(facts: &FileFacts, assign: usize) -> bool {
     let (fragment, source) = (facts.fragment, facts.source);
     let Some(target) = assign.checked_sub(1) else { return false };

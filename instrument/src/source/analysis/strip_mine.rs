@@ -22,7 +22,7 @@ use std::ops::Range;
 /// Largest constant step whose multiple by a whole budget stays far below 2^32.
 pub(crate) const MOST_STEP: i64 = 1 << 14;
 
-/// What the text of a strip-mined loop is made of.
+/// The parts of a strip-mined loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Strip {
     pub(crate) counter: String,

@@ -65,7 +65,7 @@ fn shrinking(scope: &FunctionScope, loop_: &Loop, induction: &Induction, type_: 
         Relation::Not => bound.value == 0 && !type_.signed,
         Relation::Below | Relation::AtMost => false,
     };
-    // What compilers make of a signed division no proof follows; known trips are unrolled before that.
+    // The proof does not follow the code of compilers for a signed division; known trips are unrolled before that.
     let is_followed = !type_.signed || matches!(induction.step, Step::Right(_)) || literal(facts, &induction.start).is_some();
     if divisor < 2 || !ends || !is_followed || (type_.signed && bound.unsigned) {
         return None;
@@ -131,7 +131,7 @@ fn most(scope: &FunctionScope, loop_: &Loop, range: &Range<usize>, depth: usize)
     }
 }
 
-/// What the variable named at `at` is declared with, if it is an integer of the function's own that nothing else is ever assigned to.
+/// The first value of the variable named at `at`, if it is an integer of the function's own that nothing else is ever assigned to.
 fn value_of(scope: &FunctionScope, loop_: &Loop, at: usize) -> Option<Range<usize>> {
     let facts = scope.facts;
     let (fragment, source) = (facts.fragment, facts.source);
@@ -233,7 +233,7 @@ pub(crate) fn literal(facts: &FileFacts, range: &Range<usize>) -> Option<Integer
     value(facts, range, false)
 }
 
-/// The same, names being what they are probably declared as: nothing that has to be right may rest on it.
+/// The same, with a guess at the values of names. Only choices of form may rest on it.
 pub(crate) fn likely(facts: &FileFacts, range: &Range<usize>) -> Option<i64> {
     value(facts, range, true).map(|integer| integer.value)
 }

@@ -23,7 +23,7 @@ const MOST_ARGUMENTS: usize = 128;
 /// Most definitions and guards of a kernel that are read.
 const MOST: usize = 2048;
 
-/// What a name of the kernel stands for.
+/// The meaning of a name of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stands {
     /// A variable of the thread's own.
@@ -36,10 +36,10 @@ pub(crate) enum Stands {
     Unknown,
 }
 
-/// What decides whether, or how often, the tokens behind it run.
+/// A guard: it decides whether, or how often, the tokens behind it run.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
-    /// What is asked.
+    /// Its condition.
     pub(crate) asked: Range<usize>,
     /// Whether it is the header of a `for`, all of which is its own.
     pub(crate) is_for: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Guard {
     pub(crate) extent: Range<usize>,
 }
 
-/// What is done with a name where it stands.
+/// The use of a name at a place.
 enum Use {
     Reads,
     /// It is given a value, made of these tokens and perhaps its own.
@@ -103,7 +103,7 @@ impl<'a> Addresses<'a> {
         if definitions.len() > MOST || found.guards.len() > MOST {
             return None;
         }
-        // What is not settled unsettles what is made of it, until nothing changes.
+        // A name that is not settled unsettles the names that are made of it, to a fixed point.
         loop {
             let is_settled = |(at, value): &&(usize, Range<usize>)| found.is_settled(value.clone()) && found.is_sure_definition(*at);
             let unsettled: BTreeSet<&[u8]> =
@@ -126,7 +126,7 @@ impl<'a> Addresses<'a> {
         }
     }
 
-    /// What the name at `at` stands for by its declaration, whose first name is at `first`.
+    /// The meaning of the name at `at` by its declaration, whose first name is at `first`.
     fn declared(&self, at: usize, first: usize, open: usize) -> Stands {
         let (fragment, source) = (self.facts.fragment, self.facts.source);
         let words: Vec<&[u8]> = self.words_before(first).map(|word| fragment.text(source, word)).collect();
@@ -153,13 +153,13 @@ impl<'a> Addresses<'a> {
         self.words_before(at).any(|word| matches!(self.facts.fragment.kind(word), Some(Kind::Punct(b'*' | b'&') | Kind::Op)))
     }
 
-    /// What stands in front of a name in its declaration, from the name on.
+    /// The tokens in front of a name in its declaration, from the name on.
     fn words_before(&self, at: usize) -> impl Iterator<Item = usize> + use<'a> {
         let fragment = self.facts.fragment;
         (0..at).rev().take_while(|word| !matches!(fragment.kind(*word), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')' | b','))))
     }
 
-    /// What the name at `at` is given there, if anything.
+    /// The value that the name at `at` gets there, if any.
     fn use_of(&self, at: usize) -> Use {
         let (facts, fragment, source) = (self.facts, self.facts.fragment, self.facts.source);
         let before = fragment.kind(at - 1);
@@ -246,7 +246,7 @@ impl<'a> Addresses<'a> {
         (0..at).rev().find(|word| !matches!(fragment.text(source, *word), b"__restrict__" | b"__restrict" | b"const")).unwrap_or(0)
     }
 
-    /// What the name stands for; none if this kernel does not declare it.
+    /// The meaning of the name; none if this kernel does not declare it.
     pub(crate) fn stands(&self, name: &[u8]) -> Option<Stands> {
         self.names.get(name).copied()
     }
@@ -330,7 +330,7 @@ impl<'a> Addresses<'a> {
             .filter(|guard| !self.is_settled(self.decides(guard)))
     }
 
-    /// What a guard asks: of a `for` what stands behind its first value, which is a definition of its own.
+    /// The condition of a guard. Of a `for` it is all behind its first value, which is a definition of its own.
     fn decides(&self, guard: &Guard) -> Range<usize> {
         let fragment = self.facts.fragment;
         let first = guard.asked.clone().find(|at| fragment.is(*at, b';')).filter(|_| guard.is_for);
@@ -399,7 +399,7 @@ fn is_vector(name: &[u8]) -> bool {
     declaration::is_vector(name) || matches!(name, b"half" | b"__half" | b"half2" | b"__half2" | b"__nv_bfloat16" | b"__nv_bfloat162")
 }
 
-/// The heads of all conditional statements, with what they decide of.
+/// The heads of all conditional statements, with the tokens that they guard.
 fn guards(fragment: &Fragment, range: Range<usize>) -> Option<Vec<Guard>> {
     let mut guards = Vec::new();
     for at in range.clone() {

@@ -4,14 +4,15 @@ use crate::common::edit::Edit;
 use crate::source::plan::brief_nest::{BriefLoop, BriefNest};
 use std::fmt::Write as _;
 
-/// What stands around the two texts of a nest, and what is inserted into the one that is the user's own.
+/// The text around the two texts of a nest.
 struct Question {
-    /// What says how often its loops run.
+    /// The declarations that tell how often its loops run.
     rounds: String,
     /// Whether it is not brief.
     asked: String,
-    /// What pays for it and declares what its loops are counted down in, or the variables once more; and what ends the latter's scope.
+    /// The payment for the nest, and the declarations of its counters or of its variables.
     pays: String,
+    /// The end of the scope of these variables.
     closes: &'static str,
 }
 
@@ -62,13 +63,13 @@ fn rounds(BriefLoop { type_, start, bound, below, amount, .. }: &BriefLoop) -> S
     format!("__cuinstr_rounds<{type_}>(({start}), ({bound}), {}, {amount}u)", i32::from(*below))
 }
 
-/// The declarations of what the loops are counted down in.
+/// The declarations of the counters of the loops.
 fn counts(nest: &BriefNest) -> String {
     let declared = |nth: usize| if nth == 0 { " = __cuinstr_few(__cuinstr_rounds_0)" } else { "" };
     (0..nest.loops.len()).map(|nth| format!(" unsigned int __cuinstr_few_{nth}{};", declared(nth))).collect()
 }
 
-/// What begins the counts of the inner loops each time that the outer one comes round.
+/// Sets the counters of the inner loops, in each iteration of the outer one.
 fn counts_of_inner(nest: &BriefNest) -> String {
     (1..nest.loops.len()).map(|nth| format!(" __cuinstr_few_{nth} = __cuinstr_few(__cuinstr_rounds_{nth}),")).collect()
 }
@@ -78,7 +79,7 @@ fn counted(nest: &BriefNest) -> Question {
     let (values, units) = (values(nest), units(nest));
     let both = nest.loops.iter().flat_map(|of| ["starts", "ends"].map(|end| (end, ends(of))));
     let outside = both.map(|(end, of)| format!("__cuinstr_{end}<{values}, {of} > __cuinstr_near"));
-    // First of all whether what they are made of lies near zero: nothing may overflow that would not have run.
+    // First whether their variables lie near zero: no expression may overflow that would not have run.
     let whole = |name: &&String| !nest.variables.iter().any(|other| other.starts_with(&format!("{name}.")));
     let far = nest.variables.iter().filter(whole).map(|name| format!("__cuinstr_far({name})"));
     let never = nest.loops.iter().enumerate().map(|(nth, of)| format!("(__cuinstr_rounds_{nth} = {}) == 0u", rounds(of)));

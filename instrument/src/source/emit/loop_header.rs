@@ -53,7 +53,7 @@ pub(super) fn chunk_counter(index: usize) -> String {
     format!("__cuinstr_turns_{index}")
 }
 
-/// What is inserted into a loop's header.
+/// The text inserted into a loop's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Header {
     /// In front of the loop's keyword.
@@ -113,7 +113,7 @@ fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<A
     }
 }
 
-/// What is inserted around the parts of a `do`.
+/// The text inserted around the parts of a `do`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Around {
     /// In front of the keyword.

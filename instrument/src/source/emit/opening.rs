@@ -5,7 +5,7 @@ use super::poll::{nest_count, suffix};
 use crate::source::plan::insertion::{Opening, PollStyle};
 use std::fmt::Write as _;
 
-/// The type of what an activation counts in; in some arm of an `#if` nothing may. No macro: its use in a system's header would show in line
+/// The type of an activation's counters. In some arm of an `#if` a counter may be unused. No macro: its use in a system's header would show in line
 /// markers.
 const WORD: &str = " __attribute__((__unused__)) unsigned int";
 
@@ -14,7 +14,7 @@ pub(super) fn last_poll(site: u64) -> String {
     format!(" __cuinstr_exit __cuinstr_guard({site:#x}ull);")
 }
 
-/// What stands first in a body.
+/// The text that stands first in a body.
 pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     let mut text = String::new();
     if opening.pausable {

@@ -17,12 +17,12 @@ pub(super) fn text(poll: &Poll) -> String {
     }
 }
 
-/// The variable that counts what a nest has run.
+/// The variable that counts the units of a nest.
 pub(super) fn nest_count(index: usize) -> String {
     format!("__cuinstr_nest_{index}")
 }
 
-/// What the names of functions end with that the host may run too.
+/// The ending of names of functions that the host may run, too.
 pub(super) fn suffix(style: PollStyle) -> &'static str {
     if style.host_too { "_hd" } else { "" }
 }

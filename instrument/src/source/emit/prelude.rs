@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 
 pub use cuinstr_abi::sites::MAGIC as SITES_MAGIC;
 
-/// What differs from file to file.
+/// The part that differs from file to file.
 const SETTINGS: &str = include_str!("prelude/settings.cuh");
 
-/// What is the same for all files. One text in four parts: the control block and how a thread stops; budgets and their refill, a check; the
+/// The part that is the same for all files, in four files: the control block and how a thread stops; budgets and their refill, a check; the
 /// forms of loops; functions that the host may run too, barriers, and a kernel's two ends.
 const BODY: &str = concat!(
     include_str!("prelude/control.cuh"),
@@ -22,7 +22,7 @@ const BODY: &str = concat!(
     include_str!("prelude/kernel.cuh")
 );
 
-/// What the host's side of a compilation needs, where it reads the user's own text.
+/// The declarations for the host's side of a compilation, which reads the user's own text.
 #[cfg(feature = "launcher")]
 const HOST: &str = include_str!("prelude/host.cuh");
 
@@ -96,7 +96,7 @@ pub(crate) fn has_dynamic_memory(source: &[u8]) -> bool {
         .any(|at| source[..at].trim_ascii_end().ends_with(b"extern") || source[at + WORD.len()..].trim_ascii_start().starts_with(b"extern"))
 }
 
-/// What a translation unit does with shared memory.
+/// How a translation unit uses shared memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SharedMemory {
     /// Threads check at barriers.
@@ -147,7 +147,7 @@ pub fn body() -> String {
     filled(BODY, &values)
 }
 
-/// What the body is to know of a file and its options.
+/// The settings of a file and its options.
 fn settings(options: &Options, shared: SharedMemory) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
@@ -188,7 +188,7 @@ fn filled(template: &str, values: &[(&str, String)]) -> String {
     text
 }
 
-/// What stands in front of the user's own text where nvcc compiles it for the host.
+/// The text in front of the user's own text where nvcc compiles it for the host.
 #[cfg(feature = "launcher")]
 pub(crate) fn host_side() -> String {
     HOST.replace("@WORDS@", &(size_of::<control::ControlBlock>() / size_of::<u64>()).to_string())

@@ -1,4 +1,4 @@
-//! Jumps back, and what each time round the loop that such a jump makes takes from the budget.
+//! Jumps back. Each makes a loop, and takes units from the budget.
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::Code;
@@ -15,7 +15,7 @@ pub(crate) fn is_ahead(body: &Body, jump: usize, name: &[u8]) -> bool {
     body.label_places.get(name).is_some_and(|first| *first > jump)
 }
 
-/// What the loops of a body may run without paying, summed up in the order of their keywords.
+/// The units that loops of a body may run without paying, summed up in the order of their keywords.
 pub(crate) struct Unpaid {
     /// Keywords, and the sum in front of each and behind the last.
     keywords: Vec<usize>,

@@ -30,7 +30,7 @@ const MOST_TOKENS: usize = 256;
 /// Most loops inside a nest's outer one that are no constants' own: the units of all must fit in 32 bits.
 const MOST_INNER: usize = 3;
 
-/// Largest number in a start or bound: times what lies near zero it is far from overflow.
+/// Largest number in a start or bound. Its product with a value near zero is far from overflow.
 const MOST_NUMBER: i64 = 1 << 20;
 
 /// Words that mean something else in a second place, or can't be there twice.
@@ -62,7 +62,7 @@ pub(crate) struct BriefLoop {
     /// Whether the counter stays below the bound, or may reach it.
     pub(crate) below: bool,
     pub(crate) amount: i64,
-    /// What each time round weighs.
+    /// The weight of an iteration.
     pub(crate) weight: u32,
     /// Where the condition begins and ends, and where the step begins.
     pub(crate) condition: Range<usize>,
@@ -93,7 +93,7 @@ fn of_loop(scope: &FunctionScope, decisions: &[Decision], index: usize) -> Optio
     let others = others.chain(body.lost.iter().copied()).chain(body.labels.iter().chain(&body.barriers).map(|simple| simple.token));
     let bytes = facts.fragment.tokens[loop_.keyword].start as usize..facts.fragment.tokens[end].end as usize;
     let has_directive = facts.lexed.directives.iter().any(|directive| bytes.contains(&directive.span.start));
-    // What is declared in front has commas.
+    // The declarations in front have commas.
     if facts.fragment.is_enclosed(loop_.keyword)
         || has_directive
         || others.into_iter().any(holds)
@@ -112,7 +112,7 @@ fn of_loop(scope: &FunctionScope, decisions: &[Decision], index: usize) -> Optio
         .chain(&inner)
         .map(|at| induction::read(facts, &body.loops[*at]).map(|induction| induction.counter))
         .collect::<Option<_>>()?;
-    // A variable, not what it leads to.
+    // A variable, not its target.
     let is_given_a_number = |at: usize| {
         let fragment = facts.fragment;
         fragment.kind(at) == Some(Kind::Assign)
@@ -173,7 +173,7 @@ impl BriefNest {
             if !value.constants.is_empty() || value.text.contains('\'') {
                 return None;
             }
-            // A sum of what lies near zero and of numbers does not go far, and a proof can tell. A constant's name must stay one.
+            // A sum of numbers and of values near zero stays small, and the proof can tell. A constant's name must stay constant.
             let is_near = |at: usize| match fragment.tokens[at].kind {
                 Kind::Number | Kind::Punct(b'+' | b'-' | b'(' | b')') => true,
                 Kind::Ident if trip_count::literal(facts, &(at..at + 1)).is_some() => true,

@@ -8,13 +8,13 @@ use crate::source::analysis::call_graph::CallGraph;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Most iterations and calls between two checks of a chain: what the proof allows, as a power of two.
+/// Most iterations and calls between two checks of a chain, as a power of two: the proof allows no more.
 const MOST: u64 = 1 << 26;
 
-/// What a function may run before its caller needs a check of it, to begin with.
+/// The first limit of a function's work without a check of its own.
 const FIRST_LIMIT: u64 = 1 << 17;
 
-/// What a function that is not in sight may run: one budget.
+/// The work of a function that is not in sight: one budget.
 const UNSEEN: u64 = 1 << MOST_INTERVAL;
 
 /// One link of a chain, an activation: a function's body, or that of a lambda or local method inside it.
@@ -24,7 +24,7 @@ pub(crate) struct Link {
     pub(crate) range: Range<usize>,
     /// Its loops: tokens, and how often each runs between two checks at most.
     pub(crate) loops: Vec<(Range<usize>, Rounds)>,
-    /// Tokens of calls of what a variable holds, or of functions of other files.
+    /// Tokens of calls by a variable, or of functions of other files.
     pub(crate) unseen: Vec<usize>,
     /// The function in the order of the call graph, if it is one of its own.
     pub(crate) function: Option<usize>,
@@ -60,7 +60,7 @@ pub(crate) fn checked(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
 
 struct Chain<'a> {
     links: &'a [Link],
-    /// For each: what it calls, and how often between two checks.
+    /// For each: its callees, and how often it calls them between two checks.
     calls: Vec<Vec<(Callee, u64)>>,
     /// Callees before their callers, as far as no cycle is in the way.
     order: Vec<usize>,
@@ -116,7 +116,7 @@ impl<'a> Chain<'a> {
         let mut tails = vec![0_u64; self.links.len()];
         let mut checked = BTreeSet::new();
         let mut most = 0;
-        // What a variable holds may be any lambda; those that run for longer check.
+        // A variable may hold any lambda; those that run for longer check.
         let unseen = UNSEEN.min(limit).max(1);
         for &index in &self.order {
             let activation = &self.links[index];
@@ -152,14 +152,14 @@ impl Link {
         for (_, rounds) in self.loops.iter().filter(|(range, _)| range.contains(&at)) {
             match rounds {
                 Rounds::Few(trips) => few = few.saturating_mul(*trips.max(&1)),
-                // All loops of the activation take from one budget. What an inner one takes, the outer one has not.
+                // All loops of the activation take from one budget. The units of an inner one are lost to the outer one.
                 Rounds::Paid(weight) => paid = paid.max((1 << MOST_INTERVAL) / weight.max(&1)),
             }
         }
         few.saturating_mul(paid.max(1))
     }
 
-    /// What its own loops run between two checks.
+    /// The work of its own loops between two checks.
     fn own(&self) -> u64 {
         let is_paid = |(_, rounds): &(Range<usize>, Rounds)| matches!(rounds, Rounds::Paid(_));
         let few = self.loops.iter().map(|(_, rounds)| if let Rounds::Few(trips) = rounds { *trips } else { 0 });

@@ -44,7 +44,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a body's activations may run between two checks, each with its owner and where its name stands.
+/// The work of a body's activations between two checks, each with its owner and the place of its name.
 pub(super) fn links(
     options: &Options,
     facts: &FileFacts,

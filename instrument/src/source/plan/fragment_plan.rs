@@ -28,7 +28,7 @@ impl Planner<'_> {
             if fragment.of_macro.is_none() {
                 self.loops_in_head(&known, function);
             }
-            // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets what opens it.
+            // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets its own opening.
             let is_last = known.by_close[&function.close].iter().all(|other| known.functions[*other].open <= function.open);
             bodies.extend(is_last.then_some((function.open..function.close, true)));
         }
@@ -51,7 +51,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Gathers what is known of the fragment's functions.
+    /// Gathers the facts about the fragment's functions.
     fn known<'a>(&self, fragment: &'a Fragment, functions: Vec<&'a Function>, calls: &CallGraph, suspects: &BTreeSet<usize>) -> Known<'a>
     where
         Self: 'a,

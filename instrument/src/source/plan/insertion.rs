@@ -1,4 +1,4 @@
-//! The plan's decisions about text: what is inserted, and where. How each is spelled is up to `emit`.
+//! The plan's decisions about text: each insertion and its place. `emit` spells them.
 
 use crate::common::options::Polls;
 use crate::common::site::Form;
@@ -45,7 +45,7 @@ impl PollStyle {
 pub(crate) struct Poll {
     pub(crate) style: PollStyle,
     pub(crate) site: u64,
-    /// What each time round takes from the budget.
+    /// The units that each iteration takes from the budget.
     pub(crate) weight: Weight,
     pub(crate) kind: PollKind,
 }
@@ -149,7 +149,7 @@ impl Insertion {
     }
 }
 
-/// What a body's opening brace is followed by.
+/// The text behind a body's opening brace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Opening {
     /// The entry site of a kernel.
@@ -170,6 +170,6 @@ pub(crate) struct Opening {
     pub(crate) budget: bool,
     /// How many loops count their chunks.
     pub(crate) chunk_counters: usize,
-    /// How many nests of loops count what they have run.
+    /// How many nests of loops count their units.
     pub(crate) nests: usize,
 }

@@ -32,7 +32,7 @@ pub(crate) fn waits(source: &[u8], fragment: &Fragment, macros: &Macros, open: u
     })
 }
 
-/// Whether a kernel's text, which opens there, has a barrier whose check takes for granted that what other launches left has been cleared.
+/// Whether a kernel's text, which opens there, has a barrier whose check relies on cleared marks of earlier launches.
 pub(crate) fn has_barrier(source: &[u8], fragment: &Fragment, open: usize) -> bool {
     let close = fragment.mate(open).unwrap_or(fragment.tokens.len() - 1);
     (open..close).any(|at| fragment.text(source, at) == b"__syncthreads")
@@ -43,7 +43,7 @@ pub(crate) fn has_barrier(source: &[u8], fragment: &Fragment, open: usize) -> bo
 pub(crate) fn place(facts: &FileFacts, options: &Options, function: &Function, body: &Body) -> Option<usize> {
     let (source, fragment, names, macros) = (facts.source, facts.fragment, facts.functions, facts.macros);
     let limits = &options.limits;
-    // A gate waits for all threads of a block, and what a limit counts is told at each thread's end.
+    // A gate waits for all threads of a block, and a limit's count is reported at each thread's end.
     let counts = limits.timeout_ns.is_some() || limits.budget_cycles.is_some() || limits.fuel.is_some();
     if options.at_exit == AtExit::Gate || counts || !body.labels.is_empty() {
         return None;

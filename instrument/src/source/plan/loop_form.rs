@@ -15,7 +15,7 @@ use crate::source::syntax::statement::{Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::ops::Range;
 
-/// What an iteration may weigh for chunks of it to pay: beyond, the poll is lost in the body.
+/// The largest weight of an iteration in chunks. Beyond it, the poll costs little beside the body.
 const HEAVY: u32 = 64;
 
 /// Most tokens in front of a function's name that are read.
@@ -27,7 +27,7 @@ const MOST_LENGTH: u32 = 64;
 /// How a loop that gets a poll gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LoopForm {
-    /// Chunks of as many iterations as will run for sure, with what unrolls the inner loop.
+    /// Strips of as many iterations as will run for sure, with the pragma of the inner loop.
     Strip(Strip, Unroll),
     /// Chunks of a constant number of iterations, the user's condition asked before each, with the same.
     Chunk(Chunk, Unroll),
@@ -57,14 +57,14 @@ impl LoopForm {
     }
 }
 
-/// What is decided about a loop.
+/// The decision about a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub(crate) cost: Cost,
     pub(crate) form: LoopForm,
-    /// What an iteration takes from the budget.
+    /// The units that an iteration takes from the budget.
     pub(crate) weight: Weight,
-    /// What the compiler may know of how often a foldable loop runs.
+    /// What the compiler may know of a foldable loop's trip count.
     pub(crate) extent: Option<Extent>,
     /// Why the form is not a better one: a chunk no strip, a count-down no chunk.
     pub(crate) why: Option<&'static str>,
@@ -141,7 +141,7 @@ pub(crate) fn of_loops(options: &Options, facts: &FileFacts, scopes: &[FunctionS
     decided.map(|((((form, cost), weight), extent), why)| Decision { cost, form, weight, extent, why }).collect()
 }
 
-/// What is known of a loop before its form is decided.
+/// Facts about a loop before its form is decided.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     cost: Cost,
@@ -153,7 +153,7 @@ struct Known {
     nest: Option<Nest>,
     /// Whether a loop inside it is shared by the block's threads.
     around_shared: bool,
-    /// Whether a loop inside it takes from the budget what it runs.
+    /// Whether a loop inside it takes its own units from the budget.
     around_paid: bool,
 }
 
@@ -169,7 +169,7 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     if scope.body.loops.len() > MOST_LOOPS {
         return Err("its function has more than 1024 loops");
     }
-    // The compiler may unroll all of such a loop and keep an array that it indexes in registers. Only the user's own loop lets it.
+    // The compiler may unroll such a loop as a whole and keep an array that it indexes in registers. Only the user's own loop allows that.
     if !known.is_open {
         // A loop that the compiler would never unroll is better off in strips: between two checks nothing of ours then keeps a sum of the user's in memory.
         // But where each iteration costs fuel no strip is sound, and nothing of the loop would fold but the check.
@@ -194,7 +194,7 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     }
     // The loops in a strip lack the units that the strip took ahead. They check at once, find that little time has passed, and from then on the poll
     // interval is too long.
-    // Its end, or its count, would live through them all, and what is unrolled is the innermost loop.
+    // The strip's end, or its count, would occupy a register through all of them, and only the innermost loop is unrolled.
     if known.around_paid {
         return Err("the loops in it pay for themselves");
     }
@@ -256,7 +256,7 @@ fn is_chunkable(scope: &FunctionScope, loop_: &Loop, condition: &Range<usize>) -
     // `for (;;)` and `while (true)` run until a statement in them ends them, and no compiler unrolls them.
     let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
-    // Where nothing stands behind such a loop, compilers know that its function does not end there. Ours they would warn of.
+    // Where no statement follows such a loop, compilers know that its function does not end there. Of our form they would warn.
     // And a function may say that it does not return: behind a loop that nothing ends, chunks would.
     let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
     let ends = |at: usize| matches!(fragment.kind(at), Some(Kind::Break | Kind::Return)) || fragment.text(facts.source, at) == b"throw";
@@ -276,7 +276,7 @@ fn returns_nothing(scope: &FunctionScope) -> bool {
     head.into_iter().any(|at| fragment.text(source, at) == b"void" && !fragment.is(at + 1, b'*'))
 }
 
-/// Whether a jump, or what may hide one, leads out of the loop or into it.
+/// Whether a jump, or a macro that may hide one, leads out of the loop or into it.
 fn jumps(scope: &FunctionScope, loop_: &Loop) -> bool {
     let facts = scope.facts;
     let (fragment, source) = (facts.fragment, facts.source);

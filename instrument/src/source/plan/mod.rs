@@ -1,4 +1,4 @@
-//! What each site gets: the decision where to poll, where not and why, and what to tell the user. No text is made here.
+//! The decisions: where to poll, where not and why, and the diagnostics for the user. No text is made here.
 
 mod backward_goto;
 mod barriers;

@@ -1,4 +1,4 @@
-//! Plans what stands behind the opening brace of a body.
+//! Plans the text behind the opening brace of a body.
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
@@ -14,14 +14,14 @@ use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an activation declares where it begins.
+/// The declarations of an activation where it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     /// Whether a loop of it counts down a budget.
     pub(super) budget: bool,
     /// How many loops count their chunks.
     pub(super) chunk_counters: usize,
-    /// How many nests of loops count what they have run.
+    /// How many nests of loops count their units.
     pub(super) nests: usize,
     /// Whether anything in the function polls, lambdas and classes in it included.
     pub(super) polls: bool,
@@ -29,18 +29,18 @@ pub(super) struct Counts {
     pub(super) exit: Option<usize>,
 }
 
-/// What the activations of a body need, by their scopes.
+/// The needs of a body's activations, by their scopes.
 pub(super) struct Needs {
     /// Whether a loop counts down a budget.
     pub(super) budget: Vec<bool>,
     /// How many loops count their chunks.
     pub(super) chunk_counters: Vec<usize>,
-    /// How many nests of loops count what they have run.
+    /// How many nests of loops count their units.
     pub(super) nests: Vec<usize>,
 }
 
 impl Planner<'_> {
-    /// What follows the brace that opens a function or lambda.
+    /// Plans the text behind the brace that opens a function or lambda.
     pub(super) fn opening(&mut self, known: &Known, owner: &Owner, open: usize, is_function: bool, counts: Counts) {
         if owner.untouched.is_some() {
             if let (true, Some(index)) = (is_function, owner.function)
@@ -122,7 +122,7 @@ impl Planner<'_> {
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
     }
 
-    /// What opens the body and each lambda and local method in it.
+    /// Plans the openings of the body and of each lambda and local method in it.
     #[expect(clippy::too_many_arguments, reason = "all of a body's plan meets where its braces open")]
     pub(super) fn openings(
         &mut self,

@@ -1,4 +1,4 @@
-//! What planning a file keeps in mind, and what all parts of it do: name a function, register a site, report a gap.
+//! The state of planning a file, and the steps that all parts of it share: name a function, register a site, report a gap.
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
@@ -42,7 +42,7 @@ pub(super) struct Planner<'a> {
     pub(super) grammar: Grammar,
 }
 
-/// A fragment with what is known of its functions.
+/// A fragment with the facts about its functions.
 pub(super) struct Known<'a> {
     pub(super) fragment: &'a Fragment,
     pub(super) functions: Vec<&'a Function>,
@@ -51,7 +51,7 @@ pub(super) struct Known<'a> {
     pub(super) held: BTreeSet<usize>,
     /// Names of functions: a call costs the caller's budget.
     pub(super) names: BTreeSet<&'a [u8]>,
-    /// What a call of each costs, in tokens.
+    /// The cost of a call of each, in tokens.
     pub(super) call_costs: BTreeMap<&'a [u8], CallCost>,
     /// Functions by the braces of their bodies. Heads in several arms of an `#if` share the closing one.
     pub(super) by_open: BTreeMap<usize, usize>,

@@ -1,4 +1,4 @@
-//! What an iteration of a loop takes from its activation's budget.
+//! The weight of a loop: the units that an iteration takes from its activation's budget.
 
 use crate::common::poll_interval::NEST_BUDGET;
 use crate::source::analysis::block_share::BlockShare;
@@ -26,7 +26,7 @@ pub(crate) enum Weight {
     },
 }
 
-/// What a loop inside a loop weighs.
+/// The weight of a loop inside a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InnerWeight {
     pub(crate) trips: Trips,
@@ -79,13 +79,13 @@ pub(crate) enum Inner<'a> {
 
 /// The weight of a loop: its own, and that of the loops inside it which pay nothing.
 pub(crate) fn of_loop<'a>(scope: &FunctionScope, index: usize, costs: &[Cost], inner_of: &dyn Fn(usize) -> Option<Inner<'a>>) -> Weight {
-    // What the compiler may unroll pays once in so many units, by no clock.
+    // A loop that the compiler may unroll pays once in so many units, by no clock.
     let own = if inner_of(index).is_some() { costs[index].weight() } else { costs[index].charge() };
     // All of them are counted down.
     if scope.body.loops.len() > MOST_LOOPS {
         return Weight::Units(own);
     }
-    // What is in the same count has counted itself.
+    // A loop in the same count has counted itself.
     let counted = if let Some(Inner::Nest(nest)) = inner_of(index) { Some(nest.index) } else { None };
     let paid = |nested: usize| {
         inner_of(nested).filter(|inner| !matches!(inner, Inner::Nest(nest) if nest.begins.is_none() && Some(nest.index) == counted))
@@ -95,7 +95,7 @@ pub(crate) fn of_loop<'a>(scope: &FunctionScope, index: usize, costs: &[Cost], i
     if inner.is_empty() { Weight::Units(own) } else { Weight::Sum { own, inner, shares: reader.shares } }
 }
 
-/// Reads what the loops inside a loop weigh. The names in it are to mean in the header of the loop `outermost` what they mean where they stand.
+/// Reads the weights of the loops inside a loop. Each name in them must mean the same in the header of the loop `outermost`.
 struct Reader<'a, 'b> {
     scope: &'a FunctionScope<'a>,
     costs: &'a [Cost],

@@ -20,18 +20,18 @@ pub(crate) struct Declarations<'a> {
     names: BTreeSet<&'a [u8]>,
     /// Names that may stand for a number's type: template parameters and aliases.
     aliases: BTreeSet<&'a [u8]>,
-    /// Numbers that names are declared with, wherever that is: a guess at what they stand for, and no more.
+    /// Numbers that names are declared with, in any scope: only a guess at their values.
     numbers: BTreeMap<&'a [u8], i64>,
     /// Names of constants that names are declared with, the same way.
     named: BTreeMap<&'a [u8], &'a [u8]>,
-    /// What operators take by a reference that is not to a constant.
+    /// Types that operators take by a reference that is not to a constant.
     changed_by_operators: BTreeSet<&'a [u8]>,
     /// Functions that the compiler may evaluate, for they are `constexpr`.
     evaluated: BTreeSet<&'a [u8]>,
 }
 
 impl<'a> Declarations<'a> {
-    /// Adds what a fragment declares.
+    /// Adds the declarations of a fragment.
     pub(crate) fn read(&mut self, source: &'a [u8], fragment: &Fragment) {
         for at in 0..fragment.len() {
             match fragment.tokens[at].kind {
@@ -234,7 +234,7 @@ fn is_in_expression(source: &[u8], fragment: &Fragment, at: usize) -> bool {
             _ => {}
         }
     }
-    // What a function's own name, a type or a declarator's sign stands in front of may be its parameters.
+    // Parentheses behind a function's own name, a type or a declarator's sign may hold its parameters.
     let is_behind_operator = |at: usize| match fragment.kind(at) {
         Some(
             Kind::Assign | Kind::OpAssign | Kind::Return | Kind::Punct(b'+' | b'-' | b'/' | b'%' | b'?' | b'!' | b'|' | b'^' | b'(' | b','),
@@ -255,7 +255,7 @@ fn is_in_expression(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     }
 }
 
-/// Whether what stands behind a name is an operator, which no declaration has there.
+/// Whether an operator follows a name, which no declaration has there.
 fn is_operator(fragment: &Fragment, after: usize) -> bool {
     matches!(
         fragment.kind(after),

@@ -15,7 +15,7 @@ use std::ops::Range;
 const COORDINATES: &[&[u8]] =
     &[b"threadIdx", b"blockIdx", b"__syncthreads", b"__syncwarp", b"__shfl_sync", b"__shfl_down_sync", b"__ballot_sync"];
 
-/// What a file's text is divided into.
+/// The parts of a file's text.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     /// Unmarked functions.
@@ -38,7 +38,7 @@ pub(crate) struct DeviceCode {
     pub(crate) functions: BTreeMap<usize, Function>,
     /// Runs of tokens outside every function that hold statements: a macro opens the function around them.
     pub(crate) outside: Vec<Range<usize>>,
-    /// Unmarked functions that use what only device code has.
+    /// Unmarked functions that use names of device code only.
     pub(crate) unmarked: Vec<usize>,
 }
 
@@ -238,7 +238,7 @@ struct Scanner<'a> {
     out: Definitions,
 }
 
-/// What was seen of a declaration.
+/// The parts of a declaration so far.
 #[derive(Clone, Copy, Default)]
 struct Declaration {
     start: usize,

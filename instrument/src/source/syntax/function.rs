@@ -53,7 +53,7 @@ pub(crate) const TAKES_LIST: &[&[u8]] = &[
     b"static_assert",
 ];
 
-/// What bears an attribute.
+/// A head behind an attribute.
 #[derive(Debug, Default)]
 pub(crate) struct Marked {
     /// Device functions, nested ones included, by the index of their opening brace.
@@ -81,7 +81,7 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
     marked
 }
 
-/// What the token says of the function that it stands in front of: `__device__`, a macro for it, `__attribute__((device))`.
+/// Where a function runs whose head holds this token: `__device__`, a macro for it, `__attribute__((device))`.
 fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
     let token = fragment.tokens[at];
     let text = &source[token.range()];

@@ -34,7 +34,7 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
         .collect()
 }
 
-/// What stands between the quotes or angle brackets of an `#include`, or the macro that names the file.
+/// The file of an `#include`: the text between quotes or angle brackets, or a macro's name.
 fn included(directive: &[u8]) -> Option<&[u8]> {
     let word = directive.strip_prefix(b"#").or_else(|| directive.strip_prefix(b"%:"))?.trim_ascii_start();
     let rest = word.strip_prefix(b"include_next").or_else(|| word.strip_prefix(b"include"))?.trim_ascii();

@@ -26,7 +26,7 @@ pub(crate) fn literal(text: &[u8]) -> Option<Integer> {
     Some(Integer { value, unsigned: suffix.iter().any(|byte| matches!(byte, b'u' | b'U')) })
 }
 
-/// What reads the operand that begins at a token: its value, and the token behind it.
+/// Reads the operand that begins at a token: its value, and the token behind it.
 pub(crate) type Operand<'a> = &'a dyn Fn(usize) -> Option<(Integer, usize)>;
 
 /// The value of the tokens, if they are nothing but arithmetic of operands, no result of which is beyond `most`.

@@ -21,7 +21,7 @@ const DEPTH: usize = 8;
 /// Most tokens of a value.
 const MOST_TOKENS: usize = 64;
 
-/// One definition: its text, and what it says.
+/// One definition, with its meaning.
 type Definition<'a> = (&'a [u8], &'a Define, Fragment);
 
 /// The macros of some files.
@@ -30,7 +30,7 @@ struct Files<'a> {
     definitions: BTreeMap<&'a [u8], Vec<Definition<'a>>>,
 }
 
-/// What a macro stands for.
+/// The meaning of a macro.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Value<'a> {
     /// Nothing that is done with it changes a variable that it names.
@@ -114,7 +114,7 @@ impl<'a> Files<'a> {
                 Kind::Number | Kind::Char => {}
                 Kind::Punct(b'*') if !matches!(before, Some(Kind::Ident | Kind::Number | Kind::Punct(b')' | b']'))) => asks_memory = true,
                 Kind::Punct(b'[' | b']' | b'.') | Kind::Arrow => asks_memory = true,
-                // Only what is looked at below may be called: no member, no parameter, nothing behind a pointer, and no template's function.
+                // Only the functions below may be called: no member, no parameter, nothing behind a pointer, and no template's function.
                 Kind::Punct(b'(') if calls_the_unknown(source, body, at) => return None,
                 Kind::Punct(byte) if b"()+-*/%<>!~?:".contains(&byte) => {}
                 Kind::Punct(b',') if is_in_call(body, at) => {}

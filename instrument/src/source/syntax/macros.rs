@@ -39,7 +39,7 @@ impl Spaces {
 /// A macro of this file whose body holds a loop, or uses a macro that does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Looping {
-    /// The body is a loop's header without its statement, so what follows the use is the loop's body.
+    /// The body is a loop's header without its statement, so the statement behind the use is the loop's body.
     pub(crate) opens: bool,
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
     ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
 
-/// What a word says of a function inside `__attribute__((…))`.
+/// The meaning of a word inside `__attribute__((…))`.
 pub(crate) fn spaces_of_word(word: &[u8]) -> Spaces {
     match word {
         b"device" | b"__device__" => Spaces::DEVICE,
@@ -273,7 +273,7 @@ impl<'a> Macros<'a> {
     }
 
     fn read_constants(&mut self, source: &'a [u8], lexed: &Lexed) {
-        // What is taken back by name, or has a name that the end of a line splits, can't be followed.
+        // A macro that is undefined by name, or whose name the end of a line splits, can't be followed.
         let is_split = |directive: &Directive| !matches!(directive.line, Line::Pragma) && splits_a_name(&source[directive.span.clone()]);
         if source.windows(9).any(|word| word == b"pop_macro") || lexed.directives.iter().any(is_split) {
             return;
@@ -317,7 +317,7 @@ impl<'a> Macros<'a> {
             self.defined.entry(name).or_default().push(bodies.len());
             bodies.push((name, define.function_like, fragment));
         }
-        // What a macro is, those are that use it, wherever they are defined.
+        // A macro that uses another one has its meaning, too, in any order of definitions.
         let uses = Uses::of(source, &bodies.iter().map(|(name, _, body)| (*name, body)).collect::<Vec<_>>());
         let mut from_file: BTreeMap<&'a [u8], Spaces> = BTreeMap::new();
         uses.spread(|index| {
@@ -397,7 +397,7 @@ impl<'a> Macros<'a> {
         }
     }
 
-    /// What the words of a body say of a function that they stand in front of.
+    /// Where a function runs whose head begins with these words.
     fn spaces_in(&self, source: &[u8], body: &Fragment) -> Spaces {
         let is_attribute = |token: &Token| token.kind == Kind::Keyword && &source[token.range()] == b"__attribute__";
         let has_attribute = body.tokens.iter().any(is_attribute);
@@ -427,7 +427,7 @@ impl<'a> Macros<'a> {
         }
     }
 
-    /// What a token in front of a function says of it.
+    /// Where a function runs whose head holds this token.
     pub(crate) fn spaces_of(&self, kind: Kind, text: &[u8]) -> Spaces {
         match kind {
             Kind::Host => Spaces::HOST,

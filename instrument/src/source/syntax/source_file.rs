@@ -5,7 +5,7 @@ use crate::common::position::LineIndex;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Lexed;
 
-/// A text with its tokens, its macros, and what was asked of it.
+/// A text with its tokens, its macros, and the options of its rewrite.
 pub(crate) struct SourceFile<'a> {
     pub(crate) source: &'a [u8],
     pub(crate) lexed: &'a Lexed,

@@ -19,7 +19,7 @@ pub(crate) struct Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// Where the source holds what stands at that offset of the joined text.
+    /// The offset in the source of an offset of the joined text.
     pub(crate) fn in_source(&self, at: usize) -> usize {
         let index = self.moved.partition_point(|range| range.end <= at);
         self.moved.get(index).filter(|range| range.start <= at).map_or(at, |range| range.end)

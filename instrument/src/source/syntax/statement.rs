@@ -31,7 +31,7 @@ pub(crate) struct Loop {
     pub(crate) outer: Option<usize>,
 }
 
-/// A function's body, or a lambda's or local method's inside it: what a `return` leaves and a local variable is seen in.
+/// A function's body, or a lambda's or local method's inside it. A `return` leaves it, and its local variables are visible in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scope {
     /// The brace that opens it; for a macro's body the first token.
@@ -62,7 +62,7 @@ pub(crate) struct Simple {
     pub(crate) inside: Option<usize>,
 }
 
-/// What was read of one body.
+/// The statements of one body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Body {
     pub(crate) loops: Vec<Loop>,

@@ -499,7 +499,7 @@ impl Reader<'_> {
                 .any(|index| self.fragment.is(index, b')'))
     }
 
-    /// `}`: unwinds to what the brace opened and closes it.
+    /// `}`: unwinds to the construct that the brace opened, and closes it.
     fn close_brace(&mut self, at: usize) {
         while let Some(frame) = self.frame() {
             if matches!(frame, Frame::Block { .. } | Frame::Members | Frame::Group) {
@@ -578,7 +578,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An expression was cut off by a keyword: what it was the body of is over.
+    /// A keyword cut off an expression. The construct whose body it was ends.
     fn settle(&mut self, at: usize) {
         self.complete(at.saturating_sub(1));
     }

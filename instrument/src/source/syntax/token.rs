@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// What a token is. Keywords that decide structure have kinds of their own.
+/// The kind of a token. Keywords that decide structure have kinds of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Ident,
@@ -80,7 +80,7 @@ impl Token {
     }
 }
 
-/// What a preprocessor line does.
+/// The effect of a preprocessor line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     /// `#if`, `#ifdef`, `#ifndef`; the value is known for a literal `0` or `1`.
