@@ -20,6 +20,8 @@ pub(super) struct Edits {
 struct Piece {
     /// Offset in the input of the byte that the piece stands in front of.
     at: u32,
+    /// Whether it is the first of its insertion.
+    begins: bool,
     what: What,
 }
 
@@ -40,7 +42,7 @@ impl Edits {
 
     /// Begins an insertion in front of the byte at an offset.
     pub(super) fn at(&mut self, at: u32) -> Insertion<'_> {
-        Insertion { edits: self, at }
+        Insertion { edits: self, at, begins: true }
     }
 
     /// The text with all insertions, and where in it they stand.
@@ -59,7 +61,7 @@ impl Edits {
             let start = out.len();
             self.write(piece, &mut out);
             match ranges.last_mut() {
-                Some(last) if copied == at && last.end == start => last.end = out.len(),
+                Some(last) if !piece.begins => last.end = out.len(),
                 _ => ranges.push(start..out.len()),
             }
             copied = at;
@@ -95,6 +97,7 @@ impl Edits {
 pub(super) struct Insertion<'e> {
     edits: &'e mut Edits,
     at: u32,
+    begins: bool,
 }
 
 impl Insertion<'_> {
@@ -104,19 +107,27 @@ impl Insertion<'_> {
         let start = own.len();
         own.push_str(text);
         match self.edits.pieces.last_mut() {
-            Some(Piece { at, what: What::Own(range) }) if *at == self.at && range.end == start => range.end = own.len(),
-            _ => self.edits.pieces.push(Piece { at: self.at, what: What::Own(start..own.len()) }),
+            Some(Piece { what: What::Own(range), .. }) if !self.begins => range.end = own.len(),
+            _ => {
+                let range = start..own.len();
+                self.add(What::Own(range));
+            }
         }
     }
 
     /// Adds a text that stands in many places.
     pub(super) fn common(&mut self, text: Common) {
-        self.edits.pieces.push(Piece { at: self.at, what: What::Common(text) });
+        self.add(What::Common(text));
     }
 
     /// Adds a text as a list of its bytes.
     pub(super) fn bytes(&mut self, text: String) {
-        self.edits.pieces.push(Piece { at: self.at, what: What::Bytes(text) });
+        self.add(What::Bytes(text));
+    }
+
+    fn add(&mut self, what: What) {
+        self.edits.pieces.push(Piece { at: self.at, begins: self.begins, what });
+        self.begins = false;
     }
 }
 
@@ -144,6 +155,6 @@ mod tests {
         edits.at(3).bytes("!cd".to_owned());
         let (text, ranges) = edits.apply(b"xyz");
         assert_eq!(String::from_utf8(text).as_deref(), Ok("x<>a1yb<>z33,99,100"));
-        assert_eq!(ranges, [1..5, 6..9, 10..19]);
+        assert_eq!(ranges, [1..5, 6..7, 7..9, 10..19]);
     }
 }

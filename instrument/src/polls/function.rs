@@ -212,7 +212,8 @@ impl<'a> Placer<'_, 'a> {
         let plain = plain(&self.context);
         let trips = |number: u32| {
             let one = &self.context.loops.all[number as usize];
-            if self.module.polls == Polls::Each || !one.is_natural || !plain[number as usize] {
+            let counts_all = self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some();
+            if counts_all || !one.is_natural || !plain[number as usize] {
                 return None;
             }
             let test = self.test(number)?;
