@@ -60,7 +60,7 @@ codes! {
     TooLarge "CI007" Error "the file is larger than 4 GiB",
         "Offsets are 32 bits wide. Split the file.";
     NotInPtx "CI008" Error "fuel can't be counted in this function",
-        "In PTX a kernel counts its fuel for itself. A function that kernels call can't see what its kernel has used, and one that repeats would get fuel of its own at each call.\n\nHave the compiler inline the function (`__forceinline__`), give the CUDA source, or limit the launch by time (`--timeout`, or arm it as docs/HOSTS.md says).",
+        "In PTX a kernel counts its fuel for itself. A function that kernels call can't see what its kernel has used, and one that repeats would get fuel of its own at each call.\n\nHave the compiler inline the function (`__forceinline__`), give the CUDA source, or limit the launch by time (`--timeout`, or arm it as docs/HOSTS.md says).";
     UnknownLoopMacro "CI010" Warning "an unknown macro stands where a loop may be",
         "Inside device code a macro that this file does not define is followed by a block or a statement, as in\n\n    CUDA_KERNEL_LOOP(i, n) { ... }\n\nIf it opens a loop, its header is not in sight. In front of a block, a poll is put at the brace: harmless if there is no loop. In front of a bare statement nothing can be inserted.\n\nPut braces around the statement, and name the macro in cuinstr.toml:\n\n    loop-macros = [\"CUDA_KERNEL_LOOP\"]";
     TokensOnly "CI011" Warning "a loop was found by its tokens alone",

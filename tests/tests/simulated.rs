@@ -5,10 +5,10 @@ use cuinstr::rewrite_ptx;
 use cuinstr_simulate::{Outcome, Program};
 use cuinstr_tests::differential::polled::compare;
 use cuinstr_tests::fixtures::{Fixture, all, workspace};
+use cuinstr_tests::header::{Header, Place};
 use cuinstr_tests::injection::base::{self, stop};
 use cuinstr_tests::nvcc::Nvcc;
 use cuinstr_tests::require::or_skip;
-use cuinstr_tests::header::{Header, Place};
 use cuinstr_tests::simulated::{Left, Recorded, recorded, run};
 
 /// Instructions that a launch may run.
@@ -91,7 +91,9 @@ fn limits_that_nothing_comes_near_change_nothing() {
     for (fixture, text) in plain() {
         let before = left(&fixture, &text);
         let clocks = Limits { timeout_ns: Some(1 << 60), budget_cycles: Some(1 << 60), fuel: None };
-        for (limits, polls) in [(clocks, Polls::default()), (Limits { fuel: Some(1 << 50), ..clocks }, Polls::default()), (clocks, Polls::Each)] {
+        for (limits, polls) in
+            [(clocks, Polls::default()), (Limits { fuel: Some(1 << 50), ..clocks }, Polls::default()), (clocks, Polls::Each)]
+        {
             let Some(text) = limited(&text, limits, 20_000, polls) else { continue };
             let after = left(&fixture, &text);
             assert_eq!((&after.outcome, after.buffers == before.buffers), (&before.outcome, true), "{}, {limits:?}", fixture.name);
@@ -100,12 +102,14 @@ fn limits_that_nothing_comes_near_change_nothing() {
 }
 
 /// A thread that counts for ever what it does, in its buffer.
-const ENDLESS: &str = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+const ENDLESS: &str =
+    ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
 ld.param.u64 %rd1, [out]; mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; st.volatile.global.u32 [%rd1], %r1; ld.volatile.global.u32 %r2, [%rd1];
 setp.ne.s32 %p1, %r2, -1; @%p1 bra $L; ret; }";
 
 fn endless(limits: Limits, gap: u64, polls: Polls, words: &[(u64, usize, u64)]) -> (Recorded, u32) {
-    let header = Header::parse("//@ about: counts\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n", Place::Kernel).expect("a header");
+    let header = Header::parse("//@ about: counts\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n", Place::Kernel)
+        .expect("a header");
     let text = limited(ENDLESS, limits, gap, polls).expect("it is PTX");
     let words: Vec<_> = [LEAVE].into_iter().chain(words.iter().copied()).collect();
     let found = recorded(&text, &header, 300_000, &words).expect("it is PTX");

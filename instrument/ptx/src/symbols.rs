@@ -64,7 +64,14 @@ pub(crate) enum Meaning<V> {
 
 impl<V> Default for Symbols<'_, V> {
     fn default() -> Self {
-        Self { names: HashMap::default(), ranges: HashMap::default(), short: Vec::new(), declared: Vec::new(), marks: Vec::new(), first_bytes: [0; 256] }
+        Self {
+            names: HashMap::default(),
+            ranges: HashMap::default(),
+            short: Vec::new(),
+            declared: Vec::new(),
+            marks: Vec::new(),
+            first_bytes: [0; 256],
+        }
     }
 }
 

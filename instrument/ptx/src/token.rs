@@ -309,9 +309,8 @@ impl<'a> Lexer<'a> {
 
     /// Offset behind a number.
     fn number(&self, start: usize) -> usize {
-        let digits = |from: usize, is_digit: fn(&u8) -> bool| {
-            self.bytes[from.min(self.end())..].iter().take_while(|byte| is_digit(byte)).count()
-        };
+        let digits =
+            |from: usize, is_digit: fn(&u8) -> bool| self.bytes[from.min(self.end())..].iter().take_while(|byte| is_digit(byte)).count();
         let suffix = |end: usize| end + usize::from(self.byte(end) == b'U');
         if self.byte(start) == b'0' {
             let behind = start + 2;

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 /// A text that stands in many places, by its number in [`Edits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Common(u32);
+pub(in crate::polls) struct Common(u32);
 
 /// Insertions, in any order. Of several at one offset, the first comes first.
 #[derive(Debug, Default)]
-pub(super) struct Edits {
+pub(in crate::polls) struct Edits {
     /// Texts that stand in one place, one behind the other.
     own: String,
     common: Vec<String>,
@@ -35,13 +35,13 @@ enum What {
 
 impl Edits {
     /// Keeps a text for [`Insertion::common`].
-    pub(super) fn keep(&mut self, text: String) -> Common {
+    pub(in crate::polls) fn keep(&mut self, text: String) -> Common {
         self.common.push(text);
         Common(self.common.len() as u32 - 1)
     }
 
     /// Begins an insertion in front of the byte at an offset.
-    pub(super) fn at(&mut self, at: u32) -> Insertion<'_> {
+    pub(in crate::polls) fn at(&mut self, at: u32) -> Insertion<'_> {
         Insertion { edits: self, at, begins: true }
     }
 
@@ -49,7 +49,7 @@ impl Edits {
     ///
     /// # Panics
     /// If an insertion lies outside the text: a bug of the pass.
-    pub(super) fn apply(mut self, source: &[u8]) -> (Vec<u8>, Vec<Range<usize>>) {
+    pub(in crate::polls) fn apply(mut self, source: &[u8]) -> (Vec<u8>, Vec<Range<usize>>) {
         self.pieces.sort_by_key(|piece| piece.at);
         let inserted: usize = self.pieces.iter().map(|piece| self.length(piece)).sum();
         let mut out = Vec::with_capacity(source.len() + inserted);
@@ -94,7 +94,7 @@ impl Edits {
 }
 
 /// What stands in front of one byte. `write!` adds to it.
-pub(super) struct Insertion<'e> {
+pub(in crate::polls) struct Insertion<'e> {
     edits: &'e mut Edits,
     at: u32,
     begins: bool,
@@ -102,7 +102,7 @@ pub(super) struct Insertion<'e> {
 
 impl Insertion<'_> {
     /// Adds a text of its own.
-    pub(super) fn push(&mut self, text: &str) {
+    pub(in crate::polls) fn push(&mut self, text: &str) {
         let own = &mut self.edits.own;
         let start = own.len();
         own.push_str(text);
@@ -116,12 +116,12 @@ impl Insertion<'_> {
     }
 
     /// Adds a text that stands in many places.
-    pub(super) fn common(&mut self, text: Common) {
+    pub(in crate::polls) fn common(&mut self, text: Common) {
         self.add(What::Common(text));
     }
 
     /// Adds a text as a list of its bytes.
-    pub(super) fn bytes(&mut self, text: String) {
+    pub(in crate::polls) fn bytes(&mut self, text: String) {
         self.add(What::Bytes(text));
     }
 
