@@ -1,4 +1,4 @@
-//! Puts the host half together (`src/launcher/half/`): its text, and what the C++ compiler of this machine makes of it, so that no compilation of a
+//! Puts the host runtime together (`src/launcher/host_runtime/`): its text, and what the C++ compiler of this machine makes of it, so that no compilation of a
 //! user's has to do that again. Assembly costs each of them some milliseconds, the text would cost a fifth of a second. And a number for this crate's
 //! source, by which caches tell what two builds of one version make.
 
@@ -6,9 +6,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files of the half, in their order.
+/// The files of the host runtime, in their order.
 const PARTS: [&str; 11] = ["system", "cudart", "text", "environment", "driver", "rows", "report", "room", "watch", "launch", "stand_in"];
-const FOLDER: &str = "src/launcher/half";
+const FOLDER: &str = "src/launcher/host_runtime";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -22,16 +22,16 @@ fn main() {
     let read = |name: &str| fs::read_to_string(Path::new(FOLDER).join(format!("{name}.hpp"))).expect("it is part of the crate");
     let text: String = PARTS.iter().map(|name| read(name)).collect();
     let redirect = read("redirect");
-    // Halves of two versions in one program do not meet.
+    // Host runtimes of two versions in one program do not meet.
     let hash = hashed(0xcbf2_9ce4_8422_2325, (text.clone() + &redirect).as_bytes());
     let marked = |text: &str| text.replace("@HASH@", &format!("{hash:016x}"));
-    let source = out.join("half.cpp");
+    let source = out.join("host_runtime.cpp");
     fs::write(&source, marked(&text)).expect("OUT_DIR can be written");
     fs::write(out.join("redirect.hpp"), marked(&redirect)).expect("OUT_DIR can be written");
     // Without a compiler, or for another machine, users' compilers read the text.
-    let assembly = assembly(&source, &out.join("half.s")).unwrap_or_default();
-    fs::write(out.join("half.inc"), inline(&assembly)).expect("OUT_DIR can be written");
-    println!("cargo::rustc-env=CUINSTR_HALF_MACHINE={}", env::var("CARGO_CFG_TARGET_ARCH").expect("Cargo sets it"));
+    let assembly = assembly(&source, &out.join("host_runtime.s")).unwrap_or_default();
+    fs::write(out.join("host_runtime.inc"), inline(&assembly)).expect("OUT_DIR can be written");
+    println!("cargo::rustc-env=CUINSTR_HOST_MACHINE={}", env::var("CARGO_CFG_TARGET_ARCH").expect("Cargo sets it"));
 }
 
 /// Has the command carry the library that `cuinstr run` loads in front of programs, where the build says where that lies.
@@ -71,7 +71,7 @@ fn assembly(source: &Path, output: &Path) -> Option<String> {
     command.args(["-std=c++11", "-g0", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-lto", "-fno-asynchronous-unwind-tables"]);
     command.args(["-fno-stack-protector", "-fno-threadsafe-statics", "-S", "-o"]).arg(output).arg(source);
     let done = command.output().ok()?;
-    assert!(done.status.success(), "the host half does not compile:\n{}", String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "the host runtime does not compile:\n{}", String::from_utf8_lossy(&done.stderr));
     fs::read_to_string(output).ok()
 }
 

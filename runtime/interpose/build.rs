@@ -1,4 +1,4 @@
-//! Compiles the host half (`instrument/src/launcher/half/`), with what this host does in its own way in place of what programs of the CUDA runtime do.
+//! Compiles the host half (`instrument/src/launcher/host_runtime/`), with what this host does in its own way in place of what programs of the CUDA runtime do.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ const PARTS: [(&str, &str); 10] = [
     (SHARED, "launch"),
     (OWN, "host"),
 ];
-const SHARED: &str = "../../instrument/src/launcher/half";
+const SHARED: &str = "../../instrument/src/launcher/host_runtime";
 const OWN: &str = "half";
 
 fn main() {

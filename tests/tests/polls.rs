@@ -1,7 +1,7 @@
 //! The PTX pass: every cycle of every shape is polled, which the proof confirms, and nothing else changes.
 
 use cuinstr::diagnostic::{Code, Severity};
-use cuinstr::options::{Options, Polls};
+use cuinstr::options::{Limits, Options, Polls};
 use cuinstr::verify::verify_ptx;
 use cuinstr::{Rewrite, rewrite_ptx};
 use cuinstr_harness::cubin;
@@ -171,6 +171,28 @@ fn no_poll_can_be_taken_out() {
             count += 1;
         }
         assert!(count > 0, "{name} has no poll\n{output}");
+    }
+}
+
+#[test]
+fn compiled_in_limits_are_proved_and_take_no_shared_memory() {
+    let clocks = Limits { timeout_ns: Some(1_000_000), budget_cycles: Some(5_000), fuel: None };
+    let all = Limits { fuel: Some(1 << 20), ..clocks };
+    for (name, text) in bodies().into_iter().chain(modules()) {
+        for (limits, polls) in [(clocks, Polls::Amortised), (all, Polls::Amortised), (all, Polls::Each)] {
+            let rewrite = rewrite_ptx(text.as_bytes(), &Options { limits, ..options(polls) });
+            let Some(output) = &rewrite.output else {
+                // A function that repeats does not see what its kernel has used.
+                let refused = rewrite.diagnostics.iter().any(|found| found.code == Code::NotInPtx);
+                assert!(refused && limits.fuel.is_some() && text.contains(".func"), "{name}: {:?}", rewrite.diagnostics);
+                continue;
+            };
+            let output = std::str::from_utf8(output).expect("ASCII stays ASCII");
+            assert_eq!(output.matches(".shared").count(), text.matches(".shared").count(), "{name}");
+            let report = verify_ptx(output);
+            assert!(report.holds(), "{name}, {limits:?}, {polls:?}: {:?}\n{output}", report.loops);
+            assert_eq!(rewrite.original().as_deref(), Some(text.as_bytes()), "{name}");
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Kernels on the interpreter: plain PTX and what the PTX pass makes of it compute the same, and a planted fault is noticed.
 
-use cuinstr::options::{Options, Polls};
+use cuinstr::options::{Limits, Options, PollGap, Polls};
 use cuinstr::rewrite_ptx;
 use cuinstr_differential::injection::base::{self, stop};
 use cuinstr_differential::polled::compare;
-use cuinstr_differential::simulated::{Left, run};
+use cuinstr_differential::simulated::{Left, Recorded, recorded, run};
 use cuinstr_harness::fixtures::{Fixture, all, workspace};
+use cuinstr_harness::header::{Header, Place};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::require::or_skip;
 use cuinstr_simulate::{Outcome, Program};
@@ -66,6 +67,112 @@ fn threads_of_a_polled_kernel_leave_soon_after_the_flag_is_written() {
         stopped += u32::from(unstopped.run(6_000, &mut |_| ()).is_none());
     }
     assert!(stopped > 3, "{stopped}");
+}
+
+/// Nanoseconds between polls: the shortest, the default, the longest.
+const GAPS: [u64; 3] = [2_000, 20_000, 10_000_000];
+
+fn limited(text: &str, limits: Limits, gap: u64, polls: Polls) -> Option<String> {
+    let poll_gap = PollGap::from_nanoseconds(gap).expect("a gap within the range");
+    let options = Options { path: "plain.ptx".to_owned(), polls, poll_gap, limits, ..Options::default() };
+    rewrite_ptx(text.as_bytes(), &options).output.map(|output| String::from_utf8(output).expect("it is text"))
+}
+
+fn fuel(units: u64) -> Limits {
+    Limits { fuel: Some(units), ..Limits::default() }
+}
+
+/// Words of the control block: offset, bytes, value.
+const LEAVE: (u64, usize, u64) = (4, 4, 1);
+const COUNT_FUEL: (u64, usize, u64) = (12, 4, 1);
+
+#[test]
+fn limits_that_nothing_comes_near_change_nothing() {
+    for (fixture, text) in plain() {
+        let before = left(&fixture, &text);
+        let clocks = Limits { timeout_ns: Some(1 << 60), budget_cycles: Some(1 << 60), fuel: None };
+        for (limits, polls) in
+            [(clocks, Polls::default()), (Limits { fuel: Some(1 << 50), ..clocks }, Polls::default()), (clocks, Polls::Each)]
+        {
+            let Some(text) = limited(&text, limits, 20_000, polls) else { continue };
+            let after = left(&fixture, &text);
+            assert_eq!((&after.outcome, after.buffers == before.buffers), (&before.outcome, true), "{}, {limits:?}", fixture.name);
+        }
+    }
+}
+
+/// A thread that counts for ever what it does, in its buffer.
+const ENDLESS: &str =
+    ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [out]; mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; st.volatile.global.u32 [%rd1], %r1; ld.volatile.global.u32 %r2, [%rd1];
+setp.ne.s32 %p1, %r2, -1; @%p1 bra $L; ret; }";
+
+fn endless(limits: Limits, gap: u64, polls: Polls, words: &[(u64, usize, u64)]) -> (Recorded, u32) {
+    let header = Header::parse("//@ about: counts\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n", Place::Kernel)
+        .expect("a header");
+    let text = limited(ENDLESS, limits, gap, polls).expect("it is PTX");
+    let words: Vec<_> = [LEAVE].into_iter().chain(words.iter().copied()).collect();
+    let found = recorded(&text, &header, 300_000, &words).expect("it is PTX");
+    let rounds = u32::from_le_bytes(found.left.buffers[0][..4].try_into().expect("four bytes"));
+    (found, rounds)
+}
+
+#[test]
+fn each_compiled_in_limit_stops_a_launch_that_nobody_armed() {
+    let (never, lifted) = (Limits::default(), u64::MAX);
+    for polls in [Polls::Amortised, Polls::Each] {
+        assert_eq!(endless(never, 20_000, polls, &[]).0.left.outcome, None, "it is endless");
+        for (limits, why, word) in [
+            (Limits { timeout_ns: Some(20_000), ..never }, 2, 24),
+            (Limits { budget_cycles: Some(20_000), ..never }, 3, 40),
+            (fuel(2_000), 4, 48),
+        ] {
+            let (found, _) = endless(limits, 2_000, polls, &[]);
+            assert_eq!((&found.left.outcome, found.why), (&Some(Outcome::Completed), why), "{limits:?}, {polls:?}");
+            assert_eq!(found.elapsed_cycles >= 20_000, why == 3, "{found:?}");
+            // A host lifts a limit, or sets another.
+            let (found, _) = endless(limits, 2_000, polls, &[(word, 8, lifted)]);
+            assert_eq!(found.left.outcome, None, "{limits:?}, {polls:?}");
+            let (sooner, rounds) = endless(limits, 2_000, polls, &[(word, 8, 100)]);
+            assert_eq!(sooner.left.outcome, Some(Outcome::Completed), "{limits:?}, {polls:?}");
+            assert!(rounds < endless(limits, 2_000, polls, &[]).1, "{limits:?}, {polls:?}");
+        }
+    }
+}
+
+#[test]
+fn fuel_runs_out_in_the_same_iteration_however_far_polls_are_apart() {
+    for units in [1, 2, 63, 64, 65, 1_000, 5_000] {
+        let rounds = GAPS.map(|gap| endless(fuel(units), gap, Polls::Amortised, &[]).1);
+        assert!(rounds[0] > 0 && rounds.iter().all(|other| *other == rounds[0]), "{units}: {rounds:?}");
+    }
+    assert_eq!(endless(fuel(77), 20_000, Polls::Each, &[]).1, 77);
+}
+
+#[test]
+fn the_fuel_that_a_kernel_uses_is_the_fuel_that_it_needs() {
+    let mut counted = 0;
+    for (fixture, text) in plain() {
+        let used = GAPS.map(|gap| {
+            let text = limited(&text, fuel(1 << 50), gap, Polls::Amortised)?;
+            let found = recorded(&text, &fixture.header, STEPS, &[LEAVE, COUNT_FUEL]).expect("it is PTX");
+            assert_eq!((found.left.outcome, found.why), (Some(Outcome::Completed), 0), "{}", fixture.name);
+            Some(found.fuel_used)
+        });
+        // Functions that repeat have no fuel.
+        let Some(units) = used[0] else { continue };
+        assert_eq!(used, [Some(units); 3], "{}", fixture.name);
+        if units == 0 {
+            continue;
+        }
+        counted += 1;
+        for (least, why) in [(units + 1, 0), (units / 2, 4)] {
+            let text = limited(&text, fuel(least.max(1)), 20_000, Polls::Amortised).expect("it was taken before");
+            let found = recorded(&text, &fixture.header, STEPS, &[LEAVE]).expect("it is PTX");
+            assert_eq!((found.left.outcome, found.why), (Some(Outcome::Completed), why), "{}: {least} of {units}", fixture.name);
+        }
+    }
+    assert!(counted > 5, "{counted}");
 }
 
 /// A kernel, a statement of it, and what stands there instead.

@@ -59,8 +59,8 @@ codes! {
         "The file holds no function marked `__global__` or `__device__`, directly or by a macro that cuinstr knows, and no macro with a loop that device code could use. It may be a binary, PTX, or plain C++.\n\nIf its functions are marked by a macro that is defined elsewhere, name it in cuinstr.toml:\n\n    [device-macros]\n    MY_DEVICE = \"device\"        # or \"kernel\", \"host-device\"";
     TooLarge "CI007" Error "the file is larger than 4 GiB",
         "Offsets are 32 bits wide. Split the file.";
-    NotInPtx "CI008" Error "the option is for source only",
-        "Fuel counts iterations as the source has them, and compiled-in limits need words that a block shares. Neither is there in PTX: compilers unroll loops, and shared memory belongs to the user.\n\nGive the CUDA source, or leave the option away and arm the launch (docs/HOSTS.md).";
+    NotInPtx "CI008" Error "fuel can't be counted in this function",
+        "In PTX a kernel counts its fuel for itself. A function that kernels call can't see what its kernel has used, and one that repeats would get fuel of its own at each call.\n\nHave the compiler inline the function (`__forceinline__`), give the CUDA source, or limit the launch by time (`--timeout`, or arm it as docs/HOSTS.md says).";
     UnknownLoopMacro "CI010" Warning "an unknown macro stands where a loop may be",
         "Inside device code a macro that this file does not define is followed by a block or a statement, as in\n\n    CUDA_KERNEL_LOOP(i, n) { ... }\n\nIf it opens a loop, its header is not in sight. In front of a block, a poll is put at the brace: harmless if there is no loop. In front of a bare statement nothing can be inserted.\n\nPut braces around the statement, and name the macro in cuinstr.toml:\n\n    loop-macros = [\"CUDA_KERNEL_LOOP\"]";
     TokensOnly "CI011" Warning "a loop was found by its tokens alone",

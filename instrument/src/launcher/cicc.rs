@@ -3,7 +3,7 @@
 //! It is asked for line information, so that reports name lines of the source. Where the user did not ask for it, it is taken out of the PTX again.
 
 use super::session::Knowledge;
-use super::{Error, cannot_start, code_of, half, hook, polled};
+use super::{Error, cannot_start, code_of, hook, host_runtime, polled};
 use cuinstr_abi::sites::SiteMap;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use std::process::Command;
 /// Makes the compiler write line information.
 const LINES: &str = "-generate-line-info";
 
-/// Folder of the session for the sites of units, as the host half reads them.
+/// Folder of the session for the sites of units, as the host runtime reads them.
 const ROWS: &str = "rows";
 
 /// Does the work of `cicc`, and gives its exit code.
@@ -98,7 +98,7 @@ fn write_rows(session: &Path, unit: &OsStr, output: &Path, map: &SiteMap, knowle
         let of_file = by_file.entry(file).or_insert_with(|| SiteMap { file: file.to_owned(), sites: Vec::new(), ..map.clone() });
         of_file.sites.push(site.clone());
     }
-    let text = half::rows_of_unit(by_file.values(), &knowledge.settings.options(), &map.hash);
+    let text = host_runtime::rows_of_unit(by_file.values(), &knowledge.settings.options(), &map.hash);
     let name = Path::new(output.file_name().unwrap_or_default()).with_extension("hpp");
     let written =
         fs::create_dir_all(&folder).and_then(|()| File::create(folder.join(name))).and_then(|mut file| file.write_all(text.as_bytes()));

@@ -41,7 +41,7 @@ pub(super) fn write(folder: &Path, session: &Path, code: u8) -> Result<(), Error
 /// What became of one source's files.
 #[derive(Debug)]
 struct UnitFiles {
-    /// What the view was made by.
+    /// What the overlay was made by.
     key: String,
     source: PathBuf,
     /// The preprocessor's words.

@@ -1,12 +1,12 @@
 //! One call of the host's compiler, made by nvcc and answered by this program.
 
+use super::overlay::{Missed, Overlay};
 use super::preprocess::Call;
 use super::recursion::{self, Stage};
 use super::session::Knowledge;
 use super::settings::Settings;
 use super::translate::Translator;
-use super::view::{Missed, View};
-use super::{Error, NOT_FOUND, SESSION, boxed, cicc, code_of, compiler, half, hook};
+use super::{Error, NOT_FOUND, SESSION, boxed, cicc, code_of, compiler, hook, host_runtime};
 use crate::options;
 use crate::prelude::{FEW_CALLS, OWN_STOPS, sets_registers};
 use crate::project::config;
@@ -115,7 +115,7 @@ impl HostCompiler {
 
     /// Does a step that reads no CUDA source.
     fn step(&self, session: &Path, knowledge: &Knowledge, arguments: &[OsString]) -> Result<u8, Error> {
-        let Some(words) = half::in_front(session, arguments)? else { return Err(self.replace_this_process(arguments)) };
+        let Some(words) = host_runtime::in_front(session, arguments)? else { return Err(self.replace_this_process(arguments)) };
         if Stage::of(session) == Stage::Settled {
             let (words, object) = recursion::to_session(session, words);
             let status = self.command().args(words).status().map_err(|error| self.cannot_start(&error))?;
@@ -176,14 +176,14 @@ impl HostCompiler {
         let stage = Stage::of(session);
         let mut own_stops = false;
         for round in 1.. {
-            let view = View::open(session, knowledge, call, &missed, &early)?;
+            let overlay = Overlay::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
-            let polled = if device.is_some() { view.plan.polled_calls() } else { 0 };
+            let polled = if device.is_some() { overlay.plan.polled_calls() } else { 0 };
             let marks = polled > 0 && stage == Stage::Marked;
             let macros = [marks.then(|| recursion::MARKS.to_owned()), own_stops.then(|| format!("-D{OWN_STOPS}=1"))];
-            let pass = self.pass(&view, call, &head, &macros)?;
-            let new: Vec<Missed> = view.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
-            let before = view.rewritten_among(&pass.early);
+            let pass = self.pass(&overlay, call, &head, &macros)?;
+            let new: Vec<Missed> = overlay.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();
+            let before = overlay.rewritten_among(&pass.early);
             if pass.code == 0 && !(new.is_empty() && before.is_empty()) && round < ROUNDS {
                 missed.extend(new);
                 early.extend(before);
@@ -197,7 +197,7 @@ impl HostCompiler {
             }
             // What nobody can read any more does not matter.
             let _ = io::stderr().write_all(&pass.stderr);
-            let refused = view.say(&pass.names, &knowledge.settings, !new.is_empty())?;
+            let refused = overlay.say(&pass.names, &knowledge.settings, !new.is_empty())?;
             if refused || pass.code != 0 {
                 if let Some(output) = &call.output {
                     remove(Path::new(output));
@@ -213,7 +213,7 @@ impl HostCompiler {
                 _ => {}
             }
             if call.output.is_none() {
-                let path = view.stdout();
+                let path = overlay.stdout();
                 let mut file = File::open(&path).map_err(|error| Error::io("can't read", &path, &error))?;
                 let mut out = io::stdout();
                 match io::copy(&mut file, &mut out).and_then(|_| out.flush()) {
@@ -230,14 +230,19 @@ impl HostCompiler {
         unreachable!("the last round returns")
     }
 
-    fn pass(&self, view: &View, call: &super::preprocess::Cuda, head: &str, macros: &[Option<String>]) -> Result<Pass, Error> {
-        let path = call.output.as_ref().map_or_else(|| view.stdout(), PathBuf::from);
+    fn pass(&self, overlay: &Overlay, call: &super::preprocess::Cuda, head: &str, macros: &[Option<String>]) -> Result<Pass, Error> {
+        let path = call.output.as_ref().map_or_else(|| overlay.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
         let mut output = File::create(&path).map_err(|error| failed(&error))?;
         let mut command = self.command();
-        command.args(call.arguments(view)).args(macros.iter().flatten()).env_remove("CPATH").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(call.arguments(overlay))
+            .args(macros.iter().flatten())
+            .env_remove("CPATH")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.cannot_start(&error))?;
-        let translator = view.translator();
+        let translator = overlay.translator();
         let stderr = child.stderr.take().map(boxed);
         let messages = std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -245,7 +250,7 @@ impl HostCompiler {
             let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut text));
             text
         });
-        let prelude = view.prelude().filter(|_| !call.for_host);
+        let prelude = overlay.prelude().filter(|_| !call.for_host);
         let names = match child.stdout.take() {
             Some(stdout) => output.write_all(head.as_bytes()).and_then(|()| copy(stdout, &mut output, &translator, prelude.as_deref())),
             None => Ok(Named::default()),

@@ -2,29 +2,31 @@
 //!
 //! nvcc has each pass of a CUDA file preprocessed by the host's compiler (`gcc -E -D__CUDACC__ …`). [`run`] starts nvcc with the arguments it was
 //! given, and with links to this very program in place of the host's compiler. Of all its calls, only those of the preprocessor on CUDA source are
-//! answered differently: they read the rewritten text, by way of a *view*, and their output names the user's own files throughout. So all that
+//! answered differently: they read the rewritten text, by way of a *overlay*, and their output names the user's own files throughout. So all that
 //! follows (messages, `__FILE__`, debug information, dependency files, names of outputs) is what nvcc makes of the user's own files, and nothing has
 //! to be known of nvcc's own options but the few in `arguments`.
 //!
 //! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
 //! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
-//! → `foreign` (headers that stay as they are) → `view` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
-//! file) with `store` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
+//! → `foreign` (headers that stay as they are) → `overlay` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
+//! file) with `cache` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
 //!
 //! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its compiler to PTX, `cicc` answers such a
-//! call, and `polled` inserts the polls, as it does for [`ptxas`]; of the steps above only the last, the host half, is left.
+//! call, and `polled` inserts the polls, as it does for [`ptxas`]; of the steps above only the last, the host runtime, is left.
 //!
 //! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
 
 mod arguments;
+mod cache;
 mod cicc;
 mod compiler;
 mod coverage;
 mod foreign;
-mod half;
 mod hook;
 mod host;
+mod host_runtime;
 mod links;
+mod overlay;
 mod plan;
 mod polled;
 mod preprocess;
@@ -32,13 +34,11 @@ mod proof;
 pub mod ptxas;
 mod record;
 mod recursion;
+mod rewritten_file;
 mod session;
 mod settings;
 mod signal;
-mod store;
 mod translate;
-mod unit;
-mod view;
 
 pub use compiler::{find, is_nvcc, other_compiler};
 pub use host::answer;
@@ -216,7 +216,7 @@ fn compile(
         // A build must not take up the next time what is not what it seems.
         proof::remove_outputs(line)?;
     }
-    let mut said = view::said(session.folder());
+    let mut said = overlay::said(session.folder());
     said.extend(findings);
     let covered = match (&settings.coverage, &result) {
         (Some(folder), Ok(code)) => coverage::write(folder, session.folder(), *code),

@@ -1,6 +1,6 @@
-//! What is known of a view, for all processes that read it.
+//! What is known of an overlay, for all processes that read it.
 
-use super::unit::Facts;
+use super::rewritten_file::Facts;
 use cuinstr_abi::sites::SiteMap;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::path::Path;
 const PLAN: &str = "plan.json";
 const MAPS: &str = "maps.json";
 
-/// What all processes that read the view must know.
+/// What all processes that read the overlay must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// Roots by number: as the user spelled them, and without links.
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     /// Files of the tree, without links, and what is known of them.
     pub(super) files: Vec<(OsString, Facts)>,
     pub(super) has_prelude: bool,
-    /// What the view was made by, and the words of the call.
+    /// What the overlay was made by, and the words of the call.
     pub(super) key: String,
     pub(super) words: Vec<OsString>,
 }
@@ -53,28 +53,28 @@ impl Plan {
         self.roots.iter().map(|(root, _)| [root.as_bytes(), slash(root.as_bytes())].concat()).collect()
     }
 
-    /// The plan that lies in the folder of a view, if that is finished; without the site maps, which no pass reads.
-    pub(super) fn read(view: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(view.join(PLAN)).ok()?).ok()
+    /// The plan that lies in the folder of an overlay, if that is finished; without the site maps, which no pass reads.
+    pub(super) fn read(overlay: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(overlay.join(PLAN)).ok()?).ok()
     }
 
     /// The same with the site maps.
-    pub(super) fn read_all(view: &Path) -> Option<Self> {
-        let mut plan = Self::read(view)?;
-        let maps: Vec<Option<SiteMap>> = serde_json::from_slice(&fs::read(view.join(MAPS)).ok()?).ok()?;
+    pub(super) fn read_all(overlay: &Path) -> Option<Self> {
+        let mut plan = Self::read(overlay)?;
+        let maps: Vec<Option<SiteMap>> = serde_json::from_slice(&fs::read(overlay.join(MAPS)).ok()?).ok()?;
         for ((_, facts), map) in plan.files.iter_mut().zip(maps) {
             facts.sites = map;
         }
         Some(plan)
     }
 
-    /// Writes it, which finishes the view. The site maps are taken out of it.
+    /// Writes it, which finishes the overlay. The site maps are taken out of it.
     ///
     /// # Errors
     /// If the folder can't be written.
-    pub(super) fn write(&mut self, view: &Path) -> io::Result<()> {
+    pub(super) fn write(&mut self, overlay: &Path) -> io::Result<()> {
         let maps: Vec<Option<SiteMap>> = self.files.iter_mut().map(|(_, facts)| facts.sites.take()).collect();
-        fs::write(view.join(MAPS), serde_json::to_vec(&maps)?)?;
-        fs::write(view.join(PLAN), serde_json::to_vec(self)?)
+        fs::write(overlay.join(MAPS), serde_json::to_vec(&maps)?)?;
+        fs::write(overlay.join(PLAN), serde_json::to_vec(self)?)
     }
 }

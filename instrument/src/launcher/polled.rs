@@ -1,9 +1,9 @@
 //! Polls in PTX that a compiler wrote: the pass, with the configuration that holds for the source, and what it says.
 
 use super::Error;
+use super::overlay::SAID;
+use super::rewritten_file::holding;
 use super::settings::Settings;
-use super::unit::holding;
-use super::view::SAID;
 use crate::diagnostic::Severity;
 use crate::options::Options;
 use crate::project::config::slashes;

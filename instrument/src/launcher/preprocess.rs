@@ -1,7 +1,7 @@
 //! The arguments of the host's compiler where it preprocesses CUDA source for nvcc.
 
 use super::Error;
-use super::view::View;
+use super::overlay::Overlay;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -218,10 +218,10 @@ impl Cuda {
         text
     }
 
-    /// The words of a call that reads the view; on the host's side, of one that reads the user's own files.
-    pub(super) fn arguments(&self, view: &View) -> Vec<OsString> {
+    /// The words of a call that reads the overlay; on the host's side, of one that reads the user's own files.
+    pub(super) fn arguments(&self, overlay: &Overlay) -> Vec<OsString> {
         let mut words = Vec::with_capacity(self.words.len() + 4);
-        let mut prelude = view.prelude();
+        let mut prelude = overlay.prelude();
         let own = self.for_host;
         // Without CUDA's own names in front, ours come before whatever is first.
         let first_forced = self.paths.iter().find(|path| path.what == What::Forced(0)).filter(|_| !is_runtime_header(&self.forced[0]));
@@ -236,15 +236,15 @@ impl Cuda {
             if index == self.main_word {
                 // Without a forced include of nvcc's, the source itself comes first.
                 words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
-                words.push(if own { word.clone() } else { view.main().into() });
+                words.push(if own { word.clone() } else { overlay.main().into() });
                 continue;
             }
             let path = self.paths.iter().find(|path| path.word == index);
             let replacement = path.filter(|_| !own).and_then(|path| match path.what {
-                What::Quote(index) => view.quote(index),
-                What::Include(index) => view.include(index),
-                What::System(index) => view.system(index),
-                What::Forced(index) => view.forced(index),
+                What::Quote(index) => overlay.quote(index),
+                What::Include(index) => overlay.include(index),
+                What::System(index) => overlay.system(index),
+                What::Forced(index) => overlay.forced(index),
             });
             match (path, replacement) {
                 (Some(path), Some(replacement)) => {
@@ -262,15 +262,15 @@ impl Cuda {
         let first = self.include.len() - self.from_environment;
         for index in first..self.include.len() {
             words.push("-I".into());
-            words.push(view.include(index).filter(|_| !own).map_or_else(|| self.include[index].clone(), Into::into));
+            words.push(overlay.include(index).filter(|_| !own).map_or_else(|| self.include[index].clone(), Into::into));
         }
         if !own {
-            words.extend(self.prefix_maps(&view.places()));
+            words.extend(self.prefix_maps(&overlay.places()));
         }
         words
     }
 
-    /// What `-fmacro-prefix-map` and `-ffile-prefix-map` say of the user's paths, said of the view's: they decide what `__FILE__` is. The last that fits
+    /// What `-fmacro-prefix-map` and `-ffile-prefix-map` say of the user's paths, said of the overlay's: they decide what `__FILE__` is. The last that fits
     /// holds, and those of the second kind come behind all of the first.
     fn prefix_maps(&self, places: &[(Vec<u8>, Vec<u8>)]) -> Vec<OsString> {
         let maps = |option: &'static [u8]| {

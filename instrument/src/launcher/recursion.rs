@@ -17,7 +17,7 @@
 use super::arguments::{CommandLine, Product};
 use super::session::{Knowledge, Session};
 use super::settings::{Recursion, Settings};
-use super::{Error, half};
+use super::{Error, host_runtime};
 use crate::options::Pass;
 use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use cuinstr_verify::verify_ptx;
@@ -211,7 +211,7 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     if Stage::of(session) != Stage::Marked || !folder.join(MARKED).exists() {
         return Ok(Decision::Compile);
     }
-    let unit = half::unit(arguments).map(|at| &arguments[at]);
+    let unit = host_runtime::unit(arguments).map(|at| &arguments[at]);
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
     // Nobody has decided then, which the launch says.
     let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };

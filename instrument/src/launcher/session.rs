@@ -1,11 +1,11 @@
-//! The folder of one call of nvcc: links in place of the host's compiler, and the views that its passes read. It is removed when the call ends.
+//! The folder of one call of nvcc: links in place of the host's compiler, and the overlays that its passes read. It is removed when the call ends.
 //!
-//! All sessions of a user lie in one folder, beside the store that they share:
+//! All sessions of a user lie in one folder, beside the cache that they share:
 //!
 //! | path | is |
 //! | --- | --- |
 //! | `cuinstr-UID/lock` | held while sessions are made and removed |
-//! | `cuinstr-UID/store/` | rewritten headers; removed with the last session |
+//! | `cuinstr-UID/cache/` | rewritten headers; removed with the last session |
 //! | `cuinstr-UID/s-*/lock` | held by the call and all processes below it, as long as one of them lives |
 //! | `cuinstr-UID/s-*/session.json` | what those processes must know |
 //! | `cuinstr-UID/s-*/bin/`, `host/` | links named as the host's compiler, for the search path and in place of a folder |
@@ -44,7 +44,7 @@ pub(super) struct Knowledge {
     /// The search path as it was.
     pub(super) search_path: OsString,
     /// Where rewritten headers are shared.
-    pub(super) store: OsString,
+    pub(super) cache: OsString,
     /// nvcc's compiler to PTX, where this program stands in for it.
     pub(super) cicc: Option<OsString>,
 }
@@ -99,17 +99,17 @@ impl Session {
                 names.push(path.into_os_string());
             }
         }
-        let store = base.join("store");
+        let cache = base.join("cache");
         let knowledge = Knowledge {
             settings: settings.clone(),
             nvcc: absolute(nvcc).into_os_string(),
             host_folder,
             search_path: env::var_os("PATH").unwrap_or_default(),
-            store: store.clone().into_os_string(),
+            cache: cache.clone().into_os_string(),
             cicc: hook.map(|hook| absolute(&hook.cicc).into_os_string()),
         };
         fill(&folder, &knowledge, &names, line).map_err(failed(&folder))?;
-        make_private(&store).map_err(failed(&store))?;
+        make_private(&cache).map_err(failed(&cache))?;
         // Not before all of it is there: what ends a session waits for the lock that the caller holds.
         Ok(Self { base, folder, knowledge, _lock: lock })
     }
@@ -378,23 +378,23 @@ mod tests {
     fn what_one_call_removes_is_nothing_of_another() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let base = folder.path().join("base");
-        let store = base.join("store");
+        let cache = base.join("cache");
         let (guard, _) = lock_base(base.clone()).expect("the folder can be locked");
-        make_private(&store).expect("a store");
-        (0..2000).for_each(|number| drop(File::create(store.join(number.to_string()))));
+        make_private(&cache).expect("a cache");
+        (0..2000).for_each(|number| drop(File::create(cache.join(number.to_string()))));
         let next = std::thread::scope(|scope| {
             let next = scope.spawn(|| {
                 while base.join("lock").exists() {}
                 let (guard, base) = lock_base(base.clone()).expect("the folder can be locked");
                 let session = tempfile::Builder::new().prefix("s-").tempdir_in(&base).expect("a session");
-                make_private(&store).expect("a store");
+                make_private(&cache).expect("a cache");
                 (guard, session)
             });
             remove_if_unused(&base);
             drop(guard);
             next.join().expect("the next call goes on")
         });
-        assert!(store.is_dir(), "another call removed the store of a session that goes on");
+        assert!(cache.is_dir(), "another call removed the cache of a session that goes on");
         drop(next);
     }
 }

@@ -58,8 +58,12 @@ impl Settings {
         let config = self.config.as_ref().and_then(|path| std::fs::read(path).ok());
         let found = std::env::current_dir().ok().and_then(|folder| crate::project::config::find(&folder));
         let config = config.or_else(|| std::fs::read(found?).ok()).unwrap_or_default();
-        let parts: [&[u8]; 4] =
-            [super::half::identity().as_bytes(), env!("CUINSTR_SOURCE").as_bytes(), &serde_json::to_vec(self).unwrap_or_default(), &config];
+        let parts: [&[u8]; 4] = [
+            super::host_runtime::identity().as_bytes(),
+            env!("CUINSTR_SOURCE").as_bytes(),
+            &serde_json::to_vec(self).unwrap_or_default(),
+            &config,
+        ];
         parts.iter().fold(0, |sum, part| hash(sum, part))
     }
 

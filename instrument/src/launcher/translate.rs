@@ -1,6 +1,6 @@
-//! From paths of a view back to those that the user's own compilation would name.
+//! From paths of an overlay back to those that the user's own compilation would name.
 //!
-//! A path of a view is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it, or `VIEW/tree/PATH` where the preprocessor has followed links. `VIEW` holds a name that no source can guess, so the text
+//! A path of an overlay is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it, or `VIEW/tree/PATH` where the preprocessor has followed links. `VIEW` holds a name that no source can guess, so the text
 //! is replaced wherever it stands: in line markers, in what `__FILE__` became, in messages.
 
 use memchr::memmem::Finder;
@@ -13,9 +13,9 @@ const PRELUDES: [&[u8]; 2] = [b"prelude.cuh", b"host.cuh"];
 /// Path that stands for the prelude: in angle brackets, as the preprocessor's own, which nvcc leaves out of dependencies.
 const PRELUDE: &[u8] = b"<cuinstr>";
 
-/// Translates the paths of one view.
+/// Translates the paths of one overlay.
 pub(super) struct Translator {
-    /// The view's folder and a slash, as it is.
+    /// The overlay's folder and a slash, as it is.
     plain: Finder<'static>,
     /// The same as it stands in a string literal.
     escaped: Finder<'static>,
@@ -24,9 +24,9 @@ pub(super) struct Translator {
 }
 
 impl Translator {
-    /// For the folder of a view, and the spellings of its roots.
-    pub(super) fn new(view: &[u8], roots: Vec<Vec<u8>>) -> Self {
-        let mut folder = view.to_vec();
+    /// For the folder of an overlay, and the spellings of its roots.
+    pub(super) fn new(overlay: &[u8], roots: Vec<Vec<u8>>) -> Self {
+        let mut folder = overlay.to_vec();
         folder.push(b'/');
         Self { plain: Finder::new(&folder).into_owned(), escaped: Finder::new(&escape(&folder)).into_owned(), roots }
     }

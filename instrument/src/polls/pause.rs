@@ -1,6 +1,7 @@
 //! Where a kernel of a pausable module begins: the block decides whether it runs.
 
-use super::{Pass, old};
+use super::Pass;
+use super::emit::old;
 use crate::common::block_decision::decision;
 use crate::diagnostic::{Code, Diagnostic};
 use cuinstr_ptx::{CallTarget, Function};

@@ -1,4 +1,4 @@
-//! The host half, which arms and times launches (`instrument/src/launcher/half`), and what it asks of this host.
+//! The host half, which arms and times launches (`instrument/src/launcher/host_runtime`), and what it asks of this host.
 
 use crate::{calls, control, driver, session, sites};
 use cuinstr_abi::sockets::{Running, State};

@@ -6,7 +6,7 @@
 //! | a name that the program looks up → our function | `lookup` (`dlsym`, `cuGetProcAddress`), asking `driver` (the real functions) |
 //! | our functions | `calls`, whose table `entry` makes |
 //! | code that is loaded → PTX with polls | `image` (how long is it?) → `choice` (what would the driver take?) → `replace`, with a `cache`; `sites` keeps what reports need |
-//! | a launch → armed and timed | `half`, which is the host half (`instrument/src/launcher/half`) |
+//! | a launch → armed and timed | `half`, which is the host half (`instrument/src/launcher/host_runtime`) |
 //! | what `cuinstr run` gets to know, and what it asks | `session`, `control` |
 //!
 //! **The rule of substitution.** The driver is asked first, with the program's own words. Its answer is replaced only if it is the address of a function

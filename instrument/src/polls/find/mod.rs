@@ -1,19 +1,23 @@
-//! Finds the cycles of a function: natural loops, and back edges that belong to none.
+//! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` recognises loops whose trips can be computed, `calls` the
+//! functions that calls may lead back to.
+
+pub(super) mod calls;
+pub(super) mod counted;
 
 use cuinstr_ptx::{Code, Function, Graph, Register};
 
 /// No block, or no loop.
-pub(super) const NONE: u32 = u32::MAX;
+pub(in crate::polls) const NONE: u32 = u32::MAX;
 
 /// A function with its control flow and cycles.
-pub(super) struct Cycles<'c, 'a> {
-    pub(super) function: &'c Function<'a>,
-    pub(super) graph: Graph,
-    pub(super) loops: Loops,
+pub(in crate::polls) struct Cycles<'c, 'a> {
+    pub(in crate::polls) function: &'c Function<'a>,
+    pub(in crate::polls) graph: Graph,
+    pub(in crate::polls) loops: Loops,
 }
 
 impl<'c, 'a> Cycles<'c, 'a> {
-    pub(super) fn new(function: &'c Function<'a>) -> Self {
+    pub(in crate::polls) fn new(function: &'c Function<'a>) -> Self {
         let graph = Graph::new(function);
         let loops = Loops::new(&graph);
         Self { function, graph, loops }
@@ -22,24 +26,24 @@ impl<'c, 'a> Cycles<'c, 'a> {
 
 /// A cycle's header with the back edges that lead to it.
 #[derive(Debug)]
-pub(super) struct Loop {
+pub(in crate::polls) struct Loop {
     /// The block that back edges lead to.
-    pub(super) header: u32,
+    pub(in crate::polls) header: u32,
     /// Blocks that a back edge leaves.
-    pub(super) latches: Vec<u32>,
+    pub(in crate::polls) latches: Vec<u32>,
     /// Whether each way into the cycle leads through the header (a natural loop).
-    pub(super) is_natural: bool,
+    pub(in crate::polls) is_natural: bool,
     /// The loop around it; [`NONE`] for an outermost one.
-    pub(super) outer: u32,
+    pub(in crate::polls) outer: u32,
     /// Statements in its blocks, those of loops inside left out.
-    pub(super) statements: u32,
+    pub(in crate::polls) statements: u32,
 }
 
 /// The cycles of a function. Every cycle of its graph holds a back edge of one of the loops.
 #[derive(Debug)]
-pub(super) struct Loops {
+pub(in crate::polls) struct Loops {
     /// In reverse postorder of their headers: an outer loop stands in front of those inside.
-    pub(super) all: Vec<Loop>,
+    pub(in crate::polls) all: Vec<Loop>,
     /// The innermost loop of each block.
     inner: Vec<u32>,
     /// Immediate dominators.
@@ -50,7 +54,7 @@ pub(super) struct Loops {
 
 impl Loops {
     /// Finds them, in time that grows like the blocks and edges, but for the depth of nests.
-    pub(super) fn new(graph: &Graph) -> Self {
+    pub(in crate::polls) fn new(graph: &Graph) -> Self {
         let count = graph.blocks.len();
         let place = graph.reverse_postorder();
         let mut order = vec![NONE; count];
@@ -130,17 +134,17 @@ impl Loops {
     }
 
     /// Whether control may come to a block.
-    pub(super) fn is_reached(&self, block: u32) -> bool {
+    pub(in crate::polls) fn is_reached(&self, block: u32) -> bool {
         self.place[block as usize] != NONE
     }
 
     /// The innermost loop of a block; [`NONE`] outside of loops.
-    pub(super) fn innermost(&self, block: u32) -> u32 {
+    pub(in crate::polls) fn innermost(&self, block: u32) -> u32 {
         self.inner[block as usize]
     }
 
     /// Whether a block lies in a loop.
-    pub(super) fn holds(&self, number: u32, block: u32) -> bool {
+    pub(in crate::polls) fn holds(&self, number: u32, block: u32) -> bool {
         let mut inner = self.inner[block as usize];
         while inner != NONE && inner > number {
             inner = self.all[inner as usize].outer;
@@ -149,7 +153,7 @@ impl Loops {
     }
 
     /// Whether each way from the function's entry to the second block leads through the first.
-    pub(super) fn dominates(&self, first: u32, second: u32) -> bool {
+    pub(in crate::polls) fn dominates(&self, first: u32, second: u32) -> bool {
         if self.place[second as usize] == NONE {
             return false;
         }
@@ -208,7 +212,7 @@ fn meet(dominator: &[u32], place: &[u32], mut first: u32, mut second: u32) -> u3
 
 /// Which statements write each register.
 #[derive(Debug)]
-pub(super) struct Writers {
+pub(in crate::polls) struct Writers {
     /// Statements in order, by register.
     all: Vec<u32>,
     /// Where those of each register begin.
@@ -216,7 +220,7 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    pub(super) fn new(function: &Function<'_>, code: &Code<'_>) -> Self {
+    pub(in crate::polls) fn new(function: &Function<'_>, code: &Code<'_>) -> Self {
         let count = code.register_count() as usize;
         let mut pairs: Vec<(Register, u32)> = Vec::new();
         let mut first = vec![0_u32; count + 1];
@@ -243,7 +247,7 @@ impl Writers {
     }
 
     /// The statements that write a register, in order.
-    pub(super) fn of(&self, register: Register) -> impl DoubleEndedIterator<Item = u32> + '_ {
+    pub(in crate::polls) fn of(&self, register: Register) -> impl DoubleEndedIterator<Item = u32> + '_ {
         self.all[self.first[register as usize] as usize..self.first[register as usize + 1] as usize].iter().copied()
     }
 }

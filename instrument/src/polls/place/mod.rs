@@ -1,21 +1,20 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
-use super::counted::{Context, Counted, Declared, Joined};
-use super::edits::Edits;
-use super::emit::{self, Cold, Fuel, Place, Poll, Spelling};
-use super::exits::before_label;
+pub(super) mod exits;
+mod weights;
+
+use super::emit::edits::Edits;
+use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits};
+use super::find::counted::{Context, Counted, Declared, Joined};
 use super::find::{Cycles, NONE, Writers};
-use super::limits;
 use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Kind, Span, tokens};
+use exits::before_label;
 use std::fmt::Write as _;
 
 /// A loop inside another one that has so many statements pays in each iteration: what a strip's set-up costs is more.
 const HEAVY: u32 = 48;
-
-/// Statements of a unit that the allowance is counted in.
-const UNIT: u32 = 4;
 
 /// Most statements of a loop whose trips can't be computed that pays for several iterations at once, so that ptxas unrolls them.
 const LIGHT: u32 = 24;
@@ -24,51 +23,48 @@ const LIGHT: u32 = 24;
 /// after the other.
 const CHUNK: u32 = 8;
 
-/// Largest logarithm of an iteration's weight.
-const MOST_WEIGHT: u32 = 12;
-
 /// Most statements of a loop with constant trips that is left alone.
 const MOST_ALONE: u64 = 1024;
 
 /// What is common to the functions of a module.
-pub(super) struct Module<'m> {
-    pub(super) text: &'m str,
-    pub(super) polls: Polls,
-    pub(super) hash: u64,
-    pub(super) spelling: Spelling,
+pub(in crate::polls) struct Module<'m> {
+    pub(in crate::polls) text: &'m str,
+    pub(in crate::polls) polls: Polls,
+    pub(in crate::polls) hash: u64,
+    pub(in crate::polls) spelling: Spelling,
 }
 
 /// A place that repeats, with the offset that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Site {
+pub(in crate::polls) struct Site {
     /// Odd where threads trap rather than leave.
-    pub(super) id: u64,
+    pub(in crate::polls) id: u64,
     /// Offset in the text.
-    pub(super) at: u32,
+    pub(in crate::polls) at: u32,
     /// The first statement of it.
-    pub(super) statement: u32,
-    pub(super) form: Form,
-    pub(super) is_loop: bool,
+    pub(in crate::polls) statement: u32,
+    pub(in crate::polls) form: Form,
+    pub(in crate::polls) is_loop: bool,
 }
 
 /// How threads of a function come to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) cold: Cold,
+pub(in crate::polls) struct Way {
+    pub(in crate::polls) cold: Cold,
     /// Whether leaving is not defined, so that threads trap.
-    pub(super) traps: bool,
+    pub(in crate::polls) traps: bool,
 }
 
 /// What is put into a function.
-pub(super) struct Polled {
-    pub(super) sites: Vec<Site>,
-    pub(super) fuel: Fuel,
+pub(in crate::polls) struct Polled {
+    pub(in crate::polls) sites: Vec<Site>,
+    pub(in crate::polls) fuel: Fuel,
     /// Text for the front of the body.
-    pub(super) front: String,
+    pub(in crate::polls) front: String,
 }
 
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
-pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way, edits: &mut Edits, next: &mut u32) -> Polled {
+pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way, edits: &mut Edits, next: &mut u32) -> Polled {
     let Cycles { function, graph, loops } = cycles;
     let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new() };
     if loops.all.is_empty() {
@@ -81,7 +77,7 @@ pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way
     let poll = module.spelling.of(way.cold);
     let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     let alone = placer.left_alone();
-    let weights = weights(&context, module.polls, &alone);
+    let weights = weights::of(&context, module.polls, &alone);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
@@ -99,67 +95,15 @@ pub(super) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way
 
 impl Polled {
     /// Has the function note what its limits count from, if it polls.
-    pub(super) fn begin(&mut self, limits: Limits, polls_at_entry: bool) {
+    pub(in crate::polls) fn begin(&mut self, limits: Limits, polls_at_entry: bool) {
         if limits.any() && (polls_at_entry || self.fuel != Fuel::None) {
             self.front.push_str(&limits::begin(limits, self.fuel == Fuel::Allowance));
         }
     }
 
     /// Whether the function's allowance depends on the flag.
-    pub(super) fn asks_at_entry(&self) -> bool {
+    pub(in crate::polls) fn asks_at_entry(&self) -> bool {
         self.sites.iter().any(|site| !matches!(site.form, Form::None | Form::Each))
-    }
-}
-
-/// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
-/// that are left alone, whose trips are given.
-fn weights(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Vec<Option<u32>> {
-    let loops = &context.loops.all;
-    if polls == Polls::Each {
-        return vec![None; loops.len()];
-    }
-    let mut weights: Vec<u32> = loops.iter().map(|one| one.statements).collect();
-    let mut work = Vec::new();
-    for (block, number) in context.graph.blocks.iter().zip(0..) {
-        let inner = context.loops.innermost(number);
-        if let Some(weight) = weights.get_mut(inner as usize) {
-            for statement in block.first..block.end {
-                let opcode = context.code.opcode(statement);
-                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
-                *weight = weight.saturating_add(weight_of(opcode)).saturating_add(if waits { DEPENDENT } else { 0 });
-            }
-        }
-    }
-    for number in (0..loops.len()).rev() {
-        let Some(trips) = alone[number] else { continue };
-        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
-        if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
-            *weight = weight.saturating_add(inside);
-        }
-    }
-    // One that waits asks in each round: what it waits for may take as long as it likes.
-    let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
-    weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
-}
-
-/// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
-const DEPENDENT: u32 = 112;
-
-/// The weight of an instruction that waits.
-const WAIT: u32 = 1 << 20;
-
-/// What an instruction weighs beyond one.
-fn weight_of(opcode: &str) -> u32 {
-    let head = opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at]);
-    let has = |parts: &[&str]| opcode.as_bytes().split(|byte| *byte == b'.').any(|part| parts.iter().any(|other| other.as_bytes() == part));
-    match head {
-        "nanosleep" => WAIT,
-        "mbarrier" if has(&["try_wait", "test_wait"]) => WAIT,
-        "ld" | "st" if has(&["param", "shared", "const", "local"]) => 0,
-        "ld" | "st" | "ldu" => 15,
-        "atom" | "red" | "tex" | "tld4" | "suld" => 15,
-        "bar" | "barrier" | "call" | "fence" | "membar" => 15,
-        _ => 0,
     }
 }
 
@@ -212,7 +156,8 @@ impl<'a> Placer<'_, 'a> {
         let plain = plain(&self.context);
         let trips = |number: u32| {
             let one = &self.context.loops.all[number as usize];
-            if self.module.polls == Polls::Each || !one.is_natural || !plain[number as usize] {
+            let counts_all = self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some();
+            if counts_all || !one.is_natural || !plain[number as usize] {
                 return None;
             }
             let test = self.test(number)?;
@@ -485,7 +430,7 @@ impl<'a> Placer<'_, 'a> {
 }
 
 /// A site's number: even where threads may leave.
-pub(super) fn site_id(hash: u64, at: u32, traps: bool) -> u64 {
+pub(in crate::polls) fn site_id(hash: u64, at: u32, traps: bool) -> u64 {
     let id = cuinstr_abi::sites::hash(hash, &at.to_le_bytes()) & !1;
     id.max(2) | u64::from(traps)
 }

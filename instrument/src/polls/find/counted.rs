@@ -1,6 +1,6 @@
 //! Recognises loops whose trips can be computed where they begin: an induction variable with a constant step, and a bound that the loop keeps.
 
-use super::find::{Loops, Writers};
+use super::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const MOST_STEPS_BACK: u32 = 32;
 
 /// How a loop goes on: while the induction variable stands so to the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(in crate::polls) enum Order {
     /// Below it; the step is positive.
     Less,
     /// Not above it; the step is positive.
@@ -69,58 +69,58 @@ impl Order {
 
 /// A counted loop, with names as they are spelled in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Counted<'a> {
+pub(in crate::polls) struct Counted<'a> {
     /// The statement that compares, and sets the predicate of the loop's test.
-    pub(super) test: u32,
+    pub(in crate::polls) test: u32,
     /// The induction variable at the header.
-    pub(super) variable: &'a str,
+    pub(in crate::polls) variable: &'a str,
     /// Its register.
-    pub(super) register: Register,
+    pub(in crate::polls) register: Register,
     /// What the comparison reads of it, if that is its value after the step.
-    pub(super) tested: Option<&'a str>,
+    pub(in crate::polls) tested: Option<&'a str>,
     /// What it goes towards: a register or a number.
-    pub(super) bound: &'a str,
+    pub(in crate::polls) bound: &'a str,
     /// What is added in each iteration.
-    pub(super) step: i64,
+    pub(in crate::polls) step: i64,
     /// How the two are compared while the loop goes on.
-    pub(super) order: Order,
+    pub(in crate::polls) order: Order,
     /// Whether the comparison is of signed integers.
-    pub(super) is_signed: bool,
+    pub(in crate::polls) is_signed: bool,
     /// Bits of both.
-    pub(super) width: u8,
+    pub(in crate::polls) width: u8,
 }
 
 /// What is joined to a loop's comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Joined<'a> {
+pub(in crate::polls) struct Joined<'a> {
     /// The statement that joins.
-    pub(super) by: u32,
+    pub(in crate::polls) by: u32,
     /// The other predicate as it is spelled.
-    pub(super) other: &'a str,
+    pub(in crate::polls) other: &'a str,
     /// Whether the loop goes on where it holds.
-    pub(super) goes_on_if: bool,
+    pub(in crate::polls) goes_on_if: bool,
 }
 
 /// What the analysis reads.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'c, 'a> {
-    pub(super) text: &'a str,
-    pub(super) function: &'c Function<'a>,
-    pub(super) code: &'c Code<'a>,
-    pub(super) graph: &'c Graph,
-    pub(super) loops: &'c Loops,
-    pub(super) writers: &'c Writers,
-    pub(super) declared: &'c Declared<'a>,
+pub(in crate::polls) struct Context<'c, 'a> {
+    pub(in crate::polls) text: &'a str,
+    pub(in crate::polls) function: &'c Function<'a>,
+    pub(in crate::polls) code: &'c Code<'a>,
+    pub(in crate::polls) graph: &'c Graph,
+    pub(in crate::polls) loops: &'c Loops,
+    pub(in crate::polls) writers: &'c Writers,
+    pub(in crate::polls) declared: &'c Declared<'a>,
 }
 
 /// Declarations of registers by the names that they begin with.
 #[derive(Debug)]
-pub(super) struct Declared<'a> {
+pub(in crate::polls) struct Declared<'a> {
     by_name: BTreeMap<&'a str, Vec<u32>>,
 }
 
 impl<'a> Declared<'a> {
-    pub(super) fn new(function: &Function<'a>) -> Self {
+    pub(in crate::polls) fn new(function: &Function<'a>) -> Self {
         let mut by_name: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (declaration, number) in function.registers.iter().zip(0..) {
             by_name.entry(declaration.name).or_default().push(number);
@@ -145,7 +145,7 @@ impl<'a> Declared<'a> {
 
 impl<'a> Context<'_, 'a> {
     /// The block of a statement.
-    pub(super) fn block_of(&self, statement: u32) -> u32 {
+    pub(in crate::polls) fn block_of(&self, statement: u32) -> u32 {
         self.graph.block_of(statement)
     }
 
@@ -182,7 +182,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
-    pub(super) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
+    pub(in crate::polls) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
         let one = &self.loops.all[number as usize];
         let [latch] = one.latches[..] else { return None };
         let branch = self.graph.blocks[block as usize].end - 1;
@@ -193,7 +193,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// The same for a loop whose test is a comparison that something else is joined to.
-    pub(super) fn joined(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<(Counted<'a>, Joined<'a>)> {
+    pub(in crate::polls) fn joined(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<(Counted<'a>, Joined<'a>)> {
         let one = &self.loops.all[number as usize];
         let [latch] = one.latches[..] else { return None };
         let branch = self.graph.blocks[block as usize].end - 1;
@@ -254,7 +254,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// How often a counted loop runs at most where start and bound are constants: the start is written in each round of the loop around it.
-    pub(super) fn constant_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
+    pub(in crate::polls) fn constant_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
         let one = &self.loops.all[number as usize];
         let bound: i128 = counted.bound.parse().ok()?;
         let mut writers = self.writers.of(counted.register).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
@@ -272,7 +272,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Whether a load's address is made of what the loop has loaded.
-    pub(super) fn is_loaded(&self, number: u32, load: u32, work: &mut Vec<Register>) -> bool {
+    pub(in crate::polls) fn is_loaded(&self, number: u32, load: u32, work: &mut Vec<Register>) -> bool {
         work.clear();
         self.code.each_read(load, |register| work.push(register));
         let mut seen = 0;
@@ -378,7 +378,7 @@ impl<'a> Context<'_, 'a> {
     /// The block whose last statement is the test of a loop's only latch, and whether the loop goes on where that is taken: each iteration that
     /// comes to it either ends the loop there or begins the next one. A latch that holds nothing but its branch is tested by the block in front of
     /// it (`setp.eq; @p bra OUT; bra HEAD`).
-    pub(super) fn test_of(&self, number: u32) -> Option<(u32, bool)> {
+    pub(in crate::polls) fn test_of(&self, number: u32) -> Option<(u32, bool)> {
         let one = &self.loops.all[number as usize];
         let [latch] = one.latches[..] else { return None };
         let block = self.graph.blocks[latch as usize];

@@ -10,19 +10,22 @@
 //!         poll; GO: if (…) goto HEADER;
 //! ```
 
-use super::counted::{Counted, Joined, Order};
-use super::edits::{Common, Edits, Insertion};
-use super::limits::{self, Lines};
-use super::old;
+pub(super) mod edits;
+pub(super) mod limits;
+pub(super) mod old;
+
+use super::find::counted::{Counted, Joined, Order};
 use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, PollGap};
+use edits::{Common, Edits, Insertion};
+use limits::Lines;
 use std::fmt::Write as _;
 
 /// Names of the pass begin with this, so that a text which holds it is taken for instrumented.
-pub(super) const RESERVED: &str = "__cuinstr_";
+pub(in crate::polls) const RESERVED: &str = "__cuinstr_";
 
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
-const MOST_PACE: u32 = 13;
+const MOST_INTERVAL: u32 = 13;
 
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
@@ -30,7 +33,7 @@ const POLL: &str = include_str!("poll.ptx");
 const RENEW: &str = include_str!("renew.ptx");
 
 /// Variables and functions that polls need, for the front of a module.
-pub(super) fn device(limits: Limits) -> String {
+pub(in crate::polls) fn device(limits: Limits) -> String {
     let has_cycles = limits.budget_cycles.is_some();
     let device = DEVICE.replace("@RAN@", if has_cycles { ", .param .b64 cycles" } else { "" });
     let read = if has_cycles { "\t.reg .b64 ran;\n\tld.param.b64 ran, [cycles];\n" } else { "" };
@@ -44,7 +47,7 @@ fn stop(has_cycles: bool) -> String {
 
 /// How a thread that must stop comes to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cold {
+pub(in crate::polls) enum Cold {
     /// A function records and stops.
     Call,
     /// All of it stands in the poll, since the kernel may not call functions (`setmaxnreg`).
@@ -65,11 +68,11 @@ struct Polls {
 
 /// How polls are spelled in a module.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spelling {
+pub(in crate::polls) struct Spelling {
     /// The time between two polls that the allowance follows.
-    pub(super) gap: PollGap,
+    pub(in crate::polls) gap: PollGap,
     /// Limits that are compiled in.
-    pub(super) limits: Limits,
+    pub(in crate::polls) limits: Limits,
     call: Polls,
     inline: Polls,
     exit: [Common; 4],
@@ -77,7 +80,7 @@ pub(super) struct Spelling {
 
 /// How polls are spelled in a function.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Poll {
+pub(in crate::polls) struct Poll {
     texts: Polls,
 }
 
@@ -87,7 +90,7 @@ const SAME: &str = "\tactivemask.b32 word;\n\tredux.sync.min.u32 pace, pace, wor
 
 impl Spelling {
     /// For a module of a PTX version. `has_redux` tells whether there is an instruction for the least of a warp's numbers (`sm_80`, PTX 7.0).
-    pub(super) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
+    pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
         let lines = Lines::new(limits);
         let renew = renew(gap, &lines, limits, has_redux);
         let mut polls = |front: &str, behind: &str| {
@@ -116,14 +119,14 @@ impl Spelling {
     }
 
     /// The polls of a function.
-    pub(super) fn of(self, cold: Cold) -> Poll {
+    pub(in crate::polls) fn of(self, cold: Cold) -> Poll {
         Poll { texts: if cold == Cold::Call { self.call } else { self.inline } }
     }
 }
 
 impl Poll {
     /// A poll at each passage, where control comes by too seldom to count, or waits there.
-    pub(super) fn each(self, out: &mut Insertion<'_>, site: u64) {
+    pub(in crate::polls) fn each(self, out: &mut Insertion<'_>, site: u64) {
         out.push("\n\t");
         self.alone(out, site);
         out.push("\t");
@@ -168,7 +171,7 @@ const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_I
 
 /// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
 /// that they poll in the first iteration of the first loop; those of a launch that nobody armed get the most.
-pub(super) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
+pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
     let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
     let mut out = format!(
         "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
@@ -196,23 +199,23 @@ pub(super) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool)
 }
 
 /// The counter of a strip.
-pub(super) fn declare(number: u32) -> String {
+pub(in crate::polls) fn declare(number: u32) -> String {
     format!("\n\t.reg .b32 %__cuinstr_c{number};")
 }
 
 /// The end of a strip, of so many bits.
-pub(super) fn declare_end(number: u32, width: u8) -> String {
+pub(in crate::polls) fn declare_end(number: u32, width: u8) -> String {
     format!("\n\t.reg .b{width} %__cuinstr_e{number};")
 }
 
 /// Behind a header's label: where the hot loop comes back to.
-pub(super) fn comes_back(out: &mut Insertion<'_>, number: u32) {
+pub(in crate::polls) fn comes_back(out: &mut Insertion<'_>, number: u32) {
     let _ = write!(out, "\n$__cuinstr_s{number}:");
 }
 
 /// Behind a header's label: a strip of as many iterations as will surely run, at least one, and as the allowance holds. An iteration weighs
 /// `1 << weight`.
-pub(super) fn strip(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
+pub(in crate::polls) fn strip(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
     trips(out, number, loop_, weight);
     comes_back(out, number);
 }
@@ -239,7 +242,7 @@ fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32)
         Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
     };
     if *width == 64 {
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_PACE);
+        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_INTERVAL);
     }
     if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
         let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);
@@ -262,7 +265,7 @@ fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32)
 }
 
 /// Behind a header's label: a strip as above, whose end is where the variable comes to instead of a count.
-pub(super) fn nearer(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
+pub(in crate::polls) fn nearer(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
     trips(out, number, loop_, weight);
     let Counted { variable, step, width, .. } = loop_;
     let _ = match width {
@@ -276,14 +279,14 @@ pub(super) fn nearer(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, 
 }
 
 /// In front of the test of such a loop: on to the next iteration of the strip. The user's comparison and what joins it follow once more.
-pub(super) fn nearer_test(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, joined: &Joined<'_>) {
+pub(in crate::polls) fn nearer_test(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, joined: &Joined<'_>) {
     let tested = loop_.tested.unwrap_or(loop_.variable);
     let compares = format!("setp.ne.s{} %__cuinstr_q, {tested}, %__cuinstr_e{number};", loop_.width);
     test(out, number, &compares, joined.other, joined.goes_on_if);
 }
 
 /// In front of a loop's test: on to the next iteration of the strip. The user's comparison may follow once more.
-pub(super) fn counted_test(out: &mut Insertion<'_>, number: u32) {
+pub(in crate::polls) fn counted_test(out: &mut Insertion<'_>, number: u32) {
     let _ = write!(
         out,
         "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\tadd.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\t\
@@ -309,27 +312,27 @@ fn test(out: &mut Insertion<'_>, number: u32, pays: &str, predicate: &str, goes_
 }
 
 /// The test of a loop that pays in each iteration.
-pub(super) fn chunk_test(out: &mut Insertion<'_>, number: u32, weight: u32, predicate: &str, goes_on_if: bool) {
+pub(in crate::polls) fn chunk_test(out: &mut Insertion<'_>, number: u32, weight: u32, predicate: &str, goes_on_if: bool) {
     test(out, number, &pay(weight), predicate, goes_on_if);
 }
 
 /// The test of a loop some of whose iterations are paid for.
-pub(super) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
+pub(in crate::polls) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
     let counts = format!("add.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\tsetp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;");
     test(out, number, &counts, predicate, goes_on_if);
 }
 
 /// What a place is that repeats: its site, the weight of an iteration, how polls are spelled there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) site: u64,
-    pub(super) weight: u32,
-    pub(super) poll: Poll,
+pub(in crate::polls) struct Place {
+    pub(in crate::polls) site: u64,
+    pub(in crate::polls) weight: u32,
+    pub(in crate::polls) poll: Poll,
 }
 
 impl Place {
     /// In front of an unconditional branch back: on to the next iteration if the allowance holds, else a poll.
-    pub(super) fn chunk_always(self, out: &mut Insertion<'_>, number: u32) {
+    pub(in crate::polls) fn chunk_always(self, out: &mut Insertion<'_>, number: u32) {
         let pays = pay(self.weight);
         let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t{pays}\n\t@%__cuinstr_q bra $__cuinstr_s{number};\n\t}}\n\t");
         self.poll.renewing(out, self.site);
@@ -337,7 +340,7 @@ impl Place {
     }
 
     /// A poll behind a strip or chunk, which is passed by where the loop is over, or where the allowance still holds: in front of the user's own branch.
-    pub(super) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, if_spent: bool) {
+    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, if_spent: bool) {
         out.push("\n\t");
         if let Some((predicate, when)) = goes_on {
             let _ = write!(out, "@{}{predicate} bra $__cuinstr_over{number};\n\t", if when { "!" } else { "" });
@@ -353,7 +356,7 @@ impl Place {
     }
 
     /// Behind a header's label: so many iterations are paid for.
-    pub(super) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32) {
+    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32) {
         let _ = write!(
             out,
             "\n\tmov.b32 %__cuinstr_c{number}, {iterations};\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};",
@@ -363,17 +366,17 @@ impl Place {
     }
 
     /// A poll at each passage, which is passed by where the loop is over.
-    pub(super) fn each_unless_over(self, out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
+    pub(in crate::polls) fn each_unless_over(self, out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
         unless_over(out, number, predicate, goes_on_if, |out| self.poll.alone(out, self.site));
     }
 
     /// In front of a conditional branch back that may also go on in the loop: as above, where it is taken.
-    pub(super) fn chunk_taken(self, out: &mut Insertion<'_>, number: u32, over: u32, predicate: &str, taken_if: bool) {
+    pub(in crate::polls) fn chunk_taken(self, out: &mut Insertion<'_>, number: u32, over: u32, predicate: &str, taken_if: bool) {
         unless_over(out, over, predicate, taken_if, |out| self.chunk_always(out, number));
     }
 
     /// At a place that repeats without a header of its own: a poll each time that the allowance is used up.
-    pub(super) fn count_here(self, out: &mut Insertion<'_>, number: u32) {
+    pub(in crate::polls) fn count_here(self, out: &mut Insertion<'_>, number: u32) {
         let pays = pay(self.weight);
         let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t{pays}\n\t@%__cuinstr_q bra $__cuinstr_over{number};\n\t}}\n\t");
         self.poll.renewing(out, self.site);
@@ -390,7 +393,7 @@ fn unless_over(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if
 
 /// Where a kernel begins that has no loop and calls what polls: blocks of a launch that is being stopped leave. Where nobody armed the launch, only its
 /// number is read.
-pub(super) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
+pub(in crate::polls) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
     out.push(
         "\n\t{\n\t.reg .pred q;\n\t.reg .b32 launch;\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, launch, 1;\n\t@q bra $__cuinstr_armed;\n\t",
     );
@@ -400,7 +403,7 @@ pub(super) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
 
 /// What a kernel uses fuel for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fuel {
+pub(in crate::polls) enum Fuel {
     /// Nothing: it has no poll.
     None,
     /// Its polls alone.
@@ -422,7 +425,7 @@ const EXIT: [&str; 4] = [
 
 /// Where a kernel ends: a few threads of each block, and where a grid is large of each eighth block, say that they came late. With a guard, those that
 /// it lets pass.
-pub(super) fn exit(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64, number: u32, guard: Option<(&str, bool)>) {
+pub(in crate::polls) fn exit(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64, number: u32, guard: Option<(&str, bool)>) {
     if let Some((name, when)) = guard {
         let _ = write!(out, "\n\t@{}{name} bra $__cuinstr_end{number};", if when { "!" } else { "" });
     }
@@ -437,7 +440,7 @@ pub(super) fn exit(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site
 }
 
 /// A record of the site map, a string that is found by its first words.
-pub(super) fn site_map(out: &mut Insertion<'_>, json: &str, hash: u64) {
+pub(in crate::polls) fn site_map(out: &mut Insertion<'_>, json: &str, hash: u64) {
     let record = format!("{}{:08x} {json}", cuinstr_abi::sites::MAGIC, json.len());
     let _ = write!(out, ".weak .global .align 1 .b8 {RESERVED}sites_{hash:016x}[{}] = {{", record.len());
     out.bytes(record);

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 /// A text that stands in many places, by its number in [`Edits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Common(u32);
+pub(in crate::polls) struct Common(u32);
 
 /// Insertions, in any order. Of several at one offset, the first comes first.
 #[derive(Debug, Default)]
-pub(super) struct Edits {
+pub(in crate::polls) struct Edits {
     /// Texts that stand in one place, one behind the other.
     own: String,
     common: Vec<String>,
@@ -20,6 +20,8 @@ pub(super) struct Edits {
 struct Piece {
     /// Offset in the input of the byte that the piece stands in front of.
     at: u32,
+    /// Whether it is the first of its insertion.
+    begins: bool,
     what: What,
 }
 
@@ -33,21 +35,21 @@ enum What {
 
 impl Edits {
     /// Keeps a text for [`Insertion::common`].
-    pub(super) fn keep(&mut self, text: String) -> Common {
+    pub(in crate::polls) fn keep(&mut self, text: String) -> Common {
         self.common.push(text);
         Common(self.common.len() as u32 - 1)
     }
 
     /// Begins an insertion in front of the byte at an offset.
-    pub(super) fn at(&mut self, at: u32) -> Insertion<'_> {
-        Insertion { edits: self, at }
+    pub(in crate::polls) fn at(&mut self, at: u32) -> Insertion<'_> {
+        Insertion { edits: self, at, begins: true }
     }
 
     /// The text with all insertions, and where in it they stand.
     ///
     /// # Panics
     /// If an insertion lies outside the text: a bug of the pass.
-    pub(super) fn apply(mut self, source: &[u8]) -> (Vec<u8>, Vec<Range<usize>>) {
+    pub(in crate::polls) fn apply(mut self, source: &[u8]) -> (Vec<u8>, Vec<Range<usize>>) {
         self.pieces.sort_by_key(|piece| piece.at);
         let inserted: usize = self.pieces.iter().map(|piece| self.length(piece)).sum();
         let mut out = Vec::with_capacity(source.len() + inserted);
@@ -59,7 +61,7 @@ impl Edits {
             let start = out.len();
             self.write(piece, &mut out);
             match ranges.last_mut() {
-                Some(last) if copied == at && last.end == start => last.end = out.len(),
+                Some(last) if !piece.begins => last.end = out.len(),
                 _ => ranges.push(start..out.len()),
             }
             copied = at;
@@ -92,31 +94,40 @@ impl Edits {
 }
 
 /// What stands in front of one byte. `write!` adds to it.
-pub(super) struct Insertion<'e> {
+pub(in crate::polls) struct Insertion<'e> {
     edits: &'e mut Edits,
     at: u32,
+    begins: bool,
 }
 
 impl Insertion<'_> {
     /// Adds a text of its own.
-    pub(super) fn push(&mut self, text: &str) {
+    pub(in crate::polls) fn push(&mut self, text: &str) {
         let own = &mut self.edits.own;
         let start = own.len();
         own.push_str(text);
         match self.edits.pieces.last_mut() {
-            Some(Piece { at, what: What::Own(range) }) if *at == self.at && range.end == start => range.end = own.len(),
-            _ => self.edits.pieces.push(Piece { at: self.at, what: What::Own(start..own.len()) }),
+            Some(Piece { what: What::Own(range), .. }) if !self.begins => range.end = own.len(),
+            _ => {
+                let range = start..own.len();
+                self.add(What::Own(range));
+            }
         }
     }
 
     /// Adds a text that stands in many places.
-    pub(super) fn common(&mut self, text: Common) {
-        self.edits.pieces.push(Piece { at: self.at, what: What::Common(text) });
+    pub(in crate::polls) fn common(&mut self, text: Common) {
+        self.add(What::Common(text));
     }
 
     /// Adds a text as a list of its bytes.
-    pub(super) fn bytes(&mut self, text: String) {
-        self.edits.pieces.push(Piece { at: self.at, what: What::Bytes(text) });
+    pub(in crate::polls) fn bytes(&mut self, text: String) {
+        self.add(What::Bytes(text));
+    }
+
+    fn add(&mut self, what: What) {
+        self.edits.pieces.push(Piece { at: self.at, begins: self.begins, what });
+        self.begins = false;
     }
 }
 
@@ -144,6 +155,6 @@ mod tests {
         edits.at(3).bytes("!cd".to_owned());
         let (text, ranges) = edits.apply(b"xyz");
         assert_eq!(String::from_utf8(text).as_deref(), Ok("x<>a1yb<>z33,99,100"));
-        assert_eq!(ranges, [1..5, 6..9, 10..19]);
+        assert_eq!(ranges, [1..5, 6..7, 7..9, 10..19]);
     }
 }

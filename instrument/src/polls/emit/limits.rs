@@ -1,7 +1,7 @@
 //! Limits that are compiled in: the lines that polls, functions and ends of kernels have for them.
 //!
 //! What a limit counts from stands in local memory, so that loops pay no register for it. Its address depends on the clock: ptxas would else keep the
-//! words in registers. A function counts from its own beginning. Only kernels have fuel: [`super::rewrite_ptx`] refuses it where other functions poll.
+//! words in registers. A function counts from its own beginning. Only kernels have fuel: [`crate::rewrite_ptx`] refuses it where other functions poll.
 
 use super::edits::Insertion;
 use crate::options::Limits;
@@ -24,26 +24,26 @@ fn address(by: &str) -> String {
 
 /// What polls hold for the limits; empty texts where there are none.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(in crate::polls) struct Lines {
     /// Registers of a poll.
-    pub(super) declared: &'static str,
+    pub(in crate::polls) declared: &'static str,
     /// What a poll says of the cycles that does not ask for limits.
-    pub(super) no_cycles: &'static str,
+    pub(in crate::polls) no_cycles: &'static str,
     /// Finds a reason to stop, in a poll that counts as a unit of fuel.
-    pub(super) due_each: String,
+    pub(in crate::polls) due_each: String,
     /// Finds one in a poll that gives a new allowance.
-    pub(super) due: String,
+    pub(in crate::polls) due: String,
     /// Stops for it.
-    pub(super) own: String,
+    pub(in crate::polls) own: String,
     /// In front of the new allowance, and behind it.
-    pub(super) tank: String,
-    pub(super) draw: String,
+    pub(in crate::polls) tank: String,
+    pub(in crate::polls) draw: String,
     /// Whether the record tells the cycles that a thread ran.
-    pub(super) has_cycles: bool,
+    pub(in crate::polls) has_cycles: bool,
 }
 
 impl Lines {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(in crate::polls) fn new(limits: Limits) -> Self {
         let Some(least) = reasons(limits).next() else { return Self::default() };
         Self {
             declared: "\t.reg .b32 own;\n\t.reg .b64 tank, ran;\n",
@@ -113,7 +113,7 @@ fn full(units: u64) -> String {
 }
 
 /// Where a function begins that polls: notes what its limits count from.
-pub(super) fn begin(limits: Limits, has_allowance: bool) -> String {
+pub(in crate::polls) fn begin(limits: Limits, has_allowance: bool) -> String {
     let mut text = String::from("\n\t.local .align 8 .b64 __cuinstr_limits[3];\n\t{\n\t.reg .pred q;\n\t.reg .b64 x, y;");
     if limits.timeout_ns.is_some() {
         text.push_str("\n\tmov.u64 x, %globaltimer;\n\tst.local.b64 [__cuinstr_limits], x;");
@@ -133,7 +133,7 @@ pub(super) fn begin(limits: Limits, has_allowance: bool) -> String {
 }
 
 /// Where a kernel ends that has used fuel: the record's `fuel_used`, if the host asks for it.
-pub(super) fn end(out: &mut Insertion<'_>, units: u64, number: u32, has_allowance: bool) {
+pub(in crate::polls) fn end(out: &mut Insertion<'_>, units: u64, number: u32, has_allowance: bool) {
     let _ = write!(
         out,
         "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 w;\n\t.reg .b64 x, y, z;\n\tld.global.u32 w, [cuinstr_control_v1+12];\n\tsetp.eq.u32 q, w, 0;\n\t\

@@ -1,13 +1,13 @@
 //! Where a kernel's threads return: which places ask there whether the launch is being stopped.
 
-use super::edits::Edits;
-use super::emit::{self, Fuel, Spelling};
-use super::find::{Cycles, Loops};
+use crate::polls::emit::edits::Edits;
+use crate::polls::emit::{self, Fuel, Spelling};
+use crate::polls::find::{Cycles, Loops};
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
 /// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
-pub(super) fn ask(
+pub(in crate::polls) fn ask(
     text: &str,
     cycles: &Cycles<'_, '_>,
     (spelling, fuel): (Spelling, Fuel),
@@ -71,7 +71,7 @@ fn behind_polls(function: &Function<'_>, graph: &Graph, loops: &Loops) -> Vec<bo
 }
 
 /// Offset in front of the first label of a statement.
-pub(super) fn before_label(function: &Function<'_>, statement: u32) -> u32 {
+pub(in crate::polls) fn before_label(function: &Function<'_>, statement: u32) -> u32 {
     let first = function.labels.partition_point(|label| label.statement < statement);
     let label = function.labels.get(first).filter(|label| label.statement == statement);
     label.map_or(function.statements[statement as usize].start, |label| label.at)

@@ -1,7 +1,7 @@
 //! One file of the user's, rewritten or left as it is.
 
+use super::cache::Cache;
 use super::settings::Settings;
-use super::store::Store;
 use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Polls, Space, ValueMacro};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Unit {
+pub(super) struct RewrittenFile {
     /// What is known beside its text.
     pub(super) facts: Facts,
     /// Its text, if that is not the user's own.
@@ -51,10 +51,10 @@ pub(super) struct Facts {
     pub(super) polled_calls: usize,
 }
 
-/// Makes units of a translation unit's files.
+/// Rewrites the files of a translation unit.
 pub(super) struct Maker<'a> {
     settings: &'a Settings,
-    store: Store,
+    cache: Cache,
     configs: BTreeMap<PathBuf, Config>,
     /// Macros of the translation unit's files that mark device functions in others of them.
     shared_macros: Vec<DeviceMacro>,
@@ -72,11 +72,11 @@ pub(super) struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    /// For these settings; what is shared lies in the store.
-    pub(super) fn new(settings: &'a Settings, store: Store) -> Self {
+    /// For these settings; what is shared lies in the cache.
+    pub(super) fn new(settings: &'a Settings, cache: Cache) -> Self {
         Self {
             settings,
-            store,
+            cache,
             configs: BTreeMap::new(),
             shared_macros: Vec::new(),
             plain_macros: HashSet::new(),
@@ -141,11 +141,17 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The unit of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
+    /// What becomes of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
     ///
     /// # Errors
-    /// If the configuration that holds for the file can't be used, or the store can't be written.
-    pub(super) fn make(&mut self, path: &Path, bytes: &[u8], edits: &[(Range<usize>, Vec<u8>)], shared: bool) -> Result<Unit, Error> {
+    /// If the configuration that holds for the file can't be used, or the cache can't be written.
+    pub(super) fn make(
+        &mut self,
+        path: &Path,
+        bytes: &[u8],
+        edits: &[(Range<usize>, Vec<u8>)],
+        shared: bool,
+    ) -> Result<RewrittenFile, Error> {
         let input = Input::new(path);
         let settings = self.settings;
         let config = holding(&mut self.configs, settings, &input)?;
@@ -153,7 +159,7 @@ impl<'a> Maker<'a> {
         let mut options = Options { path: input.name.clone(), ..settings.options() };
         if let Some(config) = config {
             if config.excludes(&site_path) {
-                return Ok(Unit { text: edited(bytes, &[], edits), facts: Facts::default() });
+                return Ok(RewrittenFile { text: edited(bytes, &[], edits), facts: Facts::default() });
             }
             let own = config.device_macros.iter().filter(|own| settings.device_macros.iter().all(|other| other.name != own.name));
             options.device_macros.extend(own.cloned());
@@ -182,15 +188,15 @@ impl<'a> Maker<'a> {
         let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
         options.value_macros = values.cloned().collect();
         if !shared || !edits.is_empty() {
-            return Ok(unit(&input.name, bytes, &options, edits));
+            return Ok(rewritten(&input.name, bytes, &options, edits));
         }
         let key = format!("{:016x} {options:?}", self.digest);
-        if let Some(unit) = self.store.get(&key, bytes) {
-            return Ok(unit);
+        if let Some(file) = self.cache.get(&key, bytes) {
+            return Ok(file);
         }
-        let unit = unit(&input.name, bytes, &options, edits);
-        self.store.put(&key, bytes, &unit)?;
-        Ok(unit)
+        let file = rewritten(&input.name, bytes, &options, edits);
+        self.cache.put(&key, bytes, &file)?;
+        Ok(file)
     }
 }
 
@@ -240,14 +246,14 @@ fn without_detours(path: &str) -> String {
     parts.join("/")
 }
 
-fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> Unit {
+fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> RewrittenFile {
     let Rewrite { output, mut inserted, sites, mut diagnostics, shared_bytes, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
         let refused = !left_as_it_is(bytes, &mut diagnostics);
         let dynamic = prelude::has_dynamic_memory(bytes);
         let shared_bytes = if memchr::memmem::find(bytes, b"__shared__").is_none() { 0 } else { u64::MAX };
         let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, shared_bytes, ..Facts::default() };
-        return Unit { text: edited(bytes, &[], edits), facts };
+        return RewrittenFile { text: edited(bytes, &[], edits), facts };
     };
     // All files of a translation unit share one prelude, which stands in front of the first.
     let first = inserted.remove(0);
@@ -266,7 +272,7 @@ fn unit(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec
         rewritten: !inserted.is_empty(),
     };
     let text = edited(&output, &inserted, edits).or(facts.rewritten.then_some(output));
-    Unit { facts, text }
+    RewrittenFile { facts, text }
 }
 
 /// Whether a file that can't be rewritten may be compiled as it is; what is said is then no more than a warning.
@@ -305,16 +311,16 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
 mod tests {
     use super::*;
 
-    fn made(source: &str, settings: &Settings) -> Unit {
-        unit("a.cu", source.as_bytes(), &settings.options(), &[])
+    fn made(source: &str, settings: &Settings) -> RewrittenFile {
+        rewritten("a.cu", source.as_bytes(), &settings.options(), &[])
     }
 
     #[test]
     fn what_can_not_be_rewritten_is_compiled_as_it_is_unless_it_might_interfere() {
         let settings = Settings::default();
-        assert_eq!(made("int f();\n", &settings), Unit::default());
-        assert_eq!(made("", &settings), Unit::default());
-        assert_eq!(made("namespace a {\n", &settings), Unit::default());
+        assert_eq!(made("int f();\n", &settings), RewrittenFile::default());
+        assert_eq!(made("", &settings), RewrittenFile::default());
+        assert_eq!(made("namespace a {\n", &settings), RewrittenFile::default());
         let open = made("namespace a {\n__device__ void f() { while (1) {} }\n", &settings).facts;
         assert!(!open.refused && open.said.contains("a.cu:1:13: warning[CI005]"), "{open:?}");
         let ours = made("__device__ int __cuinstr_x;\n", &settings).facts;
@@ -330,10 +336,10 @@ mod tests {
         let settings = Settings::default();
         let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
         let strips = |header: &[u8], defined: &[u8]| {
-            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            let mut maker = Maker::new(&settings, Cache::new(folder.path()));
             maker.learn(&[source, header], &[], defined);
-            let unit = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a unit");
-            String::from_utf8(unit.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
+            let file = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a file");
+            String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
         };
         assert!(strips(b"#define WIDTH (3 * 5)\n", b"#define HEIGHT 7\n"));
         assert!(!strips(b"#define WIDTH i--\n", b"#define HEIGHT 7\n"));
@@ -346,9 +352,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let header = b"__device__ void f(int *p) { while (*p) ; }\n";
         let made = |settings: &Settings, names: &[&[u8]]| {
-            let mut maker = Maker::new(settings, Store::new(folder.path()));
+            let mut maker = Maker::new(settings, Cache::new(folder.path()));
             maker.learn(&[&[header, names.concat().as_slice()].concat()], &[], b"");
-            maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a unit").text
+            maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a file").text
         };
         let default = Settings::default();
         let plain = made(&default, &[]);
@@ -364,10 +370,10 @@ mod tests {
         let settings = Settings::default();
         let header = b"ODD_COUNT count(int n) { while (n--) ; return n; }\nint steps(int n) { for (;;) if (n--) return n; }\n";
         let polls = |source: &[u8], foreign: &[Vec<u8>], defined: &[u8]| {
-            let mut maker = Maker::new(&settings, Store::new(folder.path()));
+            let mut maker = Maker::new(&settings, Cache::new(folder.path()));
             maker.learn(&[source, header], foreign, defined);
-            let unit = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a unit");
-            String::from_utf8_lossy(&unit.text.unwrap_or_default()).matches("__cuinstr_left =").count()
+            let file = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a file");
+            String::from_utf8_lossy(&file.text.unwrap_or_default()).matches("__cuinstr_left =").count()
         };
         assert_eq!(polls(b"__global__ void k(int *p) { p[0] = 1; }\n", &[], b""), 0);
         assert_eq!(polls(b"__global__ void k(int *p) { p[0] = steps(p[1]); }\n", &[], b""), 1);
@@ -388,10 +394,13 @@ mod tests {
     fn names_of_included_files_change_where_they_stand() {
         let source = b"#include \"/a.h\"\n__device__ void f(int* p) { while (*p) {} }\n#include \"/b.h\"\n";
         let at = |name: &[u8]| memchr::memmem::find(source, name).map(|at| at..at + name.len()).expect("it is there");
-        let edits = [(at(b"/a.h"), b"/view/r1/a.h".to_vec()), (at(b"/b.h"), b"b".to_vec())];
-        let text = unit("a.cu", source, &Options::default(), &edits).text.expect("it is rewritten");
+        let edits = [(at(b"/a.h"), b"/overlay/r1/a.h".to_vec()), (at(b"/b.h"), b"b".to_vec())];
+        let text = rewritten("a.cu", source, &Options::default(), &edits).text.expect("it is rewritten");
         let text = String::from_utf8(text).expect("it is text");
-        assert!(text.starts_with("#include \"/view/r1/a.h\"\n__device__ void f(int* p) {") && text.ends_with("#include \"b\"\n"), "{text}");
+        assert!(
+            text.starts_with("#include \"/overlay/r1/a.h\"\n__device__ void f(int* p) {") && text.ends_with("#include \"b\"\n"),
+            "{text}"
+        );
         assert!(text.contains("__cuinstr_") && text.lines().count() == 3);
     }
 }

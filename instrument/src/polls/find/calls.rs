@@ -1,6 +1,6 @@
 //! Calls: which functions poll where they begin, since calls alone may lead back to them, or to too many activations.
 
-use crate::polls::find::Loops;
+use super::Loops;
 use cuinstr_ptx::{Callee, Calls, Components, Graph, Module, is_system};
 
 /// Most activations below a function that does not poll where it begins.
@@ -8,14 +8,14 @@ const MOST: u32 = 1 << 12;
 
 /// What is known of a module's calls.
 #[derive(Debug)]
-pub(super) struct Activations<'a> {
+pub(in crate::polls) struct Activations<'a> {
     at_entry: Vec<bool>,
     below: Vec<bool>,
     outside: Vec<(&'a str, u32)>,
 }
 
 impl<'a> Activations<'a> {
-    pub(super) fn new(text: &'a str, module: &Module<'a>) -> Self {
+    pub(in crate::polls) fn new(text: &'a str, module: &Module<'a>) -> Self {
         let calls = Calls::new(text, module);
         let count = module.functions.len();
         // The last node stands for all that is out of sight. It may call what the linker sees, and what has its address taken.
@@ -59,17 +59,17 @@ impl<'a> Activations<'a> {
     }
 
     /// Whether a function polls where it begins.
-    pub(super) fn polls_at_entry(&self, function: u32) -> bool {
+    pub(in crate::polls) fn polls_at_entry(&self, function: u32) -> bool {
         self.at_entry[function as usize]
     }
 
     /// Whether a function calls one that polls.
-    pub(super) fn polls_below(&self, function: u32) -> bool {
+    pub(in crate::polls) fn polls_below(&self, function: u32) -> bool {
         self.below[function as usize]
     }
 
     /// Functions that are called and have no body in the module, with the offset of a call.
-    pub(super) fn outside(&self) -> &[(&'a str, u32)] {
+    pub(in crate::polls) fn outside(&self) -> &[(&'a str, u32)] {
         &self.outside
     }
 }

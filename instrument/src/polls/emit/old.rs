@@ -4,7 +4,7 @@
 const ACTIVEMASK: (u32, u32) = (6, 2);
 
 /// Spells `activemask` as a vote where this version has none. Later versions have no vote without a mask.
-pub(super) fn spell(version: Option<&str>, text: String) -> String {
+pub(in crate::polls) fn spell(version: Option<&str>, text: String) -> String {
     if number(version).is_none_or(|number| number >= ACTIVEMASK) {
         return text;
     }

@@ -1,7 +1,7 @@
-//! The host half: what makes a program that knows nothing of us obey `CUINSTR_TIMEOUT` and its kin. It stands in front of the text that nvcc hands to the
-//! host's compiler in its last step for a unit, and so travels in each object. `half/` holds its text; the build script compiles it once.
+//! The host runtime: what makes a program that knows nothing of us obey `CUINSTR_TIMEOUT` and its kin. It stands in front of the text that nvcc hands to the
+//! host's compiler in its last step for a unit, and so travels in each object. `host_runtime/` holds its text; the build script compiles it once.
 //!
-//! In reading order: `half/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
+//! In reading order: `host_runtime/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
 //! that looks whether launches are in time) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
 use super::{Error, cicc};
@@ -14,10 +14,10 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The half as C++.
-const TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/half.cpp"));
+/// The host runtime as C++.
+const TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/host_runtime.cpp"));
 /// The same compiled, for machines like the one that this program is for; empty if it was built without a C++ compiler.
-const COMPILED: &str = include_str!(concat!(env!("OUT_DIR"), "/half.inc"));
+const COMPILED: &str = include_str!(concat!(env!("OUT_DIR"), "/host_runtime.inc"));
 const REDIRECT: &str = include_str!(concat!(env!("OUT_DIR"), "/redirect.hpp"));
 /// Macros by which compilers say what machine they compile for.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "__x86_64__"), ("aarch64", "__aarch64__")];
@@ -29,7 +29,7 @@ pub(super) fn identity() -> &'static str {
 
 /// What stands in front of a unit. `as_text` is for compilers that keep no assembly, as for optimisation when linking.
 fn header(as_text: bool) -> String {
-    let own = MACHINES.iter().find(|(machine, _)| *machine == env!("CUINSTR_HALF_MACHINE")).map(|(_, name)| *name);
+    let own = MACHINES.iter().find(|(machine, _)| *machine == env!("CUINSTR_HOST_MACHINE")).map(|(_, name)| *name);
     let mut header = String::from("# 1 \"<cuinstr>\" 3\n#pragma GCC system_header\n#if defined(__PRAGMA_REDEFINE_EXTNAME)\n");
     match own.filter(|_| !as_text && !COMPILED.is_empty()) {
         Some(own) => {
@@ -47,15 +47,15 @@ pub(super) fn unit(arguments: &[OsString]) -> Option<usize> {
     arguments.iter().position(|word| word.as_bytes().ends_with(b".cudafe1.cpp"))
 }
 
-/// The arguments of the host's compiler with the half in front of the source; none if they are not those of nvcc's last step for a unit.
+/// The arguments of the host's compiler with the host runtime in front of the source; none if they are not those of nvcc's last step for a unit.
 ///
 /// # Errors
-/// If the half can't be written to the session's folder.
+/// If the host runtime can't be written to the session's folder.
 pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<Vec<OsString>>, Error> {
     let compiles = arguments.iter().any(|word| word == "-c" || word == "-S");
     let Some(main) = unit(arguments).filter(|_| compiles) else { return Ok(None) };
     let as_text = arguments.iter().any(|word| word.as_bytes().starts_with(b"-flto") || word == "-S");
-    let path = session.join(if as_text { "half-text.hpp" } else { "half.hpp" });
+    let path = session.join(if as_text { "host-runtime-text.hpp" } else { "host-runtime.hpp" });
     if !path.is_file() {
         write(session, &path, &header(as_text)).map_err(|error| Error::io("can't write", &path, &error))?;
     }
@@ -67,13 +67,13 @@ pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<
 
 /// Under its name all at once: steps of other units may run beside this one.
 fn write(session: &Path, path: &PathBuf, text: &str) -> std::io::Result<()> {
-    let mut new = tempfile::Builder::new().prefix("half-").tempfile_in(session)?;
+    let mut new = tempfile::Builder::new().prefix("host-runtime-").tempfile_in(session)?;
     new.write_all(text.as_bytes())?;
     new.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// The sites of a unit's files for the half's reports, as a variable of the host's side in a section of its own.
+/// The sites of a unit's files for the host runtime's reports, as a variable of the host's side in a section of its own.
 ///
 /// Letters behind a file's name say what was compiled in: fuel (`f`), any limit or a gate (`l`); behind no name that marks of barriers lie in shared memory (`m`).
 pub(super) fn rows<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, has_marks: bool) -> String {

@@ -1,33 +1,18 @@
-//! What the preprocessor sees of the user's folders: the same files at the same places relative to each other, those with device code rewritten.
-//!
-//! | path | is |
-//! | --- | --- |
-//! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them its files, rewritten or copied, and links to all others |
-//! | `v-*/rN` | a link to the N-th folder that a path of the command line names, in `tree` |
-//! | `v-*/prelude.cuh` | the device side of the ABI and all site maps |
-//! | `v-*/host.cuh` | what the host's side of the compilation must know of that |
-//!
-//! A file can only be reached through the tree, whatever path leads there, so `#pragma once`, include guards and `#include_next` work as in the
-//! user's own folders. What is in the tree is decided by the names in the sources (`include`), not by the preprocessor's own list: `-M` first would double
-//! the time of each pass, and differs between the passes for the host and for each architecture. If the preprocessor's output then
-//! names a file that no source names by its text (a macro made the name, or a system's header asked for it), the pass is done again with that one known.
+//! Makes an overlay: finds the files that a source names, rewrites them, and puts them into the tree.
 
-use super::Error;
-use super::foreign::Foreign;
-use super::half;
-use super::links::Links;
-use super::plan::Plan;
-use super::preprocess::{BUILT_IN, Cuda, LIBRARIES, is_runtime_header};
-use super::record;
-use super::session::Knowledge;
-use super::settings::Settings;
-use super::store::Store;
-use super::translate::Translator;
-use super::unit::{Facts, Maker, Unit};
+use super::{HOST_PRELUDE, Missed, PRELUDE};
+use crate::launcher::Error;
+use crate::launcher::cache::Cache;
+use crate::launcher::foreign::Foreign;
+use crate::launcher::host_runtime;
+use crate::launcher::plan::Plan;
+use crate::launcher::preprocess::{BUILT_IN, Cuda, LIBRARIES, is_runtime_header};
+use crate::launcher::record;
+use crate::launcher::rewritten_file::{Facts, Maker, RewrittenFile};
+use crate::launcher::session::Knowledge;
 use crate::prelude::{self, SharedMemory};
 use crate::project::include::{self, Reference, edited};
-use cuinstr_abi::sites::{SiteMap, hash};
-use serde::{Deserialize, Serialize};
+use cuinstr_abi::sites::SiteMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -35,245 +20,6 @@ use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
-
-/// What files of a view are called that hold what was said.
-pub(super) const SAID: &str = "said-";
-
-/// The file that stands in front of the source, on the device's side and on the host's.
-const PRELUDE: &str = "prelude.cuh";
-const HOST_PRELUDE: &str = "host.cuh";
-
-/// A file that only the preprocessor's output shows: the folder that a path of the command line names, as spelled, and the rest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Missed {
-    root: OsString,
-    rest: OsString,
-}
-
-/// A finished view; get one with [`View::open`].
-#[derive(Debug)]
-pub(super) struct View {
-    folder: PathBuf,
-    pub(super) plan: Plan,
-    /// Places in the plan's files, by path.
-    places: BTreeMap<OsString, usize>,
-    links: Links,
-    /// Whether the pass that opened it is the host's, which reads the user's own files.
-    for_host: bool,
-}
-
-impl View {
-    /// The view for one source and its folders. The first pass that asks makes it; the others wait.
-    ///
-    /// # Errors
-    /// If it can't be written.
-    pub(super) fn open(session: &Path, knowledge: &Knowledge, call: &Cuda, missed: &[Missed], early: &[OsString]) -> Result<Self, Error> {
-        let key = format!("{:?} {missed:?} {early:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced));
-        let folder = session.join(format!("v-{:016x}", hash(0, key.as_bytes())));
-        let failed = |error: io::Error| Error::io("can't write", &folder, &error);
-        let lock = File::create(folder.with_extension("lock")).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        if let Some(plan) = Plan::read(&folder) {
-            return Ok(Self::new(folder, plan, call.for_host));
-        }
-        // What an attempt that failed left would be in the way.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).map_err(failed)?;
-        let mut plan = Builder { early, ..Builder::new(&folder, knowledge, call) }.build(call, missed)?;
-        // A pass for each architecture is the same unit; one with other names defined is another.
-        let defined =
-            call.words().iter().filter(|word| word.as_bytes().starts_with(b"-D") && !word.as_bytes().starts_with(b"-D__CUDA_ARCH_"));
-        let defined: Vec<_> = defined.collect();
-        plan.key = format!("{:?}", (&call.main, &call.quote, &call.include, &call.system, &call.forced, defined));
-        plan.words = call.words().to_vec();
-        plan.write(&folder).map_err(failed)?;
-        Ok(Self::new(folder, plan, call.for_host))
-    }
-
-    fn new(folder: PathBuf, plan: Plan, for_host: bool) -> Self {
-        let places = plan.files.iter().enumerate().map(|(place, (path, _))| (path.clone(), place)).collect();
-        Self { folder, plan, places, links: Links::default(), for_host }
-    }
-
-    fn root(&self, number: usize) -> PathBuf {
-        self.folder.join(format!("r{number}"))
-    }
-
-    /// The source.
-    pub(super) fn main(&self) -> PathBuf {
-        self.root(self.plan.main.0).join(&self.plan.main.1)
-    }
-
-    /// What takes the place of that folder of `-iquote`; `None`: itself.
-    pub(super) fn quote(&self, index: usize) -> Option<PathBuf> {
-        self.plan.quote[index].map(|root| self.root(root))
-    }
-
-    /// What takes the place of that folder of `-I`; `None`: itself.
-    pub(super) fn include(&self, index: usize) -> Option<PathBuf> {
-        self.plan.include[index].map(|root| self.root(root))
-    }
-
-    /// What takes the place of that folder of `-isystem`; `None`: itself.
-    pub(super) fn system(&self, index: usize) -> Option<PathBuf> {
-        self.plan.systems[index].map(|root| self.root(root))
-    }
-
-    /// What takes the place of that forced include; `None`: itself.
-    pub(super) fn forced(&self, index: usize) -> Option<PathBuf> {
-        self.plan.forced[index].as_ref().map(|(root, rest)| self.root(*root).join(rest))
-    }
-
-    /// What stands in front of the source, unless nothing is rewritten.
-    pub(super) fn prelude(&self) -> Option<PathBuf> {
-        self.plan.has_prelude.then(|| self.folder.join(if self.for_host { HOST_PRELUDE } else { PRELUDE }))
-    }
-
-    /// Where a pass for standard output is kept until it is known to be the last.
-    pub(super) fn stdout(&self) -> PathBuf {
-        self.folder.join(format!("stdout-{}", std::process::id()))
-    }
-
-    /// Back to the user's paths.
-    pub(super) fn translator(&self) -> Translator {
-        Translator::new(self.folder.as_os_str().as_bytes(), self.plan.spelled())
-    }
-
-    /// The beginning of each path of the view, and of the user's that it stands for.
-    pub(super) fn places(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let place = |name: String| [self.folder.join(name).as_os_str().as_bytes(), b"/"].concat();
-        let roots = self.plan.spelled().into_iter().enumerate().map(|(number, spelled)| (place(format!("r{number}")), spelled));
-        roots.chain([(place("tree".to_owned()), b"/".to_vec())]).collect()
-    }
-
-    /// Where a name of the preprocessor's lies below a root of the view.
-    fn inside(&self, name: &[u8]) -> Option<(usize, PathBuf)> {
-        let rest = Path::new(OsStr::from_bytes(name)).strip_prefix(&self.folder).ok()?;
-        let mut parts = rest.components();
-        if let Ok(path) = rest.strip_prefix("tree") {
-            // The preprocessor has followed links. Some folder leads there, and which one does not matter for what is known of the file.
-            return Some((0, Path::new("/").join(path)));
-        }
-        let number = parts.next()?.as_os_str().to_str()?.strip_prefix('r')?.parse::<usize>().ok()?;
-        (number < self.plan.roots.len()).then(|| (number, parts.as_path().to_owned()))
-    }
-
-    fn facts(&self, root: usize, rest: &Path) -> Option<&Facts> {
-        self.facts_of(&Path::new(&self.plan.roots[root].1).join(rest))
-    }
-
-    fn facts_of(&self, file: &Path) -> Option<&Facts> {
-        let file = self.links.real(file)?;
-        self.places.get(file.as_os_str()).map(|place| &self.plan.files[*place].1)
-    }
-
-    /// The same by the user's own path, where that is what the pass reads.
-    fn own_facts(&self, name: &[u8]) -> Option<&Facts> {
-        self.for_host.then(|| self.facts_of(Path::new(OsStr::from_bytes(name)))).flatten()
-    }
-
-    /// Those of the files, by their paths without links, that polls stand in. Where one is read before the prelude is, nothing is known of these.
-    pub(super) fn rewritten_among(&self, names: &BTreeSet<(Vec<u8>, bool)>) -> Vec<OsString> {
-        let main = Path::new(&self.plan.roots[self.plan.main.0].1).join(&self.plan.main.1);
-        let main = self.links.real(&main);
-        let files = names.iter().filter_map(|(name, _)| {
-            let (root, rest) = self.inside(name)?;
-            let file = self.links.real(&Path::new(&self.plan.roots[root].1).join(rest)).filter(|file| Some(file) != main.as_ref())?;
-            self.facts_of(&file).filter(|facts| facts.rewritten).map(|_| file.into_os_string())
-        });
-        files.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through a view.
-    pub(super) fn missed(&self, names: &BTreeSet<(Vec<u8>, bool)>, call: &Cuda) -> Vec<Missed> {
-        let mut missed = Vec::new();
-        for (name, _) in names {
-            if let Some((root, rest)) = self.inside(name) {
-                let file = Path::new(&self.plan.roots[root].1).join(&rest);
-                if self.facts(root, &rest).is_none() && file.is_file() && !self.is_system(file.as_os_str().as_bytes()) {
-                    missed.push(Missed { root: self.plan.roots[root].0.clone(), rest: rest.into_os_string() });
-                }
-            } else if self.own_facts(name).is_none() && !self.is_system(name) {
-                // What a system's header asks for counts as the system's, wherever it lies; below a folder of the project it is not.
-                let name = Path::new(OsStr::from_bytes(name));
-                let beside = self.for_host.then(|| &self.plan.roots[self.plan.main.0].0);
-                let folders = call.quote.iter().chain(&call.include).chain(&call.system).chain(beside);
-                // The preprocessor may have followed links, so folders are tried as they are spelled and without links.
-                let found = folders
-                    .filter_map(|folder| {
-                        let rest = name.strip_prefix(folder).ok().map(Path::to_owned);
-                        Some((folder, rest.or_else(|| name.strip_prefix(Path::new(folder).canonicalize().ok()?).ok().map(Path::to_owned))?))
-                    })
-                    .min_by_key(|(_, rest)| rest.as_os_str().len());
-                missed.extend(found.map(|(root, rest)| Missed { root: root.clone(), rest: rest.as_os_str().to_owned() }));
-            }
-        }
-        missed
-    }
-
-    fn is_system(&self, name: &[u8]) -> bool {
-        // The prelude is ours.
-        let is_ours = Path::new(OsStr::from_bytes(name)).starts_with(&self.folder);
-        let Some(file) = self.links.real(Path::new(OsStr::from_bytes(name))) else { return true };
-        is_ours || !file.is_file() || self.plan.is_system(&file)
-    }
-
-    /// Says what there is to say about the files that were read, each once a session, and whether one of them must not be compiled.
-    ///
-    /// # Errors
-    /// If a file that lies outside the view can't be judged.
-    pub(super) fn say(&self, names: &BTreeSet<(Vec<u8>, bool)>, settings: &Settings, gave_up: bool) -> Result<bool, Error> {
-        let mut refused = false;
-        let mut said = BTreeSet::new();
-        for (name, is_system) in names {
-            if let Some((root, rest)) = self.inside(name) {
-                let Some(facts) = self.facts(root, &rest) else { continue };
-                refused |= facts.refused;
-                said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
-            } else if let Some(facts) = self.own_facts(name) {
-                refused |= facts.refused;
-                said.extend(Some(facts.said.clone()).filter(|text| !text.is_empty()));
-            } else if !is_system && !self.is_system(name) {
-                let path = Path::new(OsStr::from_bytes(name));
-                let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
-                // It has been read from its own place, so nothing in it is stopped: that is worth a word if there is something to stop.
-                let unit = Maker::new(settings, Store::new(&self.folder)).make(path, &bytes, &[], false)?;
-                if unit.facts.refused {
-                    said.insert(unit.facts.said);
-                    refused = true;
-                } else if unit.facts.rewritten && !self.for_host {
-                    refused |= settings.strict;
-                    let what = if settings.strict { "error" } else { "warning" };
-                    said.insert(format!(
-                        "{}: {what}: cuinstr did not rewrite this file: it is found by a way that is not followed, such as a macro's absolute path or CPLUS_INCLUDE_PATH\n",
-                        path.display()
-                    ));
-                }
-            }
-        }
-        if gave_up {
-            said.insert("warning: cuinstr stopped looking for further files that macros name: some are not rewritten\n".to_owned());
-        }
-        for text in said {
-            let mark = self.folder.join(format!("{SAID}{:016x}", hash(0, text.as_bytes())));
-            let is_new = File::create_new(mark).and_then(|mut file| file.write_all(text.as_bytes())).is_ok();
-            if refused || is_new && !settings.quiet {
-                eprint!("{text}");
-            }
-        }
-        Ok(refused)
-    }
-}
-
-/// All that was said in the session, in no order that matters.
-pub(super) fn said(session: &Path) -> BTreeSet<String> {
-    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let views = files(session).filter(|path| path.is_dir());
-    let marks = views
-        .flat_map(|view| files(&view))
-        .filter(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(SAID.as_bytes())));
-    marks.filter_map(|mark| fs::read_to_string(mark).ok()).flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
 
 /// A file that is on its way into the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -303,7 +49,7 @@ enum Searched {
     System(usize),
 }
 
-struct Builder<'a> {
+pub(super) struct Builder<'a> {
     folder: &'a Path,
     knowledge: &'a Knowledge,
     plan: Plan,
@@ -333,7 +79,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(folder: &'a Path, knowledge: &'a Knowledge, call: &Cuda) -> Self {
+    pub(super) fn new(folder: &'a Path, knowledge: &'a Knowledge, call: &Cuda, early: &'a [OsString]) -> Self {
         let mut builder = Self {
             folder,
             knowledge,
@@ -352,7 +98,7 @@ impl<'a> Builder<'a> {
             shared: SharedMemory::default(),
             foreign: Foreign::new(&call.system),
             has_others: false,
-            early: &[],
+            early,
             once: BTreeMap::new(),
         };
         let system = builder.system(call);
@@ -428,14 +174,14 @@ impl<'a> Builder<'a> {
         if let Searched::Root(root) = *folder { Some(self.root(root).to_owned()) } else { None }
     }
 
-    fn build(mut self, call: &Cuda, missed: &[Missed]) -> Result<Plan, Error> {
+    pub(super) fn build(mut self, call: &Cuda, missed: &[Missed]) -> Result<Plan, Error> {
         let failed = |error: io::Error| Error::io("can't write", self.folder, &error);
         let main = self.named(&call.main);
         let Some(main) = main.filter(|place| self.root(place.root).join(&place.rest).is_file()) else {
             return Err(Error { code: 1, ..Error::new(format!("`{}` can't be read", Path::new(&call.main).display()), "check its path") });
         };
         self.plan.main = (main.root, main.rest.clone().into_os_string());
-        let mut maker = Maker::new(&self.knowledge.settings, Store::new(Path::new(&self.knowledge.store)));
+        let mut maker = Maker::new(&self.knowledge.settings, Cache::new(Path::new(&self.knowledge.cache)));
         self.read(&main, false);
         for name in &call.forced {
             let place = if is_runtime_header(name) { None } else { self.forced(name) };
@@ -495,24 +241,24 @@ impl<'a> Builder<'a> {
     fn make(&mut self, file: FoundFile, maker: &mut Maker) -> Result<(), Error> {
         let FoundFile { target, spelled, bytes, edits, shared } = file;
         let is_system = self.plan.is_system(&target);
-        let mut unit = if is_system { Unit::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
+        let mut made = if is_system { RewrittenFile::default() } else { maker.make(&spelled, &bytes, &edits, shared)? };
         if self.plan.libraries.iter().any(|library| target.starts_with(library)) {
             // Gaps in libraries are nothing that the user could mend.
-            unit.facts.said.clear();
-            unit.facts.refused = false;
+            made.facts.said.clear();
+            made.facts.refused = false;
         }
-        if unit.facts.rewritten && self.early.iter().any(|early| target == Path::new(early)) {
+        if made.facts.rewritten && self.early.iter().any(|early| target == Path::new(early)) {
             let what = if self.knowledge.settings.strict { "error" } else { "warning" };
             let said = format!(
                 "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's includes it, before there are polls\n",
                 spelled.display()
             );
-            unit = Unit {
+            made = RewrittenFile {
                 facts: Facts { said, refused: self.knowledge.settings.strict, ..Facts::default() },
                 text: edited(&bytes, &[], &edits),
             };
         }
-        if unit.facts.rewritten && memchr::memmem::find(&bytes, b"once").is_some() {
+        if made.facts.rewritten && memchr::memmem::find(&bytes, b"once").is_some() {
             // gcc takes two files for one, of which it reads the first only, if their last change and their text are the same. Ours must stay the same,
             // though their sites have each a number of its own.
             let changed = fs::metadata(&target).map_or(0, |metadata| metadata.mtime());
@@ -520,16 +266,16 @@ impl<'a> Builder<'a> {
             if let Some((path, facts)) = self.plan.files.get(first)
                 && let Some(text) = self.texts.get(Path::new(path))
             {
-                unit.facts.sites.clone_from(&facts.sites);
-                unit.text = Some(text.clone());
+                made.facts.sites.clone_from(&facts.sites);
+                made.text = Some(text.clone());
             }
         }
-        self.shared.barriers |= unit.facts.barriers;
-        self.shared.dynamic |= unit.facts.dynamic;
-        self.shared.bytes = self.shared.bytes.saturating_add(unit.facts.shared_bytes);
-        self.plan.has_prelude |= unit.facts.rewritten;
-        self.plan.files.push((target.clone().into_os_string(), unit.facts));
-        self.texts.insert(target, unit.text.unwrap_or(bytes));
+        self.shared.barriers |= made.facts.barriers;
+        self.shared.dynamic |= made.facts.dynamic;
+        self.shared.bytes = self.shared.bytes.saturating_add(made.facts.shared_bytes);
+        self.plan.has_prelude |= made.facts.rewritten;
+        self.plan.files.push((target.clone().into_os_string(), made.facts));
+        self.texts.insert(target, made.text.unwrap_or(bytes));
         Ok(())
     }
 
@@ -561,7 +307,7 @@ impl<'a> Builder<'a> {
     fn find(&mut self, from: &Place, name: &[u8], reference: &Reference) -> Option<Place> {
         let path = Path::new(OsStr::from_bytes(name));
         if path.is_absolute() {
-            // One that the system's compilers find as well needs no view.
+            // One that the system's compilers find as well needs no overlay.
             return self.named(path.as_os_str()).filter(|place| self.exists(place) && !self.is_system(place));
         }
         if reference.next {
@@ -680,7 +426,7 @@ impl<'a> Builder<'a> {
             // The same file by two paths is one map.
             let maps: BTreeMap<&str, &SiteMap> =
                 self.plan.files.iter().filter_map(|(_, facts)| facts.sites.as_ref()).map(|map| (&*map.hash, map)).collect();
-            let rows = half::rows(maps.values().copied(), &options, self.shared.holds_marks(&options));
+            let rows = host_runtime::rows(maps.values().copied(), &options, self.shared.holds_marks(&options));
             let device = prelude::device_side(&options, self.shared) + &record::packed(maps.values().copied()) + &rows;
             fs::write(self.folder.join(PRELUDE), device)?;
             fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side() + &rows)?;

@@ -1,0 +1,62 @@
+//! What an iteration of each loop weighs.
+
+use crate::options::Polls;
+use crate::polls::find::counted::Context;
+
+/// Statements of a unit that the allowance is counted in.
+const UNIT: u32 = 4;
+
+/// Largest logarithm of an iteration's weight.
+const MOST_WEIGHT: u32 = 12;
+
+/// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
+/// that are left alone, whose trips are given.
+pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Vec<Option<u32>> {
+    let loops = &context.loops.all;
+    if polls == Polls::Each {
+        return vec![None; loops.len()];
+    }
+    let mut weights: Vec<u32> = loops.iter().map(|one| one.statements).collect();
+    let mut work = Vec::new();
+    for (block, number) in context.graph.blocks.iter().zip(0..) {
+        let inner = context.loops.innermost(number);
+        if let Some(weight) = weights.get_mut(inner as usize) {
+            for statement in block.first..block.end {
+                let opcode = context.code.opcode(statement);
+                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
+                *weight = weight.saturating_add(weight_of(opcode)).saturating_add(if waits { DEPENDENT } else { 0 });
+            }
+        }
+    }
+    for number in (0..loops.len()).rev() {
+        let Some(trips) = alone[number] else { continue };
+        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
+        if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
+            *weight = weight.saturating_add(inside);
+        }
+    }
+    // One that waits asks in each round: what it waits for may take as long as it likes.
+    let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
+    weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
+}
+
+/// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
+const DEPENDENT: u32 = 112;
+
+/// The weight of an instruction that waits.
+const WAIT: u32 = 1 << 20;
+
+/// What an instruction weighs beyond one.
+fn weight_of(opcode: &str) -> u32 {
+    let head = opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at]);
+    let has = |parts: &[&str]| opcode.as_bytes().split(|byte| *byte == b'.').any(|part| parts.iter().any(|other| other.as_bytes() == part));
+    match head {
+        "nanosleep" => WAIT,
+        "mbarrier" if has(&["try_wait", "test_wait"]) => WAIT,
+        "ld" | "st" if has(&["param", "shared", "const", "local"]) => 0,
+        "ld" | "st" | "ldu" => 15,
+        "atom" | "red" | "tex" | "tld4" | "suld" => 15,
+        "bar" | "barrier" | "call" | "fence" | "membar" => 15,
+        _ => 0,
+    }
+}
