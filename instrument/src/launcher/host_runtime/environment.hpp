@@ -110,7 +110,7 @@ __cuinstr_once void read_fuel(settings& set, const char* value) {
 // Names that begin like ours and that nothing reads: a limit that is spelled wrong is no limit.
 __cuinstr_once void tell_unread() {
   static const char* const read[] = {"TIMEOUT", "FUEL", "ON_STOP", "REPORT", "FLAGS", "PTXAS", "REQUIRE", "SESSION", "SETTLES", "WORKER", "EVALUATE",
-                                     "HALF_MACHINE", "SOURCE", "SKIPPED", "RUN"};
+                                     "HOST_MACHINE", "SOURCE", "SKIPPED", "RUN"};
   for (char** entry = __cuinstr_c_environ; entry != nullptr && *entry != nullptr; ++entry) {
     const char* name = *entry;
     for (const char* prefix = "CUINSTR_"; *prefix != 0 && *name == *prefix; ++prefix) ++name;
