@@ -1,4 +1,4 @@
-//! Values as sums of named values: `2 * a - b + 3`, modulo a power of two.
+//! Affine forms: a value as a sum of named values, such as `2 * a - b + 3`, modulo a power of two.
 
 use crate::domain::interval::Interval;
 use crate::domain::name::{NO_NAME, Name};

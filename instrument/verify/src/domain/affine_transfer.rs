@@ -1,4 +1,4 @@
-//! What instructions make of values that are affine sums.
+//! Transfer functions for affine forms.
 
 use crate::domain::affine::Affine;
 use crate::domain::interval::Interval;

@@ -1,4 +1,4 @@
-//! What single instructions make of values.
+//! Arithmetic on abstract values, which the transfer functions are made of.
 
 use crate::domain::affine_transfer;
 use crate::domain::delta::{Delta, FAR, Term};

@@ -1,4 +1,4 @@
-//! How a value relates to a register at the beginning of a loop's round.
+//! Deltas: how far a value is from what a register held at the loop head, when the current iteration began.
 
 use crate::domain::affine::Affine;
 use crate::domain::interval::Interval;

@@ -1,4 +1,5 @@
-//! Sets of integers modulo a power of two, as an interval with a stride.
+//! Intervals with a stride: sets of integers modulo a power of two. They form the lattice of the abstract domain, with
+//! `join`, `meet` and `widen`.
 
 use crate::program::instruction::Order;
 

@@ -1,4 +1,4 @@
-//! Names of values: registers with the same name hold the same value.
+//! Names of values. Registers with the same name hold the same value; this is value numbering.
 
 /// Stands for a value: two registers with the same name, other than [`NO_NAME`], hold the same value. The name of an instruction's result
 /// means that of its latest execution.
@@ -16,7 +16,7 @@ pub(crate) const AGED: Name = 1 << 31;
 /// The first name that is free.
 pub(crate) const FIRST_NAME: Name = 16;
 
-/// The name of that number, or nobody's if there are too many.
+/// The name of that number, or [`NO_NAME`] if there are too many.
 pub(crate) fn name_of(number: u64) -> Name {
     Name::try_from(number).ok().filter(|name| *name < AGED).unwrap_or(NO_NAME)
 }

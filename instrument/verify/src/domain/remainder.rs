@@ -1,9 +1,13 @@
-//! Remainders of divisions by constants, which compilers make of products.
+//! Remainders of divisions by constants, which compilers turn into products.
 //!
-//! `x % d` becomes `x - d * q`, where q is the upper half of `x * m`, shifted to the right; of a signed x the sign bit is added. Let n be the bits
-//! that are lost so, and `excess = m * d - 2^n`, from 0 on. Then `x * m / 2^n` is `x / d` and `x * excess / 2^n` d-ths of one more. While these are
-//! less than one d-th the quotient's whole part is that of `x / d`. Below zero it is rounded down, so with something left of the excess and one
-//! added it is rounded towards zero.
+//! `x % d` becomes `x - d * q`. Here q is the upper half of `x * m`, shifted right; for a signed x, its sign bit is
+//! added.
+//!
+//! Let n be the number of bits that the shift drops, and let `excess = m * d - 2^n`. The excess must not be negative.
+//! Then `x * m / 2^n` is `x / d` plus `x * excess / 2^n` parts of 1/d. While these parts are less than 1/d, the
+//! quotient's whole part is that of `x / d`.
+//!
+//! A negative quotient is rounded down. So a rest of the excess and an added one round it towards zero.
 
 use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Op, Operand, Register};

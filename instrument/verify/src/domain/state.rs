@@ -1,4 +1,4 @@
-//! Values of registers at one point.
+//! The abstract state: values of registers at one program point.
 
 use crate::domain::affine::Affine;
 use crate::domain::delta::Delta;

@@ -28,7 +28,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         && let Some(form) = affine_transfer::result(instruction, width, source).filter(|form| form.parts().next().is_some())
     {
         let root = form.alone().and_then(|(name, _)| source.named(name)).map_or(Interval::full(width), |root| root.range);
-        // What can't be is left to whoever asks for it: here it only means that the code is not reached.
+        // An empty meet only means that this code is not reached.
         if let Some(range) = value.range.meet(form.range(root, width), width) {
             value.range = range;
         }

@@ -1,4 +1,4 @@
-//! What is known of a register's value, and what an instruction makes of it.
+//! Abstract values: what is known of the value of a register.
 
 use crate::domain::affine::Affine;
 use crate::domain::delta::Delta;
@@ -73,7 +73,7 @@ pub(crate) enum Clock {
     Cycles,
 }
 
-/// Two named values: what was taken from what. They may be nobody's.
+/// Two named values: what was taken from what. Either may be [`NO_NAME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) from: Name,

@@ -1,4 +1,5 @@
-//! A function while its loops are proved: what earlier loops leave behind, and what a register holds in front of a statement.
+//! A function while its loops are proved: what earlier loops leave in registers, and what a register holds in front of
+//! a statement.
 
 use crate::domain::interval::Interval;
 use crate::domain::name::{LAUNCH, NO_NAME, Name};

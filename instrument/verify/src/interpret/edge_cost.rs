@@ -1,4 +1,4 @@
-//! What rounds of a loop inside cost the loop around it.
+//! What the iterations of an inner loop cost the loop around it.
 
 use crate::domain::delta::Price;
 use crate::domain::interval::Interval;

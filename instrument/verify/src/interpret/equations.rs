@@ -1,8 +1,9 @@
-//! What holds for good between registers that are written in front of loops: what is learned of one is learned of what was made of it.
+//! Equations that hold between registers which are written in front of loops. What refines one register refines those
+//! made of it.
 //!
-//! Let one instruction alone write a register, `into = f(…)`, in a block of no loop, and let nothing that writes an operand be passed after it.
-//! Then wherever that block was passed, `into` is still what the instruction would make of its operands now. So where a branch tells something
-//! of an operand, the instruction is asked again.
+//! Let one instruction alone write a register, `into = f(…)`, in a block that belongs to no loop. Let no operand be
+//! written after it. Then `into` equals `f` of its operands wherever that block was passed. So where a branch refines
+//! an operand, the instruction is evaluated again.
 
 use crate::domain::state::State;
 use crate::domain::transfer::result;
@@ -78,7 +79,7 @@ impl Pass<'_, '_> {
         for (slot, held) in state.iter() {
             is_new[slot as usize] = before.get(slot).is_none_or(|before| before.range != held.range);
         }
-        // Registers between that nobody needs any more are kept as long as this takes.
+        // Registers in between that are dead by now are kept as long as this takes.
         let mut all = state.clone();
         for &index in equations {
             let step = &self.slice.steps[index as usize];

@@ -1,4 +1,4 @@
-//! Follows the values of a slice through a set of blocks, to a fixed point.
+//! The fixpoint of a slice's values over a set of blocks, by worklist, join and widening.
 
 use crate::domain::name::{FIRST_NAME, LAUNCH, NO_NAME, Name};
 use crate::domain::state::{State, forget};

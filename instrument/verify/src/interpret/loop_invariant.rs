@@ -1,4 +1,5 @@
-//! What registers hold in a set of blocks, whatever the flag says, and what the set leaves behind for those further down.
+//! Loop invariants: what registers hold in a set of blocks whatever the flag says, and what the set leaves behind for
+//! later ones.
 
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};

@@ -1,9 +1,10 @@
-//! Registers that nothing can be known of: what was loaded from anywhere but the control block, read from a clock, or made of such values in
-//! ways that set no bound. Most of a poll's own code is about these; a proof that does without them costs a fraction.
+//! Opaque registers: those of which nothing can be known. They are loaded from memory other than the control block,
+//! read from a clock, or made of such values in ways that set no bound. Most of a poll's own code is about them. A
+//! proof without them costs a fraction.
 //!
-//! A register that any instruction writes so is blank, but for two kinds. What the flag is asked by is followed whatever else its registers hold in
-//! between: looks in assembly use the few that they have again and again. And so is what a branch bounds, `if (units < most)`, where a compiler that
-//! does not optimise copies it first.
+//! A register that some instruction writes so is opaque, with two exceptions. A register that the flag is read or
+//! compared through is followed. Assembly polls use few registers, and use them for several things. A register that a
+//! branch bounds is followed too, as in `if (units < most)`: a compiler that does not optimise copies it first.
 
 use crate::program::control_block::CONTROL;
 use crate::program::instruction::{Instruction, Operand, Order, Register};

@@ -1,6 +1,7 @@
-//! Arguments of calls that are not zero, and what that says in the callee.
+//! Arguments of calls that are not zero, and what follows for the callee.
 //!
-//! A look hands its reason to the function that stops: one that is zero would mean that there is none, and that function comes back.
+//! A poll passes its reason to the function that stops. A reason of zero would mean that there is none, and that
+//! function would return.
 
 use crate::domain::value::Assumption;
 use crate::interpret::slice::Slice;

@@ -1,4 +1,4 @@
-//! A fixpoint computation: what it is given, and what it finds.
+//! A fixpoint computation: its inputs and its results.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

@@ -1,4 +1,4 @@
-//! What a branch that was taken says of values.
+//! Refinement: what a branch that was taken says of values.
 
 use crate::domain::affine::Affine;
 use crate::domain::delta::Delta;

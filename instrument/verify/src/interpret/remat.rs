@@ -1,10 +1,12 @@
-//! What is made anew in each round although it stays the same: compilers put `n & -16`, or the end of a strip, `from + length`, beside the comparison
-//! with it, so that no register keeps it from round to round, and nothing could be said of how far a counter is from it.
+//! Values that each iteration computes again although they stay the same (rematerialization). Compilers put `n & -16`,
+//! or the end of a strip, `from + length`, beside the comparison with it. So no register keeps the value across
+//! iterations, and nothing could be said of a counter's distance from it.
 //!
-//! Let one instruction alone write a register, `into = f(one, two)`, and let all that reads the register stand behind it in its block, where nothing
-//! writes an operand. Then the register may as well be written wherever an operand is: whoever reads it comes by the instruction, which writes what
-//! is there already. What it holds before any operand is written may be chosen as `f(one, two)`, since nobody looks at it. In between nobody does
-//! either. An operand may be such a register itself: it is written in front of those made of it.
+//! Let one instruction alone write a register, `into = f(one, two)`. Let all readers of the register stand behind it in
+//! its block, and let nothing between them write an operand. Then the register may be taken to be written wherever an
+//! operand is written. Each reader comes past the instruction, which writes the same value again. Before any operand is
+//! written, and in between, no statement reads the register, so its value may be chosen as `f(one, two)`. An operand
+//! may be such a register itself; it is written first.
 
 use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Operand, Register};

@@ -1,4 +1,5 @@
-//! The registers that decide how control goes round a strongly connected set of blocks, and the instructions that write them.
+//! A program slice: the registers that decide how control goes round a strongly connected set of blocks, and the
+//! instructions that write them.
 
 use crate::domain::name::{FIRST_NAME, Name, name_of};
 use crate::domain::state::Slots;

@@ -1,4 +1,4 @@
-//! Which registers and instructions belong to a slice.
+//! Slicing: which registers and instructions belong to a slice.
 
 use crate::interpret::body::Body;
 use crate::interpret::equations;

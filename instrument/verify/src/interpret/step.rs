@@ -1,4 +1,4 @@
-//! Instructions of a slice, and sums of its registers.
+//! The instructions of a slice, and sums of its registers.
 
 use crate::program::instruction::{Instruction, Operand, Register};
 

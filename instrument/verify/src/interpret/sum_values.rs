@@ -1,4 +1,4 @@
-//! Values of sums of registers: what a comparison of two registers says is said of their difference, and a difference may be known where
+//! Values of sums of registers. A comparison of two registers refines their difference. A difference may be known where
 //! neither register is.
 
 use crate::domain::affine::Affine;

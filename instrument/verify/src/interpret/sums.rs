@@ -1,5 +1,4 @@
-//! Sums of registers, such as a bound less a counter, that are followed like registers: what a comparison of two registers says is said of
-//! their difference, and a difference may be known where neither register is.
+//! Which sums of registers are followed like registers, such as a bound minus a counter.
 
 use crate::interpret::step::{Apart, Derived, Step, Sum};
 use crate::program::instruction::{Operand, Register, type_of};

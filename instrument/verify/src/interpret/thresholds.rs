@@ -1,4 +1,5 @@
-//! Where a set that grows may come to rest: the constants that a register is compared with, set to and cut off at, and their neighbours.
+//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, and their
+//! neighbours.
 
 use crate::interpret::step::Step;
 use crate::program::instruction::Operand;

@@ -1,4 +1,4 @@
-//! Who calls whom.
+//! The call graph of a module.
 
 use cuinstr_ptx::{Calls, Function, Module, is_system};
 

@@ -1,13 +1,14 @@
 //! How long control may stay in a function and all that it calls without a poll.
 //!
-//! A function weighs what its heaviest loop does, or what its calls do together: each call site adds what the callee weighs, times how often the
-//! loops around the site let it be passed. So no block of a call tree is passed more often than the weight of its root says.
+//! A function weighs as much as its heaviest loop, or as its calls together. Each call site adds the callee's weight
+//! times the iterations around the site. So no block of a call tree is passed more often than the weight of its root.
 //!
-//! A call returns, or the thread ends in it. Of all calls that a thread makes only one does not return, so only the weight of calls that return is
-//! multiplied. Loops from which control can't come to a return don't count there: what stops a thread waits by the clock, and then ends it.
+//! A call returns, or the thread ends in it. Of all calls of a thread only one does not return. So only the weight of
+//! calls that return is multiplied. Loops from which no path leads to a return do not count there: what stops a thread
+//! waits by the clock, and then ends it.
 //!
-//! A callee is entered with the flag set, or else no poll is due. Call sites that no thread comes to from there are left out where a weight is too
-//! large with them: a poll at a function's entry ends the tree.
+//! A callee is entered with the flag set, or else no poll is due. Where a weight is too large, call sites are left out
+//! that no thread reaches from there: a poll at a function's entry ends the tree.
 
 use crate::rank::loops::LoopProof;
 use crate::rank::weight::{Passes, Weight, passes_of};

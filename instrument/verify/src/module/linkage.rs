@@ -1,7 +1,9 @@
-//! Calls from one unit to another, where all units of a program are given: a call that is out of sight in one leads to a function of another.
+//! Calls from one unit to another, where all units of a program are given. A call that leaves one unit leads to a
+//! function of another.
 //!
-//! Each unit is proved by itself, and takes what it calls elsewhere to return without a poll. What is left to ask of the program: that no cycle of calls
-//! leads through several units, and that weights do not multiply across them to more than one unit may have.
+//! Each unit is proved by itself. It takes calls that leave it to return without a poll. Two questions remain for the
+//! program: whether a cycle of calls leads through several units, and whether weights multiply across units beyond the
+//! limit of one.
 
 use crate::module::call_trees::{CallWeight, Made};
 use crate::module::report::{Loop, Report, Verdict};

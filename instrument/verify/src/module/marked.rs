@@ -1,8 +1,9 @@
-//! Calls that may lead back to their own function as far as names tell, by the marks that stand for them in PTX that was made to find out.
+//! Marked calls: PTX that is made only to find out which calls may lead back to their own function.
 //!
-//! With `__cuinstr_marks_calls` defined, a poll of the prelude's at such a call moves its site's number into a register of this name and does nothing
-//! else. Where no cycle of the module passes a mark, but for those that are polled or bounded without it, the call needs no poll: templates that hand
-//! on to others of their name are most of these, and a poll in each would be inlined by the thousand.
+//! With `__cuinstr_marks_calls` defined, a poll at such a call only moves its site's number into a register of this
+//! name. A call needs no poll where no cycle of the module passes its mark, other than cycles that are polled or
+//! bounded anyway. Most of these are templates that call others of their name. A poll in each would be inlined a
+//! thousand times.
 
 use crate::rank::linear::MOST_TOGETHER;
 use cuinstr_ptx::{Code, Module, Operand, Register};

@@ -1,4 +1,4 @@
-//! From proofs about single loops to the report about a module.
+//! The proof of a module: from proofs of single loops to the report.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

@@ -1,4 +1,4 @@
-//! What the proof says.
+//! The report about a module.
 
 use crate::domain::value::MOST_TICKS;
 use crate::module::call_trees::CallWeight;

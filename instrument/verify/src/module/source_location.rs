@@ -1,4 +1,4 @@
-//! Places in sources, from `.loc`.
+//! Source locations, from `.loc`.
 
 use crate::module::report::{Frame, Place};
 use cuinstr_ptx::{Function, Inlined, Module, Point, Strings};

@@ -1,9 +1,11 @@
-//! Stores to the control block and to the flag. A kernel that changes them can't be stopped, whatever its loops ask.
+//! Stores to the control block and to the flag. A kernel that changes them can't be stopped, whatever its loops poll.
 //!
-//! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record (docs/ABI.md). Every other store
-//! is a fault that may write the control block or the flag, by an address that the function makes of their names or of the flag's pointer. An
-//! address is an interval of offsets from either, by the definitions that reach the store. What an instruction makes of such an address, other than
-//! a sum, may be any address.
+//! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record
+//! (docs/ABI.md). Any other store is a fault if it may write the control block or the flag through an address that the
+//! function makes of their names or of the flag's pointer.
+//!
+//! An address is an interval of offsets from either, by reaching definitions. What an instruction other than a sum
+//! makes of such an address may be any address.
 
 use crate::domain::name::LAUNCH;
 use crate::interpret::body::Body;

@@ -1,4 +1,4 @@
-//! Control flow of one function: basic blocks and edges, each edge with a number of its own.
+//! The control-flow graph of one function: basic blocks and numbered edges.
 
 pub(crate) use cuinstr_ptx::{Components, Edge};
 use cuinstr_ptx::{Flow, Function};

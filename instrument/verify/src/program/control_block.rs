@@ -1,4 +1,4 @@
-//! Where in the control block its words lie (docs/ABI.md).
+//! The layout of the control block (docs/ABI.md).
 
 /// The control block's symbol, and where in it its words lie (docs/ABI.md).
 pub(crate) const CONTROL: &str = "cuinstr_control_v1";
@@ -9,7 +9,7 @@ pub(crate) const FLAG_AT: i64 = 16;
 
 pub(crate) const LAUNCH_AT: i64 = 8;
 
-/// The words there that whoever stops may write: when the launch began, and the record, up to the block's end.
+/// The words there that a thread which stops may write: when the launch began, and the record, up to the block's end.
 pub(crate) const START_AT: i64 = 32;
 
 pub(crate) const OWN_RECORD_AT: i64 = 72;

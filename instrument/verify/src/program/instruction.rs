@@ -1,4 +1,4 @@
-//! Registers of a function, and single statements taken apart.
+//! Instructions: opcodes and operands.
 
 pub(crate) use cuinstr_ptx::Register;
 use cuinstr_ptx::{Access, Code, Flow, NameId, access_of};

@@ -1,10 +1,13 @@
-//! Words of a thread's own stack that are as good as registers. Compilers that do not optimise keep what they count in memory (`st.u32
-//! [%SP+8], %r1`), in a `.local` variable of the function.
+//! Words of local memory that are followed like registers. Compilers that do not optimise keep variables in memory
+//! (`st.u32 [%SP+8], %r1`), in a `.local` variable of the function.
 //!
-//! Such a word is followed like a register where nobody else can write it: the variable's address, and addresses at fixed offsets from it, are put
-//! into registers that only serve as the address of single loads and stores, and no two of these overlap unless they are the same word. An address
-//! may itself be kept in a word of its own, as `this` and what is handed on by reference are, if nothing else is ever put there. A variable whose
-//! address is computed with otherwise, stored elsewhere or handed to anybody is not followed at all, since from there on every store may mean it.
+//! A word is followed only if no other statement can write it. The variable's address, and addresses at fixed offsets
+//! from it, must only be put into registers that serve as addresses of single loads and stores. No two accesses may
+//! overlap unless they are of the same word.
+//!
+//! An address may be kept in a word of its own, as `this` and references are, if nothing else is ever stored there. A
+//! variable is not followed at all if its address is computed with in another way, stored elsewhere, or passed to a
+//! function. From there on every store may write it.
 
 use crate::program::instruction::{Instruction, Op, Operand, Register, decode, head_of, type_of};
 use cuinstr_ptx::{Code, Declared, NameId};
@@ -132,7 +135,7 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
     if !uses.iter().all(is_within) {
         return Default::default();
     }
-    // What a word that keeps an address holds is known if nobody else writes there, and whoever reads it is known to hold that.
+    // The content of a word that keeps an address is known if nothing else is written there and all its readers are known.
     let is_whole = |used: &Use| {
         if let Some(kept) = addresses.words.get(&(used.variable, used.from)) {
             return used.bytes == 8 && if used.is_store { used.keeps == Some(*kept) } else { used.is_put };

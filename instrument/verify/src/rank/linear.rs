@@ -1,4 +1,4 @@
-//! Counted rounds: a register that rises or falls in each.
+//! Linear ranking functions: a register that rises or falls in each iteration gives a trip count.
 
 use crate::domain::delta::Delta;
 use crate::domain::interval::Interval;

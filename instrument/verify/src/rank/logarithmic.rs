@@ -1,9 +1,9 @@
-//! Rounds in each of which a register becomes shorter: compilers that see how few there are of `for (; x > 0; x >>= 1)` leave nothing else to
-//! count them by.
+//! Logarithmic ranking functions: a register that loses a bit in each iteration. Where few iterations are possible, as
+//! in `for (; x > 0; x >>= 1)`, compilers keep no other counter.
 //!
-//! A register that begins a round with n bits, as an unsigned integer, and begins the next one with fewer, is zero after n rounds at most. If
-//! no round that begins with zero comes back, there are no more. That it becomes shorter is asked of each length by itself, so it does not
-//! matter by what: a shift, a quotient, a mask.
+//! Let a register begin each iteration with fewer bits than the one before, as an unsigned integer. If it has n bits at
+//! first, it is zero after at most n iterations. If no iteration that begins with zero comes back, there are no more.
+//! Each bit length is checked by itself, so the instruction does not matter: a shift, a quotient or a mask.
 
 use crate::domain::interval::Interval;
 use crate::domain::state::State;

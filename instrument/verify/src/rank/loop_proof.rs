@@ -1,14 +1,14 @@
-//! The loops of one function, and what can be proved of each.
+//! The proof of one loop.
 //!
-//! An infinite run of a function, its callees returning, passes some set of blocks for ever: a strongly connected set S. For each loop, a
-//! head and the strongly connected set around it, it is shown that no S that holds the head can be passed for ever once the flag says stop;
-//! then the head is taken out, and what is still strongly connected inside is a loop of its own. That this is enough: each S lies in one
-//! of the sets and holds its head, or else lies in a set inside.
+//! An infinite run of a function, its callees returning, passes some set of blocks for ever: a strongly connected set
+//! S. For each loop, which is a head and the strongly connected set around it, the proof shows that no S with that head
+//! can be passed for ever once the flag is set. Then the head is taken out, and what is still strongly connected inside
+//! is a loop of its own. This is enough: each S lies in one of the sets and holds its head, or lies in a set inside.
 //!
-//! To show it for one head, a round is followed from the head, with whatever any earlier round may have left in registers (`base`), under
-//! the assumption that the flag holds the launch's number. Since S is passed for ever, every edge of S is passed in rounds that begin after
-//! the host wrote the flag; edges that no such round can pass are not in S. What is left around the head must be empty, or a register must
-//! rise or fall in each round without wrapping, within bounds that hold in any round.
+//! For one head, an iteration is interpreted from the head, starting from the loop invariant (`base`), under the
+//! assumption that the flag holds the launch's number. Every edge of S is taken in iterations that begin after the host
+//! wrote the flag. So edges that no such iteration can take are not in S. What is left around the head must be empty,
+//! or have a ranking function.
 
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, MOST_TICKS};

@@ -1,12 +1,13 @@
-//! Loops that are looked at once for each case of what was done in front of them.
+//! Case distinction: a loop is proved once for each operand of a `min`, `max` or `selp` in front of it.
 //!
-//! Where a strip's length is the smaller of an allowance and a distance, compilers may leave both tests in its inner loop and run four rounds between
-//! two of them: that either comes true exactly is known only where the length is that one. So the loop is followed once with each of them as the
-//! result.
+//! A strip's length may be the smaller of a budget and a distance. Compilers may leave both tests in the inner loop and
+//! run four iterations between them. That either test comes true exactly is known only where the length is that
+//! operand. So the loop is interpreted once with each operand as the result.
 //!
-//! Let control come to a loop only behind an instruction outside it that takes the larger or the smaller of two, or one of two by a predicate. A thread
-//! in the loop has passed that instruction for the last time with one of both as its result. What registers hold from there to the loop, without passing it again, is
-//! followed for each case by itself, from whatever they may hold in front of it; what is proved of the loop in either case holds.
+//! Let every path to a loop pass an instruction outside it that takes the larger or smaller of two values, or one of
+//! two by a predicate. A thread in the loop last passed that instruction with one of both as its result. For each case,
+//! what registers hold is followed from the instruction to the loop, without passing it again. What is proved of the
+//! loop in both cases holds.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

@@ -1,4 +1,4 @@
-//! The loops of a strongly connected set, from the outside in: the loop nesting forest.
+//! The loop nesting forest: the loops of a strongly connected set, from the outside in.
 
 use crate::domain::delta::Delta;
 use crate::domain::value::Value;

@@ -1,8 +1,9 @@
-//! Rounds of all loops of a nest together, where a register goes on in each of them.
+//! Two phases in a nest: the iterations of all loops counted together, where one register goes on in each of them.
 //!
-//! A nest may run for nothing until a register has come to a bound, and pay from then on: each of its loops adds to that register and asks whether
-//! it is beyond. The free ways of these branches are gone while it is within the bound, so as often as it can be moved there; the paid ones as
-//! often as is paid for. Whether the register wraps round is no question: it would have to be moved all the way, and most of that is paid for.
+//! A nest may run for free until a register reaches a bound, and pay from then on. Each of its loops adds to that
+//! register and compares it with the bound. The free edges of these branches are taken while the register is within the
+//! bound, so at most as often as it can be moved there. The paid edges are taken as often as is paid for. Wrapping
+//! round is no concern: the register would have to move through all values, and most of that is paid for.
 
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};

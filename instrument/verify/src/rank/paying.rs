@@ -1,4 +1,4 @@
-//! Whether a register pays for the rounds of loops inside.
+//! Whether the fall of a register pays for the iterations of inner loops.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

@@ -1,4 +1,4 @@
-//! Rounds of two kinds, told apart by a branch.
+//! Two phases: iterations of two kinds, told apart by a branch, are counted separately.
 
 use crate::domain::delta::Delta;
 use crate::domain::state::State;

@@ -1,4 +1,5 @@
-//! How closely the strongly connected sets of a function are looked at, and how often.
+//! How precisely each strongly connected set is interpreted: a cheap pass first, then with sums of registers, then with
+//! the code in front of it.
 
 use crate::interpret::body::Body;
 use crate::interpret::loop_invariant::{entries, follow};

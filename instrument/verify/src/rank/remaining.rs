@@ -1,4 +1,4 @@
-//! What is left of a loop once the edges are removed that no round under an assumption can take.
+//! What remains of a loop once the edges are removed that no iteration can take under an assumption.
 
 use crate::domain::delta::Delta;
 use crate::domain::interval::Interval;

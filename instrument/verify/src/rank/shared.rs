@@ -1,7 +1,8 @@
-//! Rounds of loops within loops, counted together.
+//! Iterations of loops within loops, counted together.
 //!
-//! Each loop's own count is found by itself; loops within each other would multiply. Where a register pays for the rounds of several of them, as
-//! one allowance does for all loops of an activation, they are no more together than it can pay for.
+//! Each loop's own trip count is found by itself; counts of nested loops would multiply. Where one register pays for
+//! the iterations of several loops, as one budget does for all strips of an activation, their sum is bounded by what
+//! the register can pay.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
@@ -187,7 +188,7 @@ impl Outer<'_> {
             shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
             shared.joint.extend(together.iter().map(|number| found[*number].head));
             if nth == 0 {
-                // Nobody is left out.
+                // All loops are in the first group.
                 break;
             }
         }

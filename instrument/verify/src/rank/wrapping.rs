@@ -1,8 +1,9 @@
-//! Rounds that are counted by a register which wraps round: `for (unsigned char i = 0; i != 10; i += 3)`.
+//! Counters that wrap round: `for (unsigned char i = 0; i != 10; i += 3)`.
 //!
-//! Let each round that comes back add the same number c to a register, modulo 2^w. Its n lowest bits then go through all numbers that are what they
-//! began with modulo g, the greatest common divisor of c and 2^n, in 2^n / g rounds. If no round comes back that begins with one of these
-//! numbers in the lowest bits, there are no more rounds than that.
+//! Let each iteration that comes back add the same number c to a register, modulo 2^w. Let g be the greatest common
+//! divisor of c and 2^n. In 2^n / g iterations, the register's n lowest bits take all values that equal the first one
+//! modulo g. If no iteration comes back that begins with one of these values in the lowest bits, this period bounds the
+//! trip count.
 
 use crate::domain::interval::Interval;
 use crate::domain::state::State;
