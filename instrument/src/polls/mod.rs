@@ -209,7 +209,7 @@ impl Pass<'_> {
             _ => (None, line, column),
         };
         let traps = (id & 1 == 1).then_some("threads trap here: leaving is not defined beside what this function uses");
-        let why = if form == Form::None { Some("it ends soon: start, bound and step are constants") } else { traps }.map(str::to_owned);
+        let why = if form == Form::None { Some("it ends soon: it has few iterations at most") } else { traps }.map(str::to_owned);
         let site = Site {
             id: format!("{:#018x}", id & !1),
             kind,

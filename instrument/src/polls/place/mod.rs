@@ -161,7 +161,8 @@ impl<'a> Placer<'_, 'a> {
                 return None;
             }
             let test = self.test(number)?;
-            let trips = self.context.constant_trips(number, &self.context.counted(number, test.block, test.taken)?)?;
+            let counted = self.context.counted(number, test.block, test.taken)?;
+            let trips = self.context.constant_trips(number, &counted).or_else(|| self.context.remainder_trips(number, &counted))?;
             (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
         };
         (0..self.context.loops.all.len() as u32).map(trips).collect()
