@@ -3,8 +3,9 @@
 //! This process stays as the program's parent. The library that it loads in front of the program (`runtime/interpose`) does the work in each of the
 //! program's processes, and leaves in the session's folder what it did.
 //!
-//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `session` (what its processes did).
+//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `compiling` (what is said meanwhile) → `session` (what its processes did).
 
+mod compiling;
 mod library;
 mod program;
 mod session;
@@ -16,6 +17,7 @@ use super::cli::{OnStop, RunArgs};
 use super::gpus;
 use super::report::to_stderr;
 use anyhow::Context;
+use compiling::Compiling;
 use session::Session;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -70,7 +72,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     };
     watch.forward_to(&child);
+    let compiling = Compiling::begin(session.folder(), args.quiet);
     let status = child.wait().context("the program can't be waited for")?;
+    drop(compiling);
     watch.end();
     let done = session.read(args.timeout.as_ref().map_or(&[], |timeout| timeout.names()));
     if let Some(report) = &args.report {
