@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the half in their order: those that all hosts share, and this one's own.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     (SHARED, "system"),
     (OWN, "names"),
     (SHARED, "text"),
@@ -15,6 +15,7 @@ const PARTS: [(&str, &str); 10] = [
     (SHARED, "report"),
     (SHARED, "watch"),
     (SHARED, "launch"),
+    (SHARED, "control"),
     (OWN, "host"),
 ];
 const SHARED: &str = "../../instrument/src/launcher/host_runtime";

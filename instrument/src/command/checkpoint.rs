@@ -9,7 +9,7 @@ use cuinstr_checkpoint::{Assessment, Error, Group, Helper, Mapping, State, TreeF
 use serde_json::json;
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// First version of CUDA whose driver has custom storage.
@@ -169,6 +169,21 @@ impl Lock {
         Duration::from_nanos(self.lock_timeout).max(Duration::from_millis(1))
     }
 
+    fn dump(
+        &self,
+        pid: i64,
+        to: &Path,
+        kill: bool,
+        criu: &[OsString],
+        progress: &mut dyn FnMut(&str, u64),
+    ) -> Result<dump::Manifest, Failed> {
+        let group = Group::tree(Helper::new(), pid)?;
+        self.with_room(&group, |lock_timeout| {
+            let options = DumpOptions { lock_timeout, kill, criu: criu.to_owned() };
+            dump::dump(Helper::new(), pid, to, &options, progress)
+        })
+    }
+
     /// Does something that locks the processes of a group. If one of them is busy, its kernels are asked to make room, and it is done again.
     fn with_room<T, E: Busy>(&self, group: &Group, mut does: impl FnMut(Duration) -> Result<T, E>) -> Result<T, Failed>
     where
@@ -280,12 +295,7 @@ fn perform(action: Action) -> Result<Said, Failed> {
             Ok(Said { text: listed(&target, &states), status: Status::Done })
         }
         Action::Dump { pid, to, lock, kill, criu } => {
-            let group = Group::tree(Helper::new(), pid)?;
-            let criu = criu.criu_option;
-            let dumped = lock.with_room(&group, |lock_timeout| {
-                let options = DumpOptions { lock_timeout, kill, criu: criu.clone() };
-                dump::dump(Helper::new(), pid, &to, &options, &mut progress())
-            })?;
+            let dumped = lock.dump(pid, &to, kill, &criu.criu_option, &mut progress())?;
             let bytes = dumped.files.values().map(|(_, bytes)| bytes).sum();
             Ok(Said { text: format!("process {} is in {}, {}\n", dumped.pid, to.display(), size(bytes)), status: Status::Done })
         }
@@ -295,6 +305,12 @@ fn perform(action: Action) -> Result<Said, Failed> {
         }
         Action::Check { target } => Ok(checked(&target, &target.group()?.assess())),
     }
+}
+
+/// Saves a process tree that runs under `cuinstr run`. Launches wait meanwhile, and kernels that run have ten seconds to end.
+pub(super) fn save(process: u32, to: &Path, is_ended: bool) -> Result<(), String> {
+    let lock = Lock { lock_timeout: 10_000_000_000, then: Some(Then::Pause) };
+    lock.dump(i64::from(process), to, is_ended, &[], &mut |_, _| {}).map(drop).map_err(|failed| failed.message)
 }
 
 impl From<DumpError> for Failed {

@@ -11,7 +11,7 @@ use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Pass, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
-pub(crate) use run::{OnStop, ProcessArgs, PsArgs, RunArgs};
+pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
 use std::path::{Path, PathBuf};
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>

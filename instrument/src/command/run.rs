@@ -3,8 +3,10 @@
 //! This process stays as the program's parent. The library that it loads in front of the program (`runtime/interpose`) does the work in each of the
 //! program's processes, and leaves in the session's folder what it did.
 //!
-//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `session` (what its processes did).
+//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `compiling` (what is said meanwhile) → `session` (what its processes did).
 
+mod compiling;
+mod keep;
 mod library;
 mod program;
 mod session;
@@ -16,6 +18,8 @@ use super::cli::{OnStop, RunArgs};
 use super::gpus;
 use super::report::to_stderr;
 use anyhow::Context;
+use compiling::Compiling;
+use keep::Keeper;
 use session::Session;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -23,6 +27,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 /// Exit code where a launch was stopped, as that of `timeout`.
 const STOPPED: u8 = 124;
+/// Exit code of a program that was saved and ended by a signal: `EX_TEMPFAIL`, by which batch systems know that it is to be started again.
+const REQUEUE: u8 = 75;
 /// Exit code of a program that was not found, as in shells.
 const NOT_FOUND: u8 = 127;
 
@@ -31,19 +37,63 @@ const NOT_FOUND: u8 = 127;
 /// # Errors
 /// If no GPU is free, the session has no folder, or the library can't be unpacked.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let Some((name, words)) = args.program.split_first() else { return Ok(Status::Usage.into()) };
+    if let Err(why) = args.keep.check() {
+        to_stderr(&format!("error: {why}\n"));
+        return Ok(Status::Usage.into());
+    }
+    let session = Session::begin(args.keep.folder())?;
+    let (orders, receiver) = keep::orders();
+    let own = args.keep.on_signal.map(|signal| (signal, orders.clone()));
+    let watch = signals::Watch::begin(session.folder(), own).context("signals can't be watched")?;
+    let (is_requeued, status) = if let Some(folder) = &args.keep.restart {
+        let process = keep::restore(folder)?;
+        watch.forward_to(process);
+        let keeper = Keeper::begin(&args.keep, process, (orders, receiver));
+        keep::wait(process);
+        watch.end();
+        // Who restores a process does not hear how it ended.
+        (keeper.is_some_and(Keeper::end), ExitStatus::default())
+    } else {
+        // The lease lasts as long as this process or one of the program's.
+        let (mut command, _lease) = match prepared(args, &session)? {
+            Ok(prepared) => prepared,
+            Err(status) => return Ok(status),
+        };
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                to_stderr(&format!("error: {} can't be started: {error}\n", command.get_program().display()));
+                return Ok(NOT_FOUND.into());
+            }
+        };
+        watch.forward_to(child.id());
+        let keeper = Keeper::begin(&args.keep, child.id(), (orders, receiver));
+        let compiling = Compiling::begin(session.folder(), args.quiet);
+        let status = child.wait().context("the program can't be waited for")?;
+        drop(compiling);
+        watch.end();
+        (keeper.is_some_and(Keeper::end), status)
+    };
+    if is_requeued {
+        to_stderr("cuinstr: the program is saved: `cuinstr run --restart` goes on\n");
+        return Ok(REQUEUE.into());
+    }
+    told(args, &session, status)
+}
+
+/// The program as it is to be started, and its GPUs; or the status of what is no program to start.
+fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<(Command, Option<cuinstr_gpus::Choice>), ExitCode>> {
+    let Some((name, words)) = args.program.split_first() else { return Ok(Err(Status::Usage.into())) };
     let Some(path) = program::find(name) else {
         to_stderr(&format!("error: there is no program `{}`: give its path, or one that is on PATH\n", name.to_string_lossy()));
-        return Ok(NOT_FOUND.into());
+        return Ok(Err(NOT_FOUND.into()));
     };
     if let Err(why) = program::reach(&path) {
         to_stderr(&format!("error: `cuinstr run` can't reach {}: {why}\n", path.display()));
-        return Ok(Status::Usage.into());
+        return Ok(Err(Status::Usage.into()));
     }
-    // The lease lasts as long as this process or one of the program's.
     let gpus = gpus::chosen(&args.gpus)?;
     let library = library::path()?;
-    let session = Session::begin()?;
     let mut command = Command::new(&path);
     std::os::unix::process::CommandExt::arg0(&mut command, name);
     command.args(words).env("LD_PRELOAD", in_front(&library, std::env::var_os("LD_PRELOAD")));
@@ -61,17 +111,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(cache) = library::cache() {
         tools::set(&mut command, &path, &cache);
     }
-    let watch = signals::Watch::begin(session.folder()).context("signals can't be watched")?;
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            to_stderr(&format!("error: {} can't be started: {error}\n", path.display()));
-            return Ok(NOT_FOUND.into());
-        }
-    };
-    watch.forward_to(&child);
-    let status = child.wait().context("the program can't be waited for")?;
-    watch.end();
+    Ok(Ok((command, gpus)))
+}
+
+/// Says what the program's processes did, and gives the exit code.
+fn told(args: &RunArgs, session: &Session, status: ExitStatus) -> anyhow::Result<ExitCode> {
     let done = session.read(args.timeout.as_ref().map_or(&[], |timeout| timeout.names()));
     if let Some(report) = &args.report {
         done.write(report).with_context(|| format!("the report {} can't be written", report.display()))?;

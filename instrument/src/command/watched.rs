@@ -6,6 +6,7 @@ use super::report::to_stderr;
 use cuinstr_abi::sockets::{self, Loop, Running, State, Whereabouts};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,20 +20,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A process that is watched.
 struct Watched {
     process: u32,
-    socket: PathBuf,
+    sockets: Vec<PathBuf>,
 }
 
 /// Those of this user, by their numbers.
 fn all() -> Vec<Watched> {
     let user = rustix::process::geteuid().as_raw();
     let folder = sockets::folder(std::env::var_os("XDG_RUNTIME_DIR"), std::env::var_os("TMPDIR"), user);
-    let watched = |path: PathBuf| {
-        let process = path.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()?;
-        Some(Watched { process, socket: path })
-    };
-    let mut found: Vec<Watched> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| watched(entry.path())).collect();
-    found.sort_by_key(|watched| watched.process);
-    found
+    let mut found: BTreeMap<u32, Vec<PathBuf>> = BTreeMap::new();
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if let Some(process) = path.file_name().and_then(|name| sockets::process(name.to_str()?)) {
+            found.entry(process).or_default().push(path);
+        }
+    }
+    found.into_iter().map(|(process, sockets)| Watched { process, sockets }).collect()
 }
 
 impl Watched {
@@ -41,23 +42,30 @@ impl Watched {
         all().into_iter().find(|watched| watched.process == process)
     }
 
-    /// Asks it. The socket of a process that is gone is removed.
+    /// Asks it, by each of its sockets. That of a process that is gone is removed.
     fn ask<T: DeserializeOwned>(&self, request: &str) -> io::Result<Vec<T>> {
-        let stream = UnixStream::connect(&self.socket).inspect_err(|error| {
-            if error.kind() == io::ErrorKind::ConnectionRefused {
-                let _ = fs::remove_file(&self.socket);
+        let mut answers = Vec::new();
+        let mut gone = None;
+        for socket in &self.sockets {
+            match ask(socket, request) {
+                Ok(more) => answers.extend(more),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    let _ = fs::remove_file(socket);
+                    gone = Some(error);
+                }
+                Err(error) => return Err(error),
             }
-        })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        (&stream).write_all(format!("{request}\n").as_bytes())?;
-        let mut answer = String::new();
-        (&stream).read_to_string(&mut answer)?;
-        answer.lines().map(|line| serde_json::from_str(line).map_err(io::Error::from)).collect()
+        }
+        match gone {
+            Some(error) if answers.is_empty() => Err(error),
+            _ => Ok(answers),
+        }
     }
 
     /// What is true of it as a whole; nothing if it is of an older release.
     fn state(&self) -> io::Result<Option<State>> {
-        Ok(self.ask("state")?.into_iter().next())
+        let states = self.ask::<State>("state")?.into_iter();
+        Ok(states.reduce(|one, other| State { paused: one.paused && other.paused, leaves: one.leaves && other.leaves }))
     }
 
     /// Its command line, in one line.
@@ -66,6 +74,16 @@ impl Watched {
         let words: Vec<_> = words.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
         cuinstr::render::one_line(&words.join(" ")).chars().take(80).collect()
     }
+}
+
+/// Asks at one socket.
+fn ask<T: DeserializeOwned>(socket: &Path, request: &str) -> io::Result<Vec<T>> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    (&stream).write_all(format!("{request}\n").as_bytes())?;
+    let mut answer = String::new();
+    (&stream).read_to_string(&mut answer)?;
+    answer.lines().map(|line| serde_json::from_str(line).map_err(io::Error::from)).collect()
 }
 
 /// Has the kernels of a session's processes stop; those that do not answer are left alone.

@@ -2,7 +2,7 @@
 //! host's compiler in its last step for a unit, and so travels in each object. `host_runtime/` holds its text; the build script compiles it once.
 //!
 //! In reading order: `host_runtime/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
-//! that looks whether launches are in time) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
+//! that looks whether launches are in time) → `control.hpp`, `listen.hpp` (what others may ask of a process) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
 use super::{Error, cicc};
 use crate::options::{AtExit, Options};

@@ -2,6 +2,7 @@
 
 use cuinstr_stand_in::targets::{Machine, Target};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 struct World(Machine);
@@ -84,6 +85,7 @@ while [ $# -gt 0 ]; do
 done
 case $CRIU_MODE in
     refuse) echo "(00.1) Error (criu/mem.c:1): can't dump a thing" > "$images/$step.log"; exit 1 ;;
+    full) echo "(00.1) Error (criu/page-xfer.c:1): No space left on device" > "$images/$step.log"; exit 1 ;;
     die) kill -9 $$ ;;
     orphan) kill -9 $PPID; exit ;;
 esac
@@ -105,6 +107,11 @@ fi
 impl World {
     /// `cuinstr checkpoint` with these words, with a CRIU that does as `mode` says.
     fn with_criu(&self, words: &str, target: &Target, mode: &str) -> (Option<i32>, String) {
+        let output = self.criu_command(words, target, mode).output().expect("the command");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    }
+
+    fn criu_command(&self, words: &str, target: &Target, mode: &str) -> Command {
         let criu = self.0.file("bin");
         fs::create_dir_all(&criu).expect("a folder");
         fs::write(criu.join("criu"), CRIU).expect("a file");
@@ -115,8 +122,8 @@ impl World {
             command.env("CRIU_VERSION", version);
         }
         let path = std::env::var("PATH").unwrap_or_default();
-        let output = command.env("PATH", format!("{}:{path}", criu.display())).output().expect("the command");
-        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+        command.env("PATH", format!("{}:{path}", criu.display()));
+        command
     }
 
     fn state(&self, target: &Target) -> String {
@@ -150,7 +157,7 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
     let manifest = world.dump("manifest.json").expect("the folder describes itself");
     assert!(manifest.contains("pages.img") && manifest.contains("GPU") && manifest.contains("\"criu\": \"4.1\""), "{manifest}");
     // What goes wrong later leaves the last good dump, and a process that runs.
-    for (mode, why) in [("refuse", "can't dump a thing"), ("die", "signal: 9")] {
+    for (mode, why) in [("refuse", "can't dump a thing"), ("full", "No space left on device"), ("die", "signal: 9")] {
         let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, mode);
         assert!(status == Some(1) && said.contains(why), "{mode}: {said}");
         assert_eq!((world.state(&target).as_str(), is_stopped(&target)), ("running", false), "{mode}");
@@ -176,6 +183,46 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
     assert!(status == Some(0) && said.contains("runs again"), "{said}");
     assert_eq!(world.state(&target), "running");
     Command::new("kill").args(["-9", &target.0.id().to_string()]).status().expect("kill");
+}
+
+#[test]
+fn a_dump_without_room_or_rights_touches_nothing() {
+    let world = World::new();
+    let target = world.0.target(&[("bytes", 1_048_576)]);
+    let is_untouched = || world.state(&target) == "running" && !is_stopped(&target) && !world.0.file("dump").exists();
+    if !rustix::process::geteuid().is_root() {
+        let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, "");
+        assert!(status == Some(3) && said.contains("takes root") && is_untouched(), "{said}");
+        return;
+    }
+    // A file system that has no room at all.
+    let (status, said) = world.with_criu("dump --pid PID --to /proc/dump", &target, "");
+    assert!(status == Some(3) && said.contains("bytes are needed and 0 are free on this disk; nothing was touched"), "{said}");
+    assert!(is_untouched());
+    // Root without the rights to look into processes is like any other user.
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--reuid=65534", "--clear-groups", "true"]);
+    if !command.status().is_ok_and(|status| status.success()) {
+        eprintln!("no setpriv here: what a user without rights sees is not tested");
+        return;
+    }
+    let plain = world.criu_command("dump --pid PID --to DIR", &target, "");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--bounding-set=-all", "--inh-caps=-all", "--reuid=65534", "--clear-groups"])
+        .arg(plain.get_program())
+        .args(plain.get_args());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    for folder in [world.0.known(), world.0.driver()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
+    }
+    let output = command.output().expect("setpriv");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // The program may lie where that user can't go.
+    if !said.contains("Permission denied") {
+        assert!(!output.status.success() && said.contains("no permission for process"), "{said}");
+    }
+    assert!(is_untouched());
 }
 
 #[test]

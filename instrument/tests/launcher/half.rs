@@ -77,6 +77,7 @@ fn a_program_that_knows_nothing_obeys() {
     a_process_may_have_any_number_of_streams_graphs_and_modules(&program);
     a_program_with_more_rights_than_its_user_obeys_nobody(&program);
     a_report_goes_through_no_link_of_others(&program);
+    other_commands_see_it(&program);
     let wanted = [(124, "does not give back the launch that trapped"), (3, "does not let the process end")];
     for (child, (status, says)) in held.into_iter().zip(wanted) {
         let output = child.wait_with_output().expect("it ends");
@@ -104,6 +105,38 @@ fn a_program_whose_polls_are_in_its_ptx_obeys_too() {
     assert_eq!((&told[0]["loop"]["file"], &told[0]["loop"]["line"]), (&"program.cu".into(), &spin.into()), "{told:?}");
     let output = program.run("m300 w", &[("CUINSTR_TIMEOUT", "2s")]);
     assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("waited: 0\n", ""));
+}
+
+fn other_commands_see_it(program: &Program) {
+    let runtime = program.project.path().join("runtime");
+    fs::create_dir(&runtime).expect("a folder");
+    let place = runtime.to_str().expect("a path");
+    let mut child = program.start("s w m1 w", &[("CUINSTR_TIMEOUT", "50s"), ("CUINSTR_ON_STOP", "leave"), ("XDG_RUNTIME_DIR", place)]);
+    let ask = |words: &[&str]| {
+        let output = program.project.command(BINARY).args(words).env("XDG_RUNTIME_DIR", &runtime).output().expect("it starts");
+        text(&[output.stdout, output.stderr].concat())
+    };
+    let since = std::time::Instant::now();
+    let process = loop {
+        let listed = ask(&["ps", "--json"]);
+        match listed.lines().next().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")) {
+            Some(first) if first["running"][0]["kernel"] == "scope::spin<int>" => break first["process"].to_string(),
+            _ => assert!(since.elapsed().as_secs() < 40, "{listed}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let told = ask(&["where", &process]);
+    let spin = line_of("while (*(volatile T*)gate");
+    assert!(told.contains("`scope::spin<int>` has run for") && told.contains(&format!("    program.cu:{spin}:5: while\n")), "{told}");
+    assert!(ask(&["pause", &process]).starts_with("paused: later launches wait\n"));
+    assert!(ask(&["ps"]).contains("(paused: launches wait)"));
+    assert_eq!(ask(&["stop", &process]), "stopped: `scope::spin<int>`\n");
+    assert!(child.try_wait().expect("a child").is_none());
+    assert_eq!(ask(&["resume", &process]), "resumed\n");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(text(&output.stdout), "waited: 0\nwaited: 0\n", "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("was stopped: somebody asked for that"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_dir(runtime.join("cuinstr")).expect("a folder").count(), 0, "the socket goes with the process");
 }
 
 fn a_launch_that_is_late_is_stopped_and_reported(program: &Program) {

@@ -251,11 +251,22 @@ struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     /// Starts it, and waits until a kernel of this name runs.
-    fn start(world: &'a World, mut command: Command, kernel: &str) -> Self {
+    fn start(world: &'a World, command: Command, kernel: &str) -> Self {
+        Self::start_when(world, command, |first| (first["running"][0]["kernel"] == kernel).then(|| first["process"].to_string()))
+    }
+
+    /// Starts it, and waits until its process can be told from what `ps` lists first.
+    fn start_when(world: &'a World, mut command: Command, process: impl Fn(&serde_json::Value) -> Option<String>) -> Self {
         let child = command.spawn().expect("it starts");
         let mut watched = Self { world, child, process: String::new() };
-        watched.process = watched.until(|first| (first["running"][0]["kernel"] == kernel).then(|| first["process"].to_string()));
+        watched.process = watched.until(process);
         watched
+    }
+
+    /// The `cuinstr run` that it was started by.
+    fn parent(&self) -> String {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process)).expect("it lives");
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)).expect("a parent").to_owned()
     }
 
     fn ask(&self, words: &str) -> (i32, String) {
@@ -353,6 +364,93 @@ fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
     assert!(status == 1 && said.contains("trap when they are stopped") && said.contains("is running now"), "{said}");
     watched.ask("stop PID");
     watched.end();
+}
+
+/// CRIU as far as a test needs it: a dump stops the process, and a restore starts another one of its number.
+const CRIU: &str = r#"#!/bin/bash
+[ "$1" = --version ] && { echo "Version: 4.1"; exit; }
+step=$1
+while [ $# -gt 0 ]; do
+    case $1 in
+        --images-dir) images=$2 ;;
+        --tree) pid=$2 ;;
+    esac
+    shift
+done
+if [ $step = dump ]; then
+    echo "$pid" > "$images/pages.img"
+    kill -STOP "$pid"
+    exit
+fi
+pid=$(cat "$images/pages.img")
+for try in $(seq 500); do
+    echo $((pid - 1)) > /proc/sys/kernel/ns_last_pid
+    sleep 100 < /dev/null > /dev/null 2>&1 &
+    [ $! = "$pid" ] && exit 0
+    kill -9 $!
+done
+exit 1
+"#;
+
+#[test]
+fn a_program_is_saved_while_it_runs_and_started_again_from_there() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    let file = |name: &str| world.project.path().join(name);
+    fs::create_dir(file("known")).expect("a folder");
+    fs::create_dir(file("bin")).expect("a folder");
+    fs::write(file("bin/criu"), CRIU).expect("a file");
+    expect(world.project.command("chmod").args(["+x", "bin/criu"]), 0);
+    let with_criu = |mut command: Command| {
+        command.env("CUINSTR_STAND_IN", format!("processes {}", file("known").display()));
+        command.env("PATH", format!("{}:{}", file("bin").display(), std::env::var("PATH").unwrap_or_default()));
+        command
+    };
+    let checkpoints = || {
+        let entries = fs::read_dir(file("saved")).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let mut names: Vec<String> =
+            entries.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.parse::<u32>().is_ok()).collect();
+        names.sort();
+        names
+    };
+    let command = with_criu(world.command("--quiet --checkpoint saved --every 200ms --keep 2 --on-signal USR1", "plt done idle"));
+    let watched = Watched::start_when(&world, command, |first| first["process"].as_u64().map(|process| process.to_string()));
+    // Until the stand-in knows the process, each try fails, and the program runs on.
+    std::thread::sleep(Duration::from_millis(500));
+    fs::write(file("known").join(&watched.process), "bytes 1048576\n").expect("a file");
+    let since = Instant::now();
+    while checkpoints().last().is_none_or(|last| last.as_str() < "000003") {
+        assert!(since.elapsed() < Duration::from_secs(40), "{:?}", checkpoints());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let parent = watched.parent();
+    expect(world.project.command("kill").args(["-USR1", &parent]), 0);
+    let process = watched.process.clone();
+    let (status, said, told) = watched.end();
+    assert_eq!((status, said.as_str()), (Some(75), "done: 0 0\n"), "{told}");
+    assert!(told.contains("no checkpoint was made, and the program runs on") && told.contains("the program is saved"), "{told}");
+    assert_eq!(checkpoints().len(), 2);
+    // The latest is damaged: the one before it is taken.
+    let last = checkpoints().pop().expect("two");
+    fs::write(file("saved").join(last).join("images/pages.img"), "1").expect("a file");
+    let mut command = world.project.command("timeout");
+    command.args(["-s", "KILL", "60", BINARY, "run", "--restart", "saved"]).env("LD_LIBRARY_PATH", "fake");
+    command.env("XDG_RUNTIME_DIR", file("runtime")).env_remove("LD_PRELOAD");
+    let mut child = with_criu(command).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let since = Instant::now();
+    let is_resumed = || fs::read_to_string(file("known").join(&process)).is_ok_and(|text| text.contains("state 0"));
+    while !is_resumed() && child.try_wait().expect("a child").is_none() {
+        assert!(since.elapsed() < Duration::from_secs(50), "it is not restored");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The program ends, and so does its parent.
+    let _ = world.project.command("kill").arg(&process).status();
+    let output = child.wait_with_output().expect("it ends");
+    let told = text(&output.stderr);
+    assert!(output.status.success() && told.contains("this file is missing, or another"), "{told}");
+    assert!(told.contains(&format!("process {process} goes on from")), "{told}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Where processes that are watched can be asked what they run: one socket each, in a folder of their user.
+//! Where processes that are watched can be asked what they run: sockets in a folder of their user. A process has one, or several if several parts of it
+//! were made by cuinstr.
 //!
 //! A request is one line; the answer is lines of JSON, and then the connection ends.
 //!
@@ -29,6 +30,18 @@ pub fn folder(runtime: Option<OsString>, temporary: Option<OsString>, user: u32)
             .unwrap_or_else(|| "/tmp".into())
             .join(format!("cuinstr-run-{user}")),
     }
+}
+
+/// The name of a process's socket of this number, from 0.
+#[must_use]
+pub fn name(process: u32, number: u32) -> String {
+    if number == 0 { format!("{process}.sock") } else { format!("{process}.{number}.sock") }
+}
+
+/// The process whose socket has this name.
+#[must_use]
+pub fn process(name: &str) -> Option<u32> {
+    name.strip_suffix(".sock")?.split('.').next()?.parse().ok()
 }
 
 /// What is true of a process as a whole.

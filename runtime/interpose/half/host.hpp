@@ -49,6 +49,16 @@ __cuinstr_once void forget_module(void* handle) {
   }
   at.setting_up.give();
 }
+// This host listens by itself (src/control.rs).
+inline void begin_listening() {}
+struct listener {
+  void (*tell)(void*, const char*, int, unsigned long long, unsigned long long);
+  void* data;
+};
+__cuinstr_once void pass_on(void* data, const kernel* what, u64 ran_ns) {
+  const listener* to = (const listener*)data;
+  to->tell(to->data, what->name, what->home->works, ran_ns, what->timeout_ns);
+}
 struct driver_call {
   int (*run)(void*);
   void* data;
@@ -72,26 +82,10 @@ void cuinstr_forget(void* module) {
   if (here().process == __cuinstr_c_getpid()) forget_module(module);
 }
 // Has every launch that runs and polls stop. Answers how many run.
-int cuinstr_stop_all() {
-  using namespace __cuinstr_half_@HASH@;
-  state& at = here();
-  if (at.process != __cuinstr_c_getpid() || at.fails || !at.watching.try_for(grace_ns)) return 0;
-  int count = 0;
-  look_at_all();
-  for (u32 index = 0; index < at.queue_count; ++index) {
-    queue* one = at.queues[index];
-    if (!one->runs || one->asked || last_of(one).what == nullptr) continue;
-    ++count;
-    if (!last_of(one).what->home->works) continue;
-    last_of(one).what->home->is_requested = true;
-    halt(one);
-  }
-  at.watching.give();
-  return count;
-}
+int cuinstr_stop_all() { return __cuinstr_half_@HASH@::stop_all(); }
 // Launches wait from now on, or go on.
-void cuinstr_hold(int is_held) { __atomic_store_n(&__cuinstr_half_@HASH@::here().is_held, is_held != 0, __ATOMIC_RELEASE); }
-int cuinstr_is_held() { return __atomic_load_n(&__cuinstr_half_@HASH@::here().is_held, __ATOMIC_ACQUIRE); }
+void cuinstr_hold(int is_held) { __cuinstr_half_@HASH@::hold(is_held != 0); }
+int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
 // For launches that reach the driver by other ways, as those of graphs.
 void cuinstr_wait_while_held() { __cuinstr_half_@HASH@::wait_while_held(); }
 // Whether a kernel that is stopped leaves.
@@ -99,15 +93,8 @@ int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }
 // Calls `tell` for each launch that runs, with its kernel's name, whether it polls, how long it has run and its limit.
 void cuinstr_running(void (*tell)(void*, const char*, int, unsigned long long, unsigned long long), void* data) {
   using namespace __cuinstr_half_@HASH@;
-  state& at = here();
-  if (at.process != __cuinstr_c_getpid() || at.fails || !at.watching.try_for(grace_ns)) return;
-  look_at_all();
-  for (u32 index = 0; index < at.queue_count; ++index) {
-    const queue* one = at.queues[index];
-    const kernel* what = last_of(one).what;
-    if (one->runs && what != nullptr) tell(data, what->name, what->home->works, now_ns() - one->began, what->timeout_ns);
-  }
-  at.watching.give();
+  const listener to = {tell, data};
+  each_running(pass_on, (void*)&to);
 }
 void cuinstr_end() { __cuinstr_half_@HASH@::end_watch(); }
 }

@@ -4,7 +4,7 @@
 
 use crate::image::Image;
 use crate::replace::{self, Replaced};
-use crate::{driver, entry, half};
+use crate::{driver, entry, half, session};
 use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -253,10 +253,14 @@ fn file(path: *const c_char, of_context: bool) -> Replaced {
 /// Loads code with polls, or else what the program gave. What the driver refuses with polls is loaded without.
 fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Polled) -> u32, plain: impl FnOnce() -> u32) -> u32 {
     let why = match replaced {
-        Ok(polled) => match load(polled) {
-            0 => return 0,
-            code => format!("the driver refuses its PTX with polls (error {code})"),
-        },
+        Ok(polled) => {
+            let code = load(polled);
+            session::end_compiling();
+            match code {
+                0 => return 0,
+                code => format!("the driver refuses its PTX with polls (error {code})"),
+            }
+        }
         Err(why) => why,
     };
     let result = plain();
@@ -270,7 +274,9 @@ fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Pol
 
 /// The same for an input of a linker.
 fn linked(replaced: Replaced, add: impl FnOnce(replace::Polled) -> u32, plain: impl FnOnce() -> u32) -> u32 {
-    match replaced.map(add) {
+    let added = replaced.map(add);
+    session::end_compiling();
+    match added {
         Ok(0) => 0,
         _ => plain(),
     }

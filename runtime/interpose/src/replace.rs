@@ -2,7 +2,7 @@
 
 use crate::cache::Place;
 use crate::image::Image;
-use crate::{choice, driver, sites};
+use crate::{choice, driver, session, sites};
 use cuinstr::options::Options;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -78,6 +78,7 @@ fn make(text: &[u8], name: Option<String>) -> Replaced {
         output.push(0);
         return Ok(output.leak());
     }
+    session::begin_compiling(std::str::from_utf8(text).map_or(1, |text| cuinstr_image::kernel::of_ptx(text).len()));
     let rewrite = cuinstr::rewrite_ptx(text, &Options { path, ..Options::default() });
     let Some(mut output) = rewrite.output else {
         let why = rewrite.diagnostics.first().map(|diagnostic| diagnostic.message.clone());

@@ -3,6 +3,7 @@
 
 use crate::control;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -16,6 +17,7 @@ const MOST_KERNELS: usize = 1 << 14;
 struct Session {
     process: u32,
     lines: File,
+    compiling: File,
     counts: *mut u64,
     kernels: usize,
 }
@@ -36,12 +38,13 @@ impl Session {
                 OpenOptions::new().read(true).write(true).create_new(true).open(folder.join(format!("{process}-{number}.counts"))).ok()?;
             Some((lines, counts))
         })?;
+        let compiling = OpenOptions::new().append(true).create(true).open(folder.join("compiling")).ok()?;
         let bytes = MOST_KERNELS * size_of::<u64>();
         counts.set_len(bytes as u64).ok()?;
         // SAFETY: maps a new piece of memory, which a file of that length is behind.
         let memory =
             unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, counts.as_raw_fd(), 0) };
-        (memory != libc::MAP_FAILED).then(|| Self { process, lines, counts: memory.cast(), kernels: 0 })
+        (memory != libc::MAP_FAILED).then(|| Self { process, lines, compiling, counts: memory.cast(), kernels: 0 })
     }
 
     fn write(&mut self, line: &Value) {
@@ -58,6 +61,25 @@ fn with<T>(does: impl FnOnce(&mut Session) -> T) -> Option<T> {
         control::begin();
     }
     session.as_mut().map(does)
+}
+
+thread_local! {
+    /// Kernels of code that this thread compiles for the first time.
+    static COMPILED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Code with so many kernels gets polls, and is then compiled by the driver: the parent may say so, since that can take long.
+pub(crate) fn begin_compiling(kernels: usize) {
+    COMPILED.set(COMPILED.get() + kernels);
+    with(|session| session.compiling.write_all(format!("+{kernels}\n").as_bytes()));
+}
+
+/// What this thread compiled is loaded.
+pub(crate) fn end_compiling() {
+    let kernels = COMPILED.replace(0);
+    if kernels > 0 {
+        with(|session| session.compiling.write_all(format!("-{kernels}\n").as_bytes()));
+    }
 }
 
 /// A kernel is launched for the first time in a context: notes it, and gives the place where its launches are counted.

@@ -4,7 +4,8 @@ use crate::command::gpus::ChoiceArgs;
 use clap::{Args, ValueEnum};
 use cuinstr::duration;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What to run, and under which limits.
 #[derive(Debug, Args)]
@@ -36,9 +37,67 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) gpus: ChoiceArgs,
 
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+
     /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "restart", conflicts_with = "restart", value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
+}
+
+/// When to save the program, and where.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// Save the program to numbered folders of this folder (`cuinstr checkpoint dump` says what that takes).
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+
+    /// How often to save it: a time such as 10m. It runs on meanwhile, but for the time that the copy takes.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    every: Option<u64>,
+
+    /// How many checkpoints to keep.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
+    pub(crate) keep: usize,
+
+    /// When this signal comes (USR1, USR2 or TERM), save the program, end it, and end with status 75.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal)]
+    pub(crate) on_signal: Option<i32>,
+
+    /// Start from the latest checkpoint in this folder, and save further ones there.
+    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
+    pub(crate) restart: Option<PathBuf>,
+}
+
+impl KeepArgs {
+    /// The folder of the checkpoints.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.checkpoint.as_deref().or(self.restart.as_deref())
+    }
+
+    /// Whether there is a folder for what is to be saved.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let is_asked = self.every.is_some() || self.on_signal.is_some();
+        if is_asked && self.folder().is_none() { Err("--every and --on-signal need a folder: add --checkpoint DIR") } else { Ok(()) }
+    }
+
+    /// How often to save.
+    pub(crate) fn every(&self) -> Option<Duration> {
+        self.every.map(Duration::from_nanos)
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write a number from 1".to_owned())
+}
+
+fn signal(text: &str) -> Result<i32, String> {
+    match text.strip_prefix("SIG").unwrap_or(text) {
+        "USR1" => Ok(signal_hook::consts::SIGUSR1),
+        "USR2" => Ok(signal_hook::consts::SIGUSR2),
+        "TERM" => Ok(signal_hook::consts::SIGTERM),
+        _ => Err("write USR1, USR2 or TERM".to_owned()),
+    }
 }
 
 /// How to list processes.

@@ -10,9 +10,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder that the program's processes write to. It is gone when this is dropped.
+/// A folder that the program's processes write to. It is gone when this is dropped, unless the program is saved, which has files of it open.
 pub(super) struct Session {
-    folder: TempDir,
+    folder: PathBuf,
+    _temporary: Option<TempDir>,
 }
 
 /// One kernel in one process, as the library writes it.
@@ -44,13 +45,19 @@ pub(super) struct Done {
 }
 
 impl Session {
-    pub(super) fn begin() -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("cuinstr-run-").tempdir().context("a temporary folder can't be made")?;
-        Ok(Self { folder })
+    /// In the folder of the program's checkpoints, if it is to be saved.
+    pub(super) fn begin(checkpoints: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(checkpoints) = checkpoints {
+            let folder = std::path::absolute(checkpoints.join("session"))?;
+            fs::create_dir_all(&folder).with_context(|| format!("{} can't be made", folder.display()))?;
+            return Ok(Self { folder, _temporary: None });
+        }
+        let temporary = tempfile::Builder::new().prefix("cuinstr-run-").tempdir().context("a temporary folder can't be made")?;
+        Ok(Self { folder: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
     pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// The file that all processes append their stops to, as `CUINSTR_REPORT` has it.

@@ -1,11 +1,12 @@
 //! Signals: kernels stop first, then the program gets the signal, and this process lives until the program is gone.
 
+use super::keep::Order;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, SignalsInfo, exfiltrator::origin::WithOrigin};
 use signal_hook::low_level::siginfo::Cause;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Those that go on to the program.
@@ -18,16 +19,22 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on none of these ends this process.
+    /// From now on none of these ends this process. `own` is one that is not for the program.
     ///
     /// # Errors
     /// If the system lets nobody watch.
-    pub(super) fn begin(session: &Path) -> std::io::Result<Self> {
+    pub(super) fn begin(session: &Path, own: Option<(i32, Sender<Order>)>) -> std::io::Result<Self> {
         let mut signals = SignalsInfo::<WithOrigin>::new(FORWARDED)?;
         let (child, handle) = (Arc::new(Mutex::new(None)), signals.handle());
         let (shared, session): (Arc<Mutex<Option<Pid>>>, PathBuf) = (Arc::clone(&child), session.to_owned());
         std::thread::spawn(move || {
             for origin in signals.forever() {
+                if let Some((signal, keeper)) = &own
+                    && *signal == origin.signal
+                {
+                    let _ = keeper.send(Order::Leave);
+                    continue;
+                }
                 if [SIGHUP, SIGINT, SIGTERM].contains(&origin.signal) {
                     crate::command::watched::stop_session(&session);
                 }
@@ -43,8 +50,8 @@ impl Watch {
     }
 
     /// The program gets what comes.
-    pub(super) fn forward_to(&self, child: &Child) {
-        *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Some(Pid::from_child(child));
+    pub(super) fn forward_to(&self, process: u32) {
+        *self.child.lock().unwrap_or_else(PoisonError::into_inner) = Pid::from_raw(process.cast_signed());
     }
 
     /// The program is gone: its number may soon be another's.

@@ -28,6 +28,8 @@ const long legacy_stream = 1, own_stream = 2;
 int function_of(const launch_call& call, void** function);
 void make_context();
 void meet(kernel* met);
+// Others may ask this process something from now on.
+void begin_listening();
 // Whether launches of machine code without polls are watched, too: nothing but the process's end ends those.
 bool watches_unpolled();
 
@@ -303,7 +305,9 @@ __cuinstr_once void begin_process() {
     message << "cuinstr: warning: CUINSTR_FUEL has no effect: nothing in this program is compiled with --fuel\n";
     message.write_to(2);
   }
-  if (load_driver(at.cuda) && set_up_memory() && &__cuinstr_c_on_exit != nullptr) __cuinstr_c_on_exit(note_end, nullptr);
+  if (!load_driver(at.cuda) || !set_up_memory()) return;
+  if (&__cuinstr_c_on_exit != nullptr) __cuinstr_c_on_exit(note_end, nullptr);
+  begin_listening();
 }
 struct way {
   kernel* what;

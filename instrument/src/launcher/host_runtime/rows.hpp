@@ -16,10 +16,11 @@ __cuinstr_once u64 number_at(const char* at, u32 length, u32 base) {
   return value;
 }
 // Rows are `:FILE<tab>LIMITS`, then for each site of that file `ID<tab>LINE<tab>COLUMN<tab>KIND<tab>FUNCTION`, each with a line's end.
-__cuinstr_once site_row find_site(u64 id) {
-  site_row row = {};
+inline const char* first_row() { return __start_cuinstr_rows; }
+// Reads the next site into `row`, which keeps the file meanwhile. Answers where to go on; null if there is none.
+__cuinstr_once const char* next_row(const char* at, site_row& row) {
   const char* end = __stop_cuinstr_rows;
-  for (const char* at = __start_cuinstr_rows; at < end;) {
+  while (at < end) {
     if (*at == 0 || *at == '\n') {
       ++at;
     } else if (*at == ':') {
@@ -27,14 +28,10 @@ __cuinstr_once site_row find_site(u64 id) {
       row.file_length = length_to(row.file, end, '\t');
       at = row.file + length_to(row.file, end, '\n');
     } else {
-      const u32 digits = length_to(at, end, '\t');
-      const bool found = (number_at(at, digits, 16) | 1) == (id | 1);
-      if (!found) {
-        at += length_to(at, end, '\n');
-        continue;
-      }
-      at += digits + 1;
       u32 length = length_to(at, end, '\t');
+      row.id = number_at(at, length, 16);
+      at += length + 1;
+      length = length_to(at, end, '\t');
       row.line = u32(number_at(at, length, 10));
       at += length + 1;
       length = length_to(at, end, '\t');
@@ -44,10 +41,17 @@ __cuinstr_once site_row find_site(u64 id) {
       row.function = row.kind + row.kind_length + 1;
       row.function_length = length_to(row.function, end, '\t');
       row.known = true;
-      return row;
+      return row.function + length_to(row.function, end, '\n');
     }
   }
-  return row;
+  return nullptr;
+}
+__cuinstr_once site_row find_site(u64 id) {
+  site_row row = {};
+  for (const char* at = first_row(); (at = next_row(at, row)) != nullptr;) {
+    if ((row.id | 1) == (id | 1)) return row;
+  }
+  return site_row();
 }
 // Whether some unit of this program was compiled with that limit: a letter behind the name of its file.
 __cuinstr_once bool compiled_with(char limit) {

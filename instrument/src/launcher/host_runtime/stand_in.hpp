@@ -28,6 +28,7 @@ inline bool watches_unpolled() { return false; }
 __cuinstr_once void finish() {
   const settings& set = asked();
   state& at = here();
+  end_listening();
   if (!end_watch()) return;
   for (u32 index = 0; index < set.limit_count; ++index) {
     const named_limit& limit = set.limits[index];

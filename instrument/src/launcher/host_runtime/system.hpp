@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: 0BSD
 // The host half of cuinstr: how a program that knows nothing of it obeys CUINSTR_TIMEOUT and its kin (docs/PROJECTS.md). Two hosts share it: programs that
-// `cuinstr nvcc` compiles (cudart.hpp, rows.hpp, room.hpp, stand_in.hpp), and the library that `cuinstr run` loads in front of any program
+// `cuinstr nvcc` compiles (cudart.hpp, rows.hpp, room.hpp, listen.hpp, stand_in.hpp), and the library that `cuinstr run` loads in front of any program
 // (runtime/interpose). It may stand in front of the text that nvcc hands to the host's compiler, which has its headers in it already. So it includes nothing, and takes what it needs of the system under
 // names of its own. All of it is in groups that linkers keep once, and hidden: each program and each shared library has one copy, with its own state.
 #define __cuinstr_shown inline __attribute__((used, noinline, visibility("hidden")))
@@ -24,6 +24,16 @@ void __cuinstr_c_exit(int) __asm__("_exit") __attribute__((noreturn));
 char* __cuinstr_c_strerror(int) __asm__("strerror");
 int* __cuinstr_c_errno() __asm__("__errno_location");
 unsigned int __cuinstr_c_geteuid() __asm__("geteuid");
+int __cuinstr_c_mkdir(const char*, unsigned int) __asm__("mkdir");
+int __cuinstr_c_unlink(const char*) __asm__("unlink");
+long __cuinstr_c_read(int, void*, unsigned long) __asm__("read");
+int __cuinstr_c_socket(int, int, int) __asm__("socket");
+int __cuinstr_c_connect(int, const void*, unsigned int) __asm__("connect");
+int __cuinstr_c_bind(int, const void*, unsigned int) __asm__("bind");
+int __cuinstr_c_listen(int, int) __asm__("listen");
+int __cuinstr_c_accept4(int, void*, void*, int) __asm__("accept4");
+int __cuinstr_c_setsockopt(int, int, int, const void*, unsigned int) __asm__("setsockopt");
+long __cuinstr_c_send(int, const void*, unsigned long, int) __asm__("send");
 extern char** __cuinstr_c_environ __asm__("environ");
 }
 // Libraries of older systems that a program need not be linked with: where they are missing, nothing is armed, and a message says so.

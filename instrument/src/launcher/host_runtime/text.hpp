@@ -101,6 +101,7 @@ struct text {
 // A site of the source. Texts may go on behind their lengths.
 struct site_row {
   bool known;
+  u64 id;
   u32 line, column;
   const char *kind, *function, *file;
   u32 kind_length, function_length, file_length;

@@ -94,6 +94,8 @@ int main(int count, char** words) {
       /* What a library looks up in its own scope, which is not the program's. */
       int (*probe)(void) = (int (*)(void))dlsym(dlopen("./liblocal.so", RTLD_LAZY | RTLD_LOCAL), "cuProbe");
       printf("local: %d\n", probe());
+    } else if (!strcmp(word, "idle")) {
+      sleep(50);
     } else if (!strcmp(word, "fork")) {
       fflush(stdout);
       if (fork() == 0) {
