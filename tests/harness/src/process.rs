@@ -76,6 +76,17 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u
     })
 }
 
+/// What this thread has had of a processor so far. On a busy machine that is far from the time that has gone by.
+///
+/// # Panics
+/// If the system does not say.
+#[must_use]
+pub fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the system counts processor time");
+    let nanoseconds = text.split(' ').next().and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanoseconds.expect("a number"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +97,15 @@ mod tests {
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
         assert_eq!(finished.status.and_then(|status| status.code()), Some(3));
         assert!(!finished.success());
+    }
+
+    #[test]
+    fn processor_time_goes_by_for_what_works_and_not_for_what_waits() {
+        let begun = processor_time();
+        thread::sleep(Duration::from_millis(200));
+        let waited = processor_time();
+        while processor_time() < waited + Duration::from_millis(20) {}
+        assert!(waited - begun < Duration::from_millis(150), "{:?}", waited - begun);
     }
 
     #[test]
