@@ -108,13 +108,13 @@ impl Compilation {
     fn log(&self) -> Vec<u8> {
         // SAFETY: the program is alive.
         let log = unsafe { result::get_program_log(self.handle) }.unwrap_or_default();
-        log.into_iter().map(c_char::cast_unsigned).collect()
+        log.into_iter().map(|byte| byte.to_ne_bytes()[0]).collect()
     }
 
     fn ptx(&self) -> Result<Vec<u8>, ProgramError> {
         // SAFETY: the program is alive.
         let text = unsafe { result::get_ptx(self.handle) }.map_err(|error| fault("nvrtcGetPTX", error.0, String::new()))?;
-        Ok(text.into_iter().map(c_char::cast_unsigned).collect())
+        Ok(text.into_iter().map(|byte| byte.to_ne_bytes()[0]).collect())
     }
 
     fn cubin(&self) -> Result<Vec<u8>, ProgramError> {
