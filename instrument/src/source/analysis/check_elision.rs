@@ -30,7 +30,7 @@ const MOST_OF_FUNCTION: usize = 256;
 
 /// Barriers without a check, and loops with one behind them.
 #[derive(Debug, Default)]
-pub(crate) struct Release {
+pub(crate) struct Elision {
     /// Barriers by their name's token.
     pub(crate) unchecked: BTreeSet<usize>,
     /// Loops by index, each with one of its barriers' tokens.
@@ -40,7 +40,7 @@ pub(crate) struct Release {
 /// Why a barrier has no check.
 pub(crate) const WHY: &str = "nothing up to the next check shows what others have not written";
 
-impl Release {
+impl Elision {
     /// The last token of the loop with a check behind it that stands for the one of this barrier.
     pub(crate) fn behind(&self, body: &Body, barrier: usize) -> Option<usize> {
         let (index, _) = self.behind.iter().find(|(_, of)| *of == barrier)?;
@@ -49,18 +49,18 @@ impl Release {
 }
 
 /// Looks at a kernel's own body; `functions` are the file's.
-pub(crate) fn of_kernel(scope: &FunctionScope, functions: &[&Function]) -> Release {
+pub(crate) fn of_kernel(scope: &FunctionScope, functions: &[&Function]) -> Elision {
     let (body, facts, open) = (scope.body, scope.facts, scope.open);
-    let mut release = Release::default();
+    let mut elision = Elision::default();
     let others = body.labels.len() + body.gotos.len() + body.lost.len() + body.asms.len();
     let is_plain = body.scopes.len() == 1 && others == 0 && !has_directive(scope, scope.range.clone());
     if body.barriers.is_empty() || !is_plain || scope.range.len() > MOST_TOKENS || facts.fragment.of_macro.is_some() {
-        return release;
+        return elision;
     }
-    let Some(addresses) = Addresses::of_kernel(facts, functions, scope.range.clone(), open) else { return release };
+    let Some(addresses) = Addresses::of_kernel(facts, functions, scope.range.clone(), open) else { return elision };
     // A value from memory may keep a thread from a barrier.
     if body.barriers.iter().any(|barrier| !addresses.is_sure(barrier.token)) {
-        return release;
+        return elision;
     }
     let harm = Harm { scope, addresses: &addresses, functions };
     for (index, loop_) in body.loops.iter().enumerate() {
@@ -81,11 +81,11 @@ pub(crate) fn of_kernel(scope: &FunctionScope, functions: &[&Function]) -> Relea
         }
         if goes_round {
             unchecked.insert(*last);
-            release.behind.push((index, *last));
+            elision.behind.push((index, *last));
         }
-        release.unchecked.extend(unchecked);
+        elision.unchecked.extend(unchecked);
     }
-    release
+    elision
 }
 
 /// Whether a line of the preprocessor that may bring text along stands among the tokens.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tokens a loop may take in all before it gets a poll: about the gap between two polls.
 const LEFT_ALONE: u64 = 16384;
 
-/// Tokens that a loop over something shared may take in all where a block has one thread: an budget at its largest.
+/// Tokens that a loop over something shared may take in all where a block has one thread: a budget at its largest.
 const SHARED: u64 = 16 << MOST_INTERVAL;
 
 /// Most words of a loop that are counted.
@@ -30,17 +30,18 @@ const MOST_VALUE: usize = 64;
 /// Most loops directly inside another whose costs are told from one another.
 const MOST_INNER: usize = 256;
 
-/// Loops nested so deep are not asked how often they run: each question reads all that is inside.
+/// Most levels of loops inside a loop whose trip count is read. The question reads the whole loop, at each level again.
 const MOST_HEIGHT: usize = 16;
 
-/// Tokens that a subscript costs: where it may go to memory that the whole device shares, so that a full grid takes a third of a microsecond
-/// for it; where its index comes from such memory itself, which takes microseconds (less than 128 units, with what stands beside it: strips weigh powers of two); and
-/// where the array is the block's or the thread's own.
+/// Tokens of a subscript that may go to global memory: a full grid takes a third of a microsecond for it.
 const GLOBAL: u64 = 128;
+/// Tokens of one whose index comes from global memory itself, which takes microseconds. With its statement it must stay below 128 units, since strips
+/// weigh powers of two.
 const INDIRECT: u64 = 1536;
+/// Tokens of one into an array of the block's or the thread's own.
 const OWN: u64 = 3;
 
-/// Tokens that a call costs whose function may run for long.
+/// Tokens of a call whose function may run for long.
 const CALL: u64 = 1024;
 
 /// The cost of a call of each function of the fragment, by name.
@@ -213,7 +214,7 @@ fn token_cost(facts: &FileFacts, memory: &Memory, at: usize) -> (u64, bool) {
     (cost, false)
 }
 
-/// Whether the token calls by a variable, or a function that is only declared here: it may run for as long as any.
+/// Whether the token calls by a variable, or calls a function that is only declared here. Such a call may run for any time.
 pub(crate) fn calls_the_unseen(facts: &FileFacts, at: usize) -> bool {
     let (source, fragment) = (facts.source, facts.fragment);
     let name = fragment.text(source, at);

@@ -28,7 +28,7 @@ const UNROLLED_WORDS: u64 = 768;
 /// Tokens of all trips beyond which no compiler unrolls all of a loop unasked.
 const ROLLED_WORDS: u64 = 4096;
 
-/// Most loops of a function that get more than a count-down: each is told from all the others, which takes the square of their number.
+/// Most loops of a function that get more than a count-down. Each is compared with all others, so the time grows with the square.
 pub(crate) const MOST_LOOPS: usize = 256;
 
 /// The nest of a loop that the compiler may know the trips of.
@@ -36,8 +36,8 @@ pub(crate) const MOST_LOOPS: usize = 256;
 pub(crate) struct Nest {
     /// Which of its activation's nests it counts in.
     pub(crate) index: usize,
-    /// Where a statement can say that the count begins with this loop; nowhere if nothing can stand between it and the loop around it, in
-    /// whose count it then is.
+    /// Where a statement can begin the count. There is none if no statement fits between this loop and the one around it, whose count it then
+    /// shares.
     pub(crate) begins: Option<usize>,
     /// Whether the loop is to be unrolled as a whole, as the compiler would do by itself with the user's own.
     pub(crate) unrolled: bool,
@@ -194,14 +194,14 @@ pub(crate) fn typed(scope: &FunctionScope, range: &Range<usize>) -> Option<Strin
     ((asks || range.len() == 1) && range.len() <= MOST_TOKENS && !text.contains('\'')).then_some(text)
 }
 
-/// Whether the compiler would probably unroll all of the loop if it were left as it is, each iteration being so many tokens. Ours looks larger to it
-/// than what is left of it then.
+/// Whether the compiler would probably unroll the user's own loop as a whole, with so many tokens an iteration. Our form is larger before it folds, so
+/// the compiler must be asked to unroll it.
 pub(crate) fn is_unrolled(scope: &FunctionScope, loop_: &Loop, words: u64) -> bool {
     likely_trips(scope, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips.saturating_mul(words) <= UNROLLED_WORDS)
 }
 
-/// The tokens of an iteration of each loop of a body that count for whether it is unrolled: where a loop in it runs as often as its counter says, that one
-/// would be unrolled with it, as often as it runs at most.
+/// The tokens of an iteration of each loop of a body, as an unroller would count them. A loop inside whose trip count depends on the outer counter is
+/// unrolled with the outer one, so its tokens count once for each of its iterations.
 pub(crate) fn words(scopes: &[FunctionScope], body: &Body, costs: &[Cost]) -> Vec<u64> {
     let mut words: Vec<u64> = costs.iter().map(|cost| cost.words()).collect();
     // Inner loops were found after outer ones.

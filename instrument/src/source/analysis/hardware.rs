@@ -8,10 +8,11 @@ use crate::source::syntax::token::Kind;
 
 /// Instructions for which the PTX ISA does not define what happens when a thread of the block, or a peer, has left.
 ///
-/// An `mbarrier` alone is none of them. A thread that leaves arrives at none, so its leaving lets no thread through, and a thread that waits in C++ polls where it
-/// waits and leaves as well. Were its threads held, a wait for an arrival that never comes would go on for ever, which is what a stop is for; what leaving can
-/// cost at worst (the others wait inside an instruction, or the context is lost) is what the next tier costs anyway. One that counts bytes is another matter:
-/// these are on their way from a copy, which a function of another file may have begun.
+/// An `mbarrier` that counts threads is none of them. A thread that leaves does not arrive at it, so no other thread is let through. A thread that waits in C++
+/// polls while it waits, and leaves as well. If threads were held there, a wait for an arrival that never comes would last for ever. The worst that leaving
+/// can cost (other threads wait inside an instruction, or the context is lost) is the price of the next tier in any case.
+///
+/// An `mbarrier` that counts bytes is one of them: the bytes come from a copy under way, which a function of another file may have begun.
 const IN_ASSEMBLY: &[&str] =
     &["cp.async.bulk", "cp.reduce.async.bulk", "wgmma", "tcgen05", "setmaxnreg", "mapa", "shared::cluster", "expect_tx", "complete_tx"];
 /// Their names in C++.

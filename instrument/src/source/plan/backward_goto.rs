@@ -27,7 +27,7 @@ impl Unpaid {
         let unpaid = |decision: &Decision| match (&decision.form, decision.cost.left_alone) {
             (_, Some(trips)) => trips.saturating_mul(decision.cost.weight().into()),
             (LoopForm::Foldable(_), None) => NEST_BUDGET.into(),
-            // As much as an budget holds at its largest.
+            // As much as a budget holds at its largest.
             (LoopForm::Shared(_), None) => 1 << MOST_INTERVAL,
             (LoopForm::Strip(..) | LoopForm::Chunk(..) | LoopForm::CountDown, None) => 0,
         };

@@ -4,7 +4,7 @@ use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::Kind as SiteKind;
 use crate::source::analysis::census;
-use crate::source::analysis::check_elision::{self, Release};
+use crate::source::analysis::check_elision::{self, Elision};
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::plan::brief_nest::{self, BriefNest};
@@ -42,7 +42,7 @@ impl Planner<'_> {
         let function = owners[0].function.map(|index| known.functions[index]);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
         let brief = if is_kernel { brief_nest::nests(&function_scopes, &decisions) } else { Vec::new() };
-        let release = if is_kernel { check_elision::of_kernel(&function_scopes[0], &known.functions) } else { Release::default() };
+        let elision = if is_kernel { check_elision::of_kernel(&function_scopes[0], &known.functions) } else { Elision::default() };
         let exit = function.and_then(|function| last_poll::place(&facts, self.input.options, function, body));
         if !body.bare {
             self.compare(known, &owners, body, range);
@@ -58,7 +58,7 @@ impl Planner<'_> {
         for use_ in &body.macro_uses {
             self.macro_use(known, &owners[use_.scope], use_, &mut needs.budget[use_.scope]);
         }
-        self.barriers(known, &owners, body, &release, is_kernel);
+        self.barriers(known, &owners, body, &elision, is_kernel);
         for found in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];
             let message = "this loop lies inside inline assembly: it is not polled";

@@ -29,11 +29,11 @@ const MOST_LENGTH: u32 = 64;
 pub(crate) enum LoopForm {
     /// Strips of as many iterations as will run for sure, with the pragma of the inner loop.
     Strip(Strip, Unroll),
-    /// Chunks of a constant number of iterations, the user's condition asked before each, with the same.
+    /// Chunks of a constant number of iterations, with the pragma of the inner loop. The user's condition is asked before each iteration.
     Chunk(Chunk, Unroll),
     /// Each iteration is counted from where the loop's nest is entered, and pays only when many have run.
     Foldable(Nest),
-    /// The user's own, if the compiler finds that it shares something small; else the budget is counted down in each iteration.
+    /// The user's own loop if the compiler finds that the block shares something small. Otherwise the budget is counted down in each iteration.
     Shared(BlockShare),
     /// The budget is counted down in each iteration.
     CountDown,
@@ -145,7 +145,7 @@ pub(crate) fn of_loops(options: &Options, facts: &FileFacts, scopes: &[FunctionS
 #[derive(Debug, Clone, Copy)]
 struct Known {
     cost: Cost,
-    /// Tokens of an iteration, for whether the loop is unrolled; more than any compiler unrolls, if it can't know how often this one runs.
+    /// Tokens of an iteration, for an unroller. The largest number if no compiler can know the trip count.
     words: u64,
     /// Whether something in its header is known at run time only.
     is_open: bool,
@@ -187,14 +187,13 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     if scope.host_too {
         return Err("the host runs it too");
     }
-    // The function has an budget of its own for each call, and a strip may be as many calls as an budget has units: one would run for
-    // as long as the two multiplied. Its body outweighs a poll in any case.
+    // Each call of a function has its own budget, and a strip may make as many calls as a budget has units. The strip would run for the
+    // product of both. The body outweighs a poll in any case.
     if cost.calls {
         return Err("what it calls may loop for long");
     }
     // The loops in a strip lack the units that the strip took ahead. They check at once, find that little time has passed, and from then on the poll
-    // interval is too long.
-    // The strip's end, or its count, would occupy a register through all of them, and only the innermost loop is unrolled.
+    // interval is too long. The strip's end, or its count, would also occupy a register through all of them, and only the innermost loop is unrolled.
     if known.around_paid {
         return Err("the loops in it pay for themselves");
     }
@@ -210,7 +209,7 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     if cost.weight() > HEAVY {
         return Err("its body outweighs its poll");
     }
-    // A chunk is paid for as a whole: with one thread to a block that would be more than an budget ever holds.
+    // A chunk is paid for as a whole. With one thread in a block that would be more than the largest budget.
     if known.around_shared {
         return Err("a loop in it is long where a block has few threads");
     }
@@ -219,7 +218,7 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     Ok((LoopForm::Chunk(chunk, unroll), Some(why)))
 }
 
-/// Whether nothing but the compiler decides how a loop is unrolled that it may know, and each of its iterations may be one of many that are paid for.
+/// Whether the compiler alone decides how the loop is unrolled, and its iterations may be paid for together.
 fn may_be_plain(options: &Options, scope: &FunctionScope, loop_: &Loop) -> bool {
     let may_be_paid_for = options.polls == Polls::Amortised && options.limits.fuel.is_none() && scope.facts.fragment.of_macro.is_none();
     may_be_paid_for && !scope.host_too && unroll::of_loop(scope.facts, scope.body, loop_) == Unroll::Unasked
@@ -245,8 +244,7 @@ fn condition(scope: &FunctionScope, loop_: &Loop) -> Option<Range<usize>> {
     }
 }
 
-/// Whether a constant chunk can stand around the loop. The count of a chunk tells, where the loop comes by again, whether its last chunk was
-/// used up: no jump may pass that by.
+/// Whether the loop can run in chunks of a constant length. After a chunk its count tells whether the chunk was used up, so no jump may skip the count.
 fn is_chunkable(scope: &FunctionScope, loop_: &Loop, condition: &Range<usize>) -> bool {
     let facts = scope.facts;
     let fragment = facts.fragment;
@@ -256,8 +254,8 @@ fn is_chunkable(scope: &FunctionScope, loop_: &Loop, condition: &Range<usize>) -
     // `for (;;)` and `while (true)` run until a statement in them ends them, and no compiler unrolls them.
     let is_constant = |at: usize| matches!(fragment.kind(at), Some(Kind::Number)) || fragment.text(facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
-    // Where no statement follows such a loop, compilers know that its function does not end there. Of our form they would warn.
-    // And a function may say that it does not return: behind a loop that nothing ends, chunks would.
+    // Where no statement follows an endless loop, compilers know that the function does not end there. Of chunks they would warn, and in a function that is
+    // declared not to return they would return behind the loop.
     let end = loop_.end.unwrap_or(loop_.body).min(fragment.len().saturating_sub(1));
     let ends = |at: usize| matches!(fragment.kind(at), Some(Kind::Break | Kind::Return)) || fragment.text(facts.source, at) == b"throw";
     if is_endless && !(loop_.keyword..=end).any(ends) {

@@ -25,7 +25,7 @@ extern "C++" {
 #define __cuinstr_barriers __cuinstr_file_barriers
 #endif
 // Whether a thread that leaves tells so in a word of global memory, and not in its block's shared memory. Units that are linked agree: what one tells the
-// other asks. Of NVRTC's programs nobody knows which are linked, and most are one unit.
+// other asks. NVRTC does not say which of its programs are linked, and most are one unit.
 #if __cuinstr_file_global_marks || (defined(__CUDACC_RDC__) && !defined(__CUDACC_RTC__))
 #define __cuinstr_global_marks 1
 #else
@@ -195,7 +195,7 @@ __cuinstr_device void __cuinstr_enter_block(volatile __cuinstr_block* block) {
   block->tag = __cuinstr_tag();
   __threadfence_block();
 }
-// In a kernel that was not rewritten (a library's, calling our functor) nobody entered: the first poll does.
+// A kernel that was not rewritten (a library's, calling our functor) has not entered its block: the first poll does.
 __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
   volatile __cuinstr_block* block = __cuinstr_this_block();
   if (block->tag != __cuinstr_tag()) __cuinstr_enter_block(block);
@@ -204,8 +204,8 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
 #endif
 #if __cuinstr_barriers && __cuinstr_global_marks
 // A thread that leaves writes the launch's number for those that it may release from a barrier, and they leave if they find the number of their own launch.
-// One word serves all blocks. Whoever finds the number leaves rightly, whichever block it was told by: only a launch that is being stopped has threads
-// that leave. And whoever was released by a thread that left finds it: both are of one block, the store comes before the exit, with a fence between, and
+// One word serves all blocks. A thread that finds the number leaves rightly, whichever block wrote it: only a launch that is being stopped has threads
+// that leave. A thread that another one released by leaving finds the number: both are of one block, the store comes before the exit, with a fence between, and
 // no other number takes its place, since a launch's number does not change while it runs (docs/ABI.md). What an earlier launch left there is another number.
 // So the load needs no more than the block's scope, and the nearest cache may answer it.
 __cuinstr_device void __cuinstr_tell_left() {
@@ -253,12 +253,12 @@ __cuinstr_device void __cuinstr_forget_left() {
 __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
   return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
 }
-// The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` nobody traps before
+// The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` no thread traps before
 // the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
 // only: both are one function. All of it is assembly without generic addresses: each compilation pays for it. Its numbers are the ABI's, which a test holds against it.
 // Where no host asks for a copy of the record, what would go there is written to the record twice: two ways would cost more than seven words.
 // A full grid's warps all come here within some microseconds, and the second cache does one addition to a word in two cycles: 8,448 of them in line took 10 us. So each
-// adds to one word, that of four in turn that its multiprocessor's number says, and nobody counts all. What others may have done already is asked by loads first.
+// adds to one word, that of four in turn that its multiprocessor's number says, and no word counts all. What others may have done already is asked by loads first.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
 #define __cuinstr_strong(__cuinstr_scope) "relaxed." __cuinstr_scope ".global"
 #define __cuinstr_match "match.any.sync.b64 mask, %0, mask;\n\t"
@@ -310,7 +310,7 @@ inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_sto
       "probe:\n\t.pragma \"nounroll\";\n\tatom.global.cas.b64 word, [to+96], 0, %0;\n\tsetp.eq.u64 one, word, 0;\n\t@one bra found;\n\tsetp.eq.u64 one, word, %0;\n\t@one bra found;\n\t"
       "and.b32 x, z, 63;\n\tmad.wide.u32 to, x, 16, record;\n\tadd.u32 z, z, 1;\n\tsub.u32 mask, mask, 1;\n\tsetp.ne.u32 one, mask, 0;\n\t@one bra probe;\n\tsub.u64 to, record, 16;\n"
       "found:\n\tred.global.add.u64 [to+104], threads;\n\t"
-      // The flag comes after the claim: whoever sees it finds the reason taken. Who found it raised has nothing to add, and no fence to wait for.
+      // The flag comes after the claim: a thread that sees it finds the reason taken. A thread that found it raised adds nothing, and waits for no fence.
       "@idle bra done;\n\t@asked bra raised;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tmembar.sys;\n\tst.volatile.global.b32 [to], launch;\n"
       "raised:\n\t@idle bra done;\n\tld.global.b32 x, [cuinstr_control_v1+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra done;\n\tmembar.sys;\n\tmov.u64 word, %%globaltimer;\n"
       // A record that another thread has claimed is waited for, but not for longer than a millisecond.
@@ -326,7 +326,7 @@ inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_sto
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
 __cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
-// Sets the launch's begin if nobody has, tells the host's record, and gives back what was there. The word's address is told by the clock,
+// Sets the launch's begin if it is not set, tells the host's record, and gives back what was there. The word's address is told by the clock,
 // whose highest bit stays zero until the year 2262: else compilers would make it where the kernel begins, and keep two registers for it through
 // each loop. All of it is assembly that clobbers no memory, since it stands in loops: what it writes is no word of the user's and is read by
 // strong loads, and a compiler that must reckon with any store would keep no sum of the user's (`sum[i] += …`) in a register.
@@ -340,7 +340,7 @@ __cuinstr_device unsigned long long __cuinstr_claim_start(unsigned long long now
       : "l"(now));
   return before;
 }
-// The launch begins at the first look at its clock; whoever is first sets it for all.
+// The launch begins at the first look at its clock; the first thread sets it for all.
 __cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
   const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
   if (start != 0ull) return start;

@@ -40,7 +40,7 @@ __cuinstr_device void __cuinstr_tick(unsigned int& left, unsigned int weight, un
                :                                                                                                                                       \
                : "l"(__cuinstr_site), "r"(__cuinstr_where), "n"(__cuinstr_mark)                                                                        \
                : "memory")
-// In any function, which a kernel of others may have called: nobody has cleared the word, so it may be another launch's, which is told by
+// In any function, which a foreign kernel may have called: the word was not cleared, so it may be another launch's, which is told by
 // the word's other half. Then the thread goes on.
 __cuinstr_device void __cuinstr_barrier(unsigned long long site) {
 #if __cuinstr_barriers && __cuinstr_global_marks
@@ -76,7 +76,7 @@ __cuinstr_everywhere void __cuinstr_poll_hd(unsigned long long site) {
 #endif
 }
 // What names of an activation's words find where it declares none: a function that the host may run too keeps no pace, and in the body of a
-// macro nobody knows whose activation it will be; where that declares no allowance either, each iteration polls.
+// macro the activation is not known; where that declares no allowance either, each iteration polls.
 enum __cuinstr_no_word : unsigned int { __cuinstr_left, __cuinstr_pace };
 __cuinstr_everywhere void __cuinstr_tick_hd(__cuinstr_no_word, __cuinstr_no_word, unsigned int, unsigned long long site) { __cuinstr_poll_hd(site); }
 __cuinstr_everywhere void __cuinstr_tick_hd(unsigned int& left, __cuinstr_no_word, unsigned int weight, unsigned long long site) {
@@ -296,7 +296,7 @@ __cuinstr_device void __cuinstr_decline(__cuinstr_request request) {
 }
 #endif
 // Stands first in a kernel: blocks of a stopped launch that begin late leave at once. Whole warps do: behind a way on which some of a warp's
-// threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32). Where nobody
+// threads end, ptxas takes the warp for divided, and keeps what all its threads share in registers of each (`stencil3d`: 48 for 32). Where no host
 // armed the launch one word is read and nothing else asked. What the kernel may run at first is for its first allowance.
 template <bool __cuinstr_has_barriers>
 __cuinstr_device unsigned int __cuinstr_entry(unsigned long long site) {

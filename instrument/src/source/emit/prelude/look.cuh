@@ -25,7 +25,7 @@ __cuinstr_device unsigned int __cuinstr_first(unsigned int& pace, unsigned int u
 // The least of what the warp's threads have that are here together. Where they all count with one number, and leave together, compilers know that loops which
 // are the same for all of them stay so: they keep what a loop reads of the kernel's parameters in registers that a warp has once, load it in front of it, and need
 // no place to meet again behind each branch (`nbody`: 40 registers -> 32). Before sm_80 no instruction tells them so. Each thread runs both instructions one behind the
-// other, so whoever is waited for comes.
+// other, so the threads that others wait for come.
 __cuinstr_device unsigned int __cuinstr_same(unsigned int number) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("{\n\t.reg .b32 here;\n\tactivemask.b32 here;\n\tredux.sync.min.u32 %0, %0, here;\n\t}" : "+r"(number));
@@ -45,7 +45,7 @@ __cuinstr_device bool __cuinstr_some(bool holds) {
 #endif
 }
 // The warps of a grid begin at the same time. If all looked at the same time too, they would wait in line for the one word that the flag is,
-// with nobody left to work meanwhile: 16 warps of a multiprocessor take turns. Where there are barriers, 16 blocks do: warps that wait for each
+// and none would work meanwhile: 16 warps of a multiprocessor take turns. Where there are barriers, 16 blocks do: warps that wait for each
 // other would else wait for each one's look in turn.
 __cuinstr_device unsigned int __cuinstr_phase() {
 #if __cuinstr_barriers
@@ -58,7 +58,7 @@ __cuinstr_device unsigned int __cuinstr_phase() {
   return warp & 15u;
 #endif
 }
-// A launch that nobody armed has the number 1. Its loops see a flag that a host raises all the same, but as late as they ever may: whoever wants it to end
+// A launch that no host armed has the number 1. Its loops see a flag that a host raises all the same, but as late as they ever may: a host that wants it to end
 // soon arms it. Where no limit is compiled in, its ends have nothing to ask: the price of a kernel's ends is what they wait for, 0.5 us of one that takes 1 us.
 __cuinstr_device bool __cuinstr_unarmed(unsigned int launch) { return !__cuinstr_clocks && !__cuinstr_fuel && launch == 1u; }
 // The power of two, by its logarithm, that is not below a number of at most 31 bits and at least one.
@@ -71,7 +71,7 @@ __cuinstr_device unsigned int __cuinstr_power(unsigned int number) {
   return power;
 #endif
 }
-// A look, and the next allowance. Whatever is read is asked for at once, and all is reckoned before the flag is there: what a look takes is the
+// A look, and the next allowance. All loads are issued at once, and all is computed before the flag is there: what a look takes is the
 // one way to the memory that it lies in. The launch's begin is read as any data, since it changes once, from zero; a thread that still reads
 // zero, or may have to stop, asks again and asks for all. This is what the looks of debug builds are made of, those of sites whose threads go on,
 // those beside compiled-in clocks, and those with a stop of their own (`__cuinstr_own_stops`); `__cuinstr_renew` says the same in assembly.
@@ -141,7 +141,7 @@ __cuinstr_device void __cuinstr_renew(unsigned int& left, unsigned int& kept, un
         // Again, and for all: the flag's word is as good as before, the limit and the begin may not be.
         "mov.b32 time, 1;\n\tsetp.eq.u32 holds, flag, launch;\n\t" __cuinstr_for_all "@holds bra stops;\n\tmov.b32 time, 2;\n\t"
         "ld." __cuinstr_strong("gpu") ".u64 limit, [cuinstr_control_v1+24];\n\tmov.u64 now, %%globaltimer;\n\tld." __cuinstr_strong("gpu") ".u64 begin, [cuinstr_control_v1+32];\n\t"
-        // As in `__cuinstr_claim_start`. Whoever has just set the begin is not late.
+        // As in `__cuinstr_claim_start`. A thread that has just set the begin is not late.
         "setp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 where, cuinstr_control_v1;\n\tshr.u64 begin, now, 63;\n\tadd.u64 where, where, begin;\n\t"
         "atom.global.cas.b64 begin, [where+32], 0, now;\n\tsetp.ne.u64 holds, begin, 0;\n\t@holds bra begun;\n\tmov.b64 begin, now;\n\t"
         "ld.global.u64 where, [where+56];\n\tsetp.ne.u64 holds, where, 0;\n\t@holds st.volatile.global.u64 [where+48], now;\n"

@@ -138,7 +138,7 @@ struct __cuinstr_counts {
       __cuinstr_steps<__cuinstr_i>::number && __cuinstr_steps<__cuinstr_n>::number && __cuinstr_steps<__cuinstr_s>::number;
 };
 __cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long one, unsigned long long other) { return one < other ? one : other; }
-// How often a loop runs from `first` to `last`; the largest number where nobody can tell. A loop that goes on until its counter meets the bound may
+// How often a loop runs from `first` to `last`; the largest number where that is not known. A loop that goes on until its counter meets the bound may
 // pass it by, or lead away from it; and numbers so large may be others than the loop compares.
 __cuinstr_everywhere unsigned long long __cuinstr_counted(long long first, long long last, long long step, bool meets, long long least, long long most) {
   return step == 0 || first < least || last < least || first > most || last > most ? ~0ull
@@ -381,7 +381,7 @@ __cuinstr_device unsigned int __cuinstr_share(unsigned int trips, unsigned int t
 __cuinstr_device unsigned int __cuinstr_within(unsigned int turns) {
 #ifdef __CUDA_ARCH__
   asm("max.u32 %0, %0, 1;\n\tmin.u32 %0, %0, %1;" : "+r"(turns) : "n"(__cuinstr_most));
-  // Nobody has to ask whether a strip is empty.
+  // No strip is empty, and none is tested for that.
   __builtin_assume(turns != 0u);
 #endif
   return turns;
@@ -555,7 +555,7 @@ __cuinstr_device unsigned int __cuinstr_even(unsigned int trips, unsigned int mo
          : __cuinstr_by(16u) : __cuinstr_by(12u) : __cuinstr_by(10u) : __cuinstr_by(8u) : 0u;
 #undef __cuinstr_by
 }
-// How often such a loop runs, where its types hold each of its values and compare them as numbers; zero where nobody can tell.
+// How often such a loop runs, where its types hold each of its values and compare them as numbers; zero where that is not known.
 template <bool __cuinstr_plain>
 struct __cuinstr_exactly {
   template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
@@ -588,7 +588,7 @@ __cuinstr_device bool __cuinstr_sure(__cuinstr_i, __cuinstr_n, __cuinstr_s) {
   return __cuinstr_constants || !__cuinstr_known<__cuinstr_all, __cuinstr_i, __cuinstr_n, __cuinstr_s>::value;
 }
 // The inner loop of a strip. With a constant step it ends where the counter arrives, so that the loop needs no second counter: within a
-// strip the counter's bits do not come by that value before, whatever wraps. Else it is counted down, in a type that no counter has.
+// strip the counter's bits do not come by that value before, even if they wrap. Else it is counted down, in a type that no counter has.
 enum __cuinstr_countdown : unsigned int {};
 template <bool __cuinstr_known, class __cuinstr_i>
 struct __cuinstr_until {
