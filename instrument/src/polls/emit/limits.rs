@@ -48,7 +48,7 @@ impl Lines {
         Self {
             declared: "\t.reg .b32 own;\n\t.reg .b64 tank, ran;\n",
             no_cycles: "\tmov.b64 ran, 0;\n",
-            due_each: due(limits, "\tadd.s64 tank, tank, -1;\n\tst.local.b64 [where+16], tank;\n\tadd.s64 tank, tank, 1;\n"),
+            due_each: due(limits, "\tadd.s64 tank, tank, -1;\n\tst.local.b64 [where+16], tank;\n"),
             due: due(limits, "\tcvt.s64.s32 most, %__cuinstr_left;\n\tadd.s64 tank, tank, most;\n"),
             own: format!(
                 "\tsetp.ne.u32 asked, own, 0;\n\tvote.sync.any.pred asked, asked, flag;\n\tmax.u32 launch, own, {least};\n\t@asked bra.uni $__cuinstr_stops;\n"

@@ -311,6 +311,16 @@ impl<'a> Context<'_, 'a> {
         is_plain && self.graph.edges(block).any(|edge| edge.when.is_some_and(goes_on) && is_only(edge))
     }
 
+    /// Whether control leaves a loop behind one block alone.
+    pub(in crate::polls) fn leaves_at(&self, number: u32, block: u32) -> bool {
+        let mut inside = (0..self.graph.blocks.len() as u32).filter(|inside| self.loops.holds(number, *inside));
+        inside.all(|inside| {
+            let flow = self.function.statements[self.graph.blocks[inside as usize].end as usize - 1].flow;
+            let stays = || self.graph.edges(inside).all(|edge| inside == block || self.loops.holds(number, edge.to));
+            !matches!(flow, Flow::Return | Flow::End) && stays()
+        })
+    }
+
     /// Whether a load's address is made of what the loop has loaded.
     pub(in crate::polls) fn is_loaded(&self, number: u32, load: u32, work: &mut Vec<Register>) -> bool {
         work.clear();

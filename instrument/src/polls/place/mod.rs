@@ -196,13 +196,16 @@ impl<'a> Placer<'_, 'a> {
         let test = self.test(number);
         let is_inside = one.outer != NONE && one.statements >= HEAVY;
         let is_innermost = !self.context.loops.all.iter().any(|other| other.outer == number);
-        let counted = test.filter(|_| is_innermost && !is_inside).and_then(|test| self.context.counted(number, test.block, test.taken));
+        let has_fuel = self.module.spelling.limits.fuel.is_some();
+        // Fuel must not depend on how long a strip was meant to be.
+        let ends_strips = |test: &Test<'_>| !has_fuel || self.context.leaves_at(number, test.block);
+        let counted = test.filter(|test| is_innermost && !is_inside && ends_strips(test));
+        let counted = counted.and_then(|test| self.context.counted(number, test.block, test.taken));
         if let (Some(test), Some(counted)) = (test, counted) {
             self.strip(number, place, behind, test, &counted);
             return Form::Strip;
         }
-        // Fuel must not depend on how long a strip was meant to be.
-        let joined = test.filter(|_| is_innermost && !is_inside && self.module.spelling.limits.fuel.is_none());
+        let joined = test.filter(|_| is_innermost && !is_inside && !has_fuel);
         let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
         let joined = joined.filter(|(test, (counted, joined))| {
             let behind = counted.test + 1..self.last(test.block);
