@@ -34,32 +34,15 @@ mod progress;
 mod report;
 mod run;
 mod sarif;
+mod status;
 mod summary;
 mod verify;
 mod watched;
 
-use anyhow::Context;
+pub(crate) use status::Status;
+use status::print;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// How a run went; the largest of what happened counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
-    /// Everything asked for was done.
-    Done = 0,
-    /// An input was refused.
-    Refused = 1,
-    /// The command line makes no sense.
-    Usage = 2,
-    /// Something could not be read or written.
-    Io = 3,
-}
-
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        Self::from(status as u8)
-    }
-}
 
 /// Runs the command with these arguments, the program's name first.
 ///
@@ -110,10 +93,4 @@ fn perform(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
         None => batch::run(&cli.rewrite),
     };
     status.map(Status::into)
-}
-
-/// Prints a text as the whole answer of a command.
-fn print(text: &str) -> anyhow::Result<Status> {
-    output::to_stdout(text.as_bytes()).context("standard output can't be written")?;
-    Ok(Status::Done)
 }

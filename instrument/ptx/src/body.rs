@@ -176,12 +176,11 @@ impl<'a> Reader<'a> {
                         self.fault("a guard without a register");
                     }
                     self.lexer.skip();
-                    match self.lexer.take_token(Kind::Word) {
-                        Some(opcode) => self.statement(function, &mut state, start, opcode.span),
-                        None => {
-                            self.fault("a statement without an opcode");
-                            self.resume();
-                        }
+                    if let Some(opcode) = self.lexer.take_token(Kind::Word) {
+                        self.statement(function, &mut state, start, opcode.span);
+                    } else {
+                        self.fault("a statement without an opcode");
+                        self.resume();
                     }
                 }
                 Kind::Dotted => self.directive(function, &mut state),

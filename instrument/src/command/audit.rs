@@ -1,9 +1,9 @@
 //! `cuinstr audit`: the rewriter's sites against the loops that a real front end sees.
 
-use super::Status;
 use super::cli::{AuditArgs, AuditFormat, Format};
 use super::output;
 use super::report::{Style, status_of, to_stderr};
+use super::status::Status;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::options::Options;

@@ -1,10 +1,10 @@
 //! All inputs of one run: what goes where, side by side, and printed in order by one thread.
 
-use super::Status;
 use super::cli::{Format, RewriteArgs, usage_error};
 use super::job::{Done, Job};
 use super::moved::Moved;
 use super::report::{Style, status_of, to_stderr, warn_of_variables};
+use super::status::Status;
 use super::summary::Tally;
 use super::{listing, output};
 use anyhow::Context;

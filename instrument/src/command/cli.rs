@@ -1,8 +1,10 @@
 //! The command line.
 
+mod checkpoint;
+mod gpus;
 mod run;
 
-use super::gpus::GpusArgs;
+pub(crate) use checkpoint::{Action, Lock, Place, Target, Then};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
@@ -11,6 +13,7 @@ use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Pass, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
+pub(crate) use gpus::{ChoiceArgs, GpusArgs};
 pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
 use std::path::{Path, PathBuf};
 
@@ -140,7 +143,7 @@ pub(crate) enum Verb {
     Checkpoint {
         /// What to do.
         #[command(subcommand)]
-        action: super::checkpoint::Action,
+        action: Action,
     },
 }
 

@@ -1,9 +1,9 @@
 //! One input: read, rewrite, write. Jobs of a run share nothing and may run side by side.
 
-use super::Status;
 use super::cli::{Format, RewriteArgs};
 use super::moved::{self, Moved};
 use super::report::{Style, status_of};
+use super::status::Status;
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
 use cuinstr::options::Options;

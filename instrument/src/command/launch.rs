@@ -1,8 +1,8 @@
 //! `cuinstr nvcc …` and `cuinstr ptxas …`: NVIDIA's own programs, with polls.
 
-use super::Status;
 use super::cli::Flags;
 use super::report::to_stderr;
+use super::status::Status;
 use clap::{CommandFactory, Parser};
 use cuinstr::launcher::{self, Settings, ptxas};
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 //! What a run says on standard error, rendered for the terminal or for a program.
 
-use super::Status;
 use super::cli::{ColorArg, Format, RewriteArgs};
+use super::status::Status;
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
 use cuinstr::project::environment;
 use cuinstr::render::{self, Source};

@@ -13,10 +13,10 @@ mod session;
 mod signals;
 mod tools;
 
-use super::Status;
 use super::cli::{OnStop, RunArgs};
 use super::gpus;
 use super::report::to_stderr;
+use super::status::Status;
 use anyhow::Context;
 use compiling::Compiling;
 use keep::Keeper;

@@ -1,12 +1,12 @@
 //! `cuinstr verify`.
 
-use super::Status;
 use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
 use super::output;
 use super::progress::Progress;
 use super::report::{Style, is_wanted, status_of};
 use super::sarif;
+use super::status::Status;
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::project::input::Input;

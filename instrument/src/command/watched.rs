@@ -1,8 +1,8 @@
 //! `cuinstr ps`, `stop`, `pause`, `resume` and `where`: processes that are watched, by their sockets (`cuinstr_abi::sockets`).
 
-use super::Status;
-use super::cli::{ProcessArgs, PsArgs};
+use super::cli::{ProcessArgs, PsArgs, Then};
 use super::report::to_stderr;
+use super::status::Status;
 use cuinstr_abi::sockets::{self, Loop, Running, State, Whereabouts};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -144,7 +144,11 @@ fn asked<T: DeserializeOwned>(process: u32, request: &str) -> anyhow::Result<Opt
 pub(super) fn stop(args: &ProcessArgs) -> anyhow::Result<Status> {
     let Some((_, stopped)) = asked::<Running>(args.process, "stop")? else { return Ok(Status::Refused) };
     let names: Vec<String> = stopped.iter().map(|launch| format!("`{}`", launch.kernel)).collect();
-    super::print(&if names.is_empty() { "nothing runs that polls\n".to_owned() } else { format!("stopped: {}\n", names.join(", ")) })
+    super::status::print(&if names.is_empty() {
+        "nothing runs that polls\n".to_owned()
+    } else {
+        format!("stopped: {}\n", names.join(", "))
+    })
 }
 
 /// Has later launches of a process wait.
@@ -158,13 +162,13 @@ pub(super) fn pause(args: &ProcessArgs) -> anyhow::Result<Status> {
     for launch in running {
         let _ = writeln!(text, "{}, and runs on to its end", described(&launch));
     }
-    super::print(&text)
+    super::status::print(&text)
 }
 
 /// Lets the launches of a process go on.
 pub(super) fn resume(args: &ProcessArgs) -> anyhow::Result<Status> {
     match asked::<Running>(args.process, "resume")? {
-        Some(_) => super::print("resumed\n"),
+        Some(_) => super::status::print("resumed\n"),
         None => Ok(Status::Refused),
     }
 }
@@ -186,20 +190,11 @@ pub(super) fn whereabouts(args: &ProcessArgs) -> anyhow::Result<Status> {
             let _ = writeln!(text, "    {file}:{line}:{column}: {kind}");
         }
     }
-    super::print(if text.is_empty() { "nothing runs\n" } else { &text })
+    super::status::print(if text.is_empty() { "nothing runs\n" } else { &text })
 }
 
 /// Those of these processes that are watched, asked to make room for a checkpoint. Dropping it lets their launches go on.
 pub(super) struct Held(Vec<Watched>);
-
-/// What processes do that are in the way of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Then {
-    /// Kernels are stopped where they poll. They must be started with `--on-stop leave`.
-    Stop,
-    /// Later launches wait, and kernels that run come to their ends.
-    Pause,
-}
 
 impl Held {
     /// Holds the launches of these processes, and has what runs stop if that was asked for.

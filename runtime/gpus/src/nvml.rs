@@ -15,11 +15,11 @@ use nvml_wrapper::{Device, Nvml};
 /// [`Error::Nvml`] if the library is absent or does not start.
 pub fn look() -> Result<Vec<Gpu>, Error> {
     let Library(nvml) = Library::open()?;
-    let count = nvml.device_count().map_err(failed)?;
+    let count = nvml.device_count().map_err(|error| failed(&error))?;
     Ok((0..count).flat_map(|index| gpus_at(&nvml, index)).collect())
 }
 
-fn failed(error: NvmlError) -> Error {
+fn failed(error: &NvmlError) -> Error {
     Error::Nvml(error.to_string())
 }
 

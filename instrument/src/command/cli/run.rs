@@ -1,6 +1,6 @@
 //! What `run`, `ps` and the verbs for one process take.
 
-use crate::command::gpus::ChoiceArgs;
+use super::gpus::ChoiceArgs;
 use clap::{Args, ValueEnum};
 use cuinstr::duration;
 use std::ffi::OsString;

@@ -1,9 +1,9 @@
 //! Where a kernel of a pausable module begins: the block decides whether it runs.
 
 use super::Pass;
-use super::emit::old;
 use crate::common::block_decision::decision;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::polls::emit::old;
 use cuinstr_ptx::{CallTarget, Function};
 
 /// Oldest architecture with clusters.

@@ -1,0 +1,286 @@
+//! One pass over a module: each function's cycles are found, placed and polled, and what was inserted is put into the text.
+
+mod pause;
+
+use super::accept::{has_redux, oldest};
+use super::emit::edits::Edits;
+use super::emit::{self, Cold, Fuel, Poll, Spelling, old};
+use super::find::Cycles;
+use super::find::calls::Activations;
+use super::place::{self, Polled, Way, exits, poll_cycles, site_id};
+use crate::common::rewrite::{Rewrite, refused, site_map};
+use crate::common::waiver::{self, Remarked};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::options::Options;
+use crate::position::LineIndex;
+use crate::site::{Form, Kind, Site, Summary};
+use cuinstr_ptx::{Flow, Function, Kind as Token, Module, Span};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+pub(super) struct Pass<'a> {
+    text: &'a str,
+    lines: LineIndex,
+    module: Module<'a>,
+    options: &'a Options,
+    hash: u64,
+    spelling: Spelling,
+    /// Whether the text holds a word of [`RARE`].
+    may_trap: bool,
+    edits: Edits,
+    next: u32,
+    sites: Vec<(u32, Site)>,
+    diagnostics: Vec<Diagnostic>,
+    summary: Summary,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass over a module that is taken.
+    pub(super) fn new(text: &'a str, module: Module<'a>, options: &'a Options, hash: u64) -> Self {
+        let mut edits = Edits::default();
+        let spelling = Spelling::new(&mut edits, options.poll_gap, options.limits, has_redux(&module), module.version);
+        Self {
+            text,
+            lines: LineIndex::new(text.as_bytes()),
+            may_trap: RARE.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some()),
+            module,
+            options,
+            hash,
+            spelling,
+            edits,
+            next: 0,
+            sites: Vec::new(),
+            diagnostics: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+}
+
+impl Pass<'_> {
+    fn oldest(&self) -> Option<u32> {
+        oldest(&self.module)
+    }
+
+    pub(super) fn run(mut self) -> Rewrite {
+        let activations = Activations::new(self.text, &self.module);
+        let functions = std::mem::take(&mut self.module.functions);
+        for (function, index) in functions.iter().zip(0..) {
+            self.function(function, index, &activations);
+        }
+        self.module.functions = functions;
+        self.callees_out_of_sight(&activations);
+        self.finish()
+    }
+
+    fn function(&mut self, function: &Function<'_>, index: u32, activations: &Activations<'_>) {
+        self.summary.functions += 1;
+        self.summary.kernels += usize::from(function.is_kernel);
+        if self.options.leave_alone.iter().any(|name| name == function.name) {
+            return;
+        }
+        let way = self.way(function);
+        let poll = self.spelling.of(way.cold);
+        let cycles = Cycles::new(function);
+        let module = place::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling: self.spelling };
+        let mut polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
+        for statement in &cycles.graph.lost {
+            let at = function.statements[*statement as usize].start as usize;
+            let diagnostic =
+                Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
+            self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
+        }
+        for site in &polled.sites {
+            self.summary.loops += 1;
+            match site.form {
+                Form::None => {
+                    self.summary.bounded += 1;
+                }
+                _ => self.summary.polled += 1,
+            }
+            self.site(function, site.at, site.id, Kind::Loop, site.form, site.statement);
+        }
+        if self.options.pausable {
+            self.launches_by_the_device(function);
+        }
+        // A kernel that may call no function has neither end: its loops poll.
+        let has_ends = function.is_kernel && way.cold == Cold::Call;
+        let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
+        if has_ends {
+            self.exits(&cycles, polled.fuel);
+        }
+        if asks_first {
+            self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
+        }
+        let repeats = activations.polls_at_entry(index);
+        if repeats {
+            self.site(function, function.at.start, site_id(self.hash, function.at.start, way.traps), Kind::Recursion, Form::Each, 0);
+        }
+        self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
+        let is_paused = self.options.pausable && function.is_kernel;
+        let (decides, declines) = if is_paused { self.decision(function) } else { <(String, String)>::default() };
+        if polled.front.is_empty() && decides.is_empty() && !repeats && !asks_first {
+            return;
+        }
+        let mut out = self.edits.at(function.body.start + 1);
+        out.push(&polled.front);
+        out.push(&decides);
+        if repeats {
+            poll.each(&mut out, site_id(self.hash, function.at.start, way.traps));
+        }
+        if asks_first {
+            emit::entry(&mut out, site_id(self.hash, function.head.start, way.traps), poll);
+        }
+        out.push(&declines);
+        out.push("\n");
+    }
+
+    /// What compiled-in limits need in a function; `poll` if it polls where it begins.
+    fn limits(&mut self, cycles: &Cycles<'_, '_>, polled: &mut Polled, poll: Option<Poll>, traps: bool) {
+        let (function, limits) = (cycles.function, self.spelling.limits);
+        let polls = poll.is_some() || polled.fuel != Fuel::None;
+        if limits.fuel.is_some() && polls && !function.is_kernel {
+            let message = "fuel is not counted in a function that kernels call: it repeats, and can't see what its kernel has used";
+            let help = "have the compiler inline it, or rewrite the source instead";
+            let at = function.at.start as usize..function.at.end as usize;
+            self.diagnostics.push(Diagnostic::new(Code::NotInPtx, message).at(at).in_function(function.name).help(help));
+        }
+        polled.begin(limits, poll.is_some());
+        // An activation's time is known when it returns: where it begins, none has passed.
+        let Some(poll) = poll.filter(|_| limits.any()) else { return };
+        for (statement, number) in function.statements.iter().zip(0..) {
+            if statement.flow == Flow::Return && cycles.loops.is_reached(cycles.graph.block_of(number)) {
+                poll.each(&mut self.edits.at(statement.start), site_id(self.hash, function.at.start, traps));
+            }
+        }
+    }
+
+    /// Asks where a kernel's threads return.
+    fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) {
+        let function = cycles.function;
+        let id = site_id(self.hash, function.body.start, false);
+        if exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits, &mut self.next) {
+            self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
+        }
+    }
+
+    fn site(&mut self, function: &Function<'_>, at: u32, id: u64, kind: Kind, form: Form, statement: u32) {
+        self.summary.polls += usize::from(form != Form::None);
+        let (line, column) = self.lines.position(at as usize);
+        let place = function.location(statement).filter(|location| location.point.line != 0);
+        let file = place.and_then(|location| self.module.files.iter().find(|(number, _)| *number == location.point.file));
+        let (file, line, column) = match (file, place) {
+            (Some((_, file)), Some(location)) => (Some(self.options.relative(file)), location.point.line, location.point.column.max(1)),
+            _ => (None, line, column),
+        };
+        let traps = (id & 1 == 1).then_some("threads trap here: leaving is not defined beside what this function uses");
+        let why = if form == Form::None { Some("it ends soon: it has few iterations at most") } else { traps }.map(str::to_owned);
+        let site = Site {
+            id: format!("{:#018x}", id & !1),
+            kind,
+            function: function.name.to_owned(),
+            file,
+            line,
+            column,
+            form,
+            why,
+            waiver: None,
+        };
+        self.sites.push((at, site));
+    }
+
+    /// How threads of a function come to their end, by the instructions in it.
+    fn way(&mut self, function: &Function<'_>) -> Way {
+        let mut way = Way { cold: Cold::Call, traps: false };
+        if !self.may_trap {
+            return way;
+        }
+        let mut first = None;
+        for statement in &function.statements {
+            let opcode = Span { start: statement.opcode, end: statement.end }.of(self.text);
+            if opcode.starts_with("setmaxnreg") {
+                way.cold = Cold::Inline;
+            }
+            if leaving_is_undefined(opcode) {
+                first = first.or(Some(statement.opcode as usize));
+                way.traps = true;
+            }
+        }
+        if let Some(at) = first {
+            let message = "threads trap rather than leave in this function";
+            self.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at..at + 1).in_function(function.name));
+        }
+        way
+    }
+
+    fn callees_out_of_sight(&mut self, activations: &Activations<'_>) {
+        for (name, at) in activations.outside() {
+            let message = format!("`{name}` is not in this file: its loops are polled only if its own file is instrumented");
+            self.diagnostics.push(Diagnostic::new(Code::CalleeElsewhere, message).at(*at as usize..*at as usize + 1));
+        }
+    }
+
+    fn finish(mut self) -> Rewrite {
+        self.sites.sort_by_key(|(at, _)| *at);
+        let sites: Vec<Site> = self.sites.drain(..).map(|(_, site)| site).collect();
+        let sites = site_map(self.options, sites, self.hash);
+        let applied = waiver::apply(&Remarked::ptx(self.text), &self.lines, self.options, std::mem::take(&mut self.diagnostics));
+        self.diagnostics = applied.diagnostics;
+        if self.options.strict {
+            for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
+                diagnostic.severity = Severity::Error;
+            }
+        }
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+            let summary = self.summary;
+            return Rewrite { summary, used_waivers: applied.used, ..refused(self.options, sites.sites, self.diagnostics, self.hash) };
+        }
+        let has_decision = self.options.pausable && self.summary.kernels > 0;
+        if self.summary.polls > 0 || has_decision {
+            let pause = if has_decision { pause::device() } else { String::new() };
+            let device = old::spell(self.module.version, emit::device(self.options.limits));
+            let front = self.front();
+            let mut out = self.edits.at(front);
+            let _ = write!(out, "\n{device}{pause}");
+            emit::site_map(&mut out, &sites.to_json(), self.hash);
+        }
+        // The largest of what is kept comes now: what was read is no longer needed.
+        drop(std::mem::take(&mut self.module));
+        let (output, inserted) = self.edits.apply(self.text.as_bytes());
+        Rewrite {
+            output: Some(output),
+            inserted,
+            sites,
+            diagnostics: self.diagnostics,
+            summary: self.summary,
+            used_waivers: applied.used,
+            reasons: BTreeMap::new(),
+            shared_bytes: None,
+        }
+    }
+
+    /// Offset behind `.target` and the `.address_size` that follows it: in front of all that a module declares.
+    fn front(&self) -> u32 {
+        let Some(target) = self.module.target else { return self.text.len() as u32 };
+        let behind = Span { start: target.end, end: self.text.len() as u32 }.of(self.text);
+        let mut words = cuinstr_ptx::tokens(behind).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
+        let is_size = words.next().is_some_and(|token| token.span.of(behind) == ".address_size");
+        target.end + if is_size { words.next().map_or(0, |number| number.span.end) } else { 0 }
+    }
+}
+
+/// Words of which each instruction has one that [`leaving_is_undefined`] tells.
+const RARE: [&str; 7] = ["wgmma", "tcgen05", "setmaxnreg", "async", "_tx", "mapa", "shared::cluster"];
+
+/// Whether CUDA leaves open what happens to others when a thread exits while this is under way.
+fn leaving_is_undefined(statement: &str) -> bool {
+    let opcode = statement.split(|next: char| next.is_ascii_whitespace()).next().unwrap_or("");
+    let head = opcode.split('.').next().unwrap_or("");
+    match head {
+        "wgmma" | "tcgen05" | "setmaxnreg" | "mapa" => true,
+        "cp" => opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk"),
+        "mbarrier" => opcode.contains("expect_tx") || opcode.contains("complete_tx"),
+        "barrier" => false,
+        "st" | "red" if opcode.contains(".async") => true,
+        _ => opcode.contains("::cluster") && opcode.contains("shared::cluster"),
+    }
+}
