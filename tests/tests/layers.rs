@@ -22,9 +22,6 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Most files of an import cycle.
 const MOST_IN_CYCLE: usize = 5;
 
-/// Folders with larger cycles, and how large these are. The numbers only fall.
-const LARGER: &[(&str, usize)] = &[("launcher", 18)];
-
 /// A path of names: of a module from the crate's root, or as it is written.
 type Path = Vec<String>;
 
@@ -302,10 +299,8 @@ fn folders_import_only_folders_below_them() {
 #[test]
 fn import_cycles_are_small() {
     for cycle in read(&instrument()).cycles() {
-        let is_in = |folder: &str| cycle.iter().all(|module| module.first().is_some_and(|first| first == folder));
-        let most = LARGER.iter().find(|(folder, _)| is_in(folder)).map_or(MOST_IN_CYCLE, |(_, most)| *most);
         let names: Vec<String> = cycle.iter().map(|module| module.join("::")).collect();
-        assert!(cycle.len() <= most, "{} files import each other in a circle: {}", cycle.len(), names.join(", "));
+        assert!(cycle.len() <= MOST_IN_CYCLE, "{} files import each other in a circle: {}", cycle.len(), names.join(", "));
     }
 }
 

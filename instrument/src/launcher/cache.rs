@@ -3,7 +3,7 @@
 //! An entry is found by a number of the header's bytes and of all that decides how it is rewritten, and holds if both are the same. It is written
 //! elsewhere and renamed, so that nobody reads half of one. The cache is gone when the last session is.
 
-use super::Error;
+use super::error::Error;
 use super::rewritten_file::{Facts, RewrittenFile};
 use cuinstr_abi::sites::hash;
 use serde::{Deserialize, Serialize};

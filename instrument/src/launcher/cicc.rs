@@ -2,22 +2,21 @@
 //!
 //! It is asked for line information, so that reports name lines of the source. Where the user did not ask for it, it is taken out of the PTX again.
 
+use super::error::Error;
+use super::process::{cannot_start, code_of};
 use super::session::Knowledge;
-use super::{Error, cannot_start, code_of, hook, host_runtime, polled};
+use super::unit_rows;
+use super::{hook, host_runtime, polled};
 use cuinstr_abi::sites::SiteMap;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes the compiler write line information.
 const LINES: &str = "-generate-line-info";
-
-/// Folder of the session for the sites of units, as the host runtime reads them.
-const ROWS: &str = "rows";
 
 /// Does the work of `cicc`, and gives its exit code.
 ///
@@ -91,7 +90,7 @@ fn without_lines(text: &[u8]) -> Vec<u8> {
 
 /// Keeps the sites of one architecture's code until nvcc compiles the host's side of the unit.
 fn write_rows(session: &Path, unit: &OsStr, output: &Path, map: &SiteMap, knowledge: &Knowledge) -> Result<(), Error> {
-    let folder = session.join(ROWS).join(Path::new(unit).file_name().unwrap_or(unit));
+    let folder = session.join(unit_rows::FOLDER).join(Path::new(unit).file_name().unwrap_or(unit));
     let mut by_file: BTreeMap<&str, SiteMap> = BTreeMap::new();
     for site in &map.sites {
         let file = site.file.as_deref().unwrap_or(&map.file);
@@ -103,18 +102,6 @@ fn write_rows(session: &Path, unit: &OsStr, output: &Path, map: &SiteMap, knowle
     let written =
         fs::create_dir_all(&folder).and_then(|()| File::create(folder.join(name))).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Error::io("can't write", &folder, &error))
-}
-
-/// The sites of the unit whose host's side this text is: files to include in front of it.
-pub(super) fn rows(session: &Path, unit: &Path) -> Vec<PathBuf> {
-    // The text includes its stub, and that the device's code, by the name that tells units apart.
-    let Ok(stub) = fs::read(unit.with_extension("stub.c")) else { return Vec::new() };
-    let includes = stub.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"#include \"")?.strip_suffix(b"\""));
-    let folders = includes.map(|name| session.join(ROWS).join(OsStr::from_bytes(name)));
-    let mut files: Vec<PathBuf> =
-        folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten().map(|entry| entry.path()).collect();
-    files.sort();
-    files
 }
 
 #[cfg(test)]

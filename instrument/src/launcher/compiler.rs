@@ -1,6 +1,6 @@
 //! Which nvcc is meant.
 
-use super::{Error, NOT_FOUND};
+use super::error::{Error, NOT_FOUND};
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,9 @@
 //! `--coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
 
+use super::error::Error;
 use super::plan::Plan;
+use super::process::absolute;
 use super::recursion;
-use super::{Error, absolute};
 use cuinstr_abi::sites::{SiteMap, hash};
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -4,8 +4,9 @@
 //! environment. What they are, and what nvcc is going to run, a dry run of the same command line says.
 
 use super::arguments::{CommandLine, Product, VARIABLES};
+use super::compiler;
+use super::error::Error;
 use super::session::Session;
-use super::{Error, compiler};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -53,7 +54,7 @@ pub(super) enum Found {
 /// # Errors
 /// If the command line compiles to a form that is made without PTX.
 pub(super) fn find(nvcc: &Path, line: &CommandLine) -> Result<Found, Error> {
-    let run = |command: &mut Command| command.stdin(Stdio::null()).output().map_err(|error| super::cannot_start(nvcc, &error));
+    let run = |command: &mut Command| command.stdin(Stdio::null()).output().map_err(|error| super::process::cannot_start(nvcc, &error));
     let output = run(Command::new(nvcc).arg("--dryrun").args(&line.words))?;
     if output.status.success() {
         return read(&output.stderr);

@@ -1,12 +1,14 @@
 //! One call of the host's compiler, made by nvcc and answered by this program.
 
+use super::error::{Error, NOT_FOUND, SESSION};
 use super::overlay::{Missed, Overlay};
 use super::preprocess::Call;
+use super::process::{boxed, code_of};
 use super::recursion::{self, Stage};
 use super::session::Knowledge;
 use super::settings::Settings;
 use super::translate::Translator;
-use super::{Error, NOT_FOUND, SESSION, boxed, cicc, code_of, compiler, hook, host_runtime};
+use super::{cicc, compiler, hook, host_runtime};
 use crate::options;
 use crate::prelude::{FEW_CALLS, OWN_STOPS, sets_registers};
 use crate::project::config;
@@ -278,7 +280,7 @@ fn for_caches(settings: &Settings) -> String {
 /// The configuration that holds for the source of a call.
 fn configuration(settings: &Settings, call: &super::preprocess::Cuda) -> Option<PathBuf> {
     let found = || config::find(&Input::new(Path::new(&call.main)).folder()?);
-    settings.config.as_ref().map(|path| super::absolute(path)).or_else(found)
+    settings.config.as_ref().map(|path| super::process::absolute(path)).or_else(found)
 }
 
 /// Names the configuration at the end of preprocessed text, as a file that was included: nvcc's dependency files list what is named there, and a build

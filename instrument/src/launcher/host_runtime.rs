@@ -4,7 +4,8 @@
 //! In reading order: `host_runtime/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
 //! that looks whether launches are in time) → `control.hpp`, `listen.hpp` (what others may ask of a process) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
-use super::{Error, cicc};
+use super::error::Error;
+use super::unit_rows;
 use crate::options::{AtExit, Options};
 use crate::prelude::push_in_quotes;
 use crate::site::SiteMap;
@@ -59,7 +60,7 @@ pub(super) fn in_front(session: &Path, arguments: &[OsString]) -> Result<Option<
     if !path.is_file() {
         write(session, &path, &header(as_text)).map_err(|error| Error::io("can't write", &path, &error))?;
     }
-    let files = [path].into_iter().chain(cicc::rows(session, Path::new(&arguments[main])));
+    let files = [path].into_iter().chain(unit_rows::files(session, Path::new(&arguments[main])));
     let mut words = arguments.to_vec();
     words.splice(main..main, files.flat_map(|path| [OsStr::new("-include").to_owned(), path.into_os_string()]));
     Ok(Some(words))

@@ -21,6 +21,7 @@ mod cache;
 mod cicc;
 mod compiler;
 mod coverage;
+mod error;
 mod foreign;
 mod hook;
 mod host;
@@ -30,6 +31,7 @@ mod overlay;
 mod plan;
 mod polled;
 mod preprocess;
+mod process;
 mod proof;
 pub mod ptxas;
 mod record;
@@ -39,63 +41,22 @@ mod session;
 mod settings;
 mod signal;
 mod translate;
+mod unit_rows;
 
 pub use compiler::{find, is_nvcc, other_compiler};
+pub use error::Error;
 pub use host::answer;
 pub use settings::{Recursion, Settings};
 
 use crate::options::Pass;
+use error::{NOT_FOUND, NOT_REACHED, SESSION};
+use process::{boxed, cannot_start, code_of};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-
-/// The variable that tells the processes below a running call where its session is.
-const SESSION: &str = "CUINSTR_SESSION";
-
-/// Exit code of a compiler that was not found, as in shells.
-const NOT_FOUND: u8 = 127;
-
-/// Code of the error that nvcc did not come by where it was waited for.
-const NOT_REACHED: u8 = 4;
-
-/// Why a call could not do its work: one sentence, and what to type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
-    message: String,
-    help: String,
-    /// The exit code that goes with it.
-    pub code: u8,
-}
-
-impl Error {
-    fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: help.into(), code: 3 }
-    }
-
-    /// What failed in that place, and what helps against it.
-    fn io(what: &str, path: &Path, error: &io::Error) -> Self {
-        // What the user has named lies in no folder of ours.
-        let is_temporary = path.starts_with(std::env::temp_dir());
-        let help = match error.kind() {
-            io::ErrorKind::StorageFull if !is_temporary => "free some space there",
-            io::ErrorKind::StorageFull => "free some space there, or set TMPDIR to a folder that has some",
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "set TMPDIR to a folder that may be written",
-            _ => "set TMPDIR to another folder if this one can't be used",
-        };
-        Self::new(format!("{what} `{}`: {error}", path.display()), help)
-    }
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cuinstr: error: {}\n  help: {}", self.message, self.help)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Runs nvcc on rewritten source and gives its exit code, with what it prints printed.
 ///
@@ -273,10 +234,6 @@ fn supervise(
     Ok(code_of(status))
 }
 
-fn boxed(reader: impl io::Read + Send + 'static) -> Box<dyn io::Read + Send> {
-    Box::new(reader)
-}
-
 /// Copies line by line. That nobody reads on is no error of ours.
 fn copy_lines(reader: impl io::Read, out: &mut (impl Write + ?Sized), translate: impl Fn(&[u8]) -> Vec<u8>) {
     let mut reader = BufReader::new(reader);
@@ -289,20 +246,4 @@ fn copy_lines(reader: impl io::Read, out: &mut (impl Write + ?Sized), translate:
 
 fn start(command: &mut Command, program: &Path) -> Result<ExitStatus, Error> {
     command.status().map_err(|error| cannot_start(program, &error))
-}
-
-fn cannot_start(program: &Path, error: &io::Error) -> Error {
-    let help = "name nvcc by its path, for example `cuinstr /usr/local/cuda/bin/nvcc …`";
-    Error { code: NOT_FOUND, ..Error::new(format!("`{}` can't be started: {error}", program.display()), help) }
-}
-
-/// The exit code of a process, as shells give it.
-fn code_of(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    u8::try_from(code).unwrap_or(1)
-}
-
-/// An absolute path of it that need not exist.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -14,8 +14,8 @@
 
 mod build;
 
-use super::Error;
 use super::cache::Cache;
+use super::error::Error;
 use super::links::Links;
 use super::plan::Plan;
 use super::preprocess::Cuda;

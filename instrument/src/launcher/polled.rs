@@ -1,6 +1,6 @@
 //! Polls in PTX that a compiler wrote: the pass, with the configuration that holds for the source, and what it says.
 
-use super::Error;
+use super::error::Error;
 use super::overlay::SAID;
 use super::rewritten_file::holding;
 use super::settings::Settings;

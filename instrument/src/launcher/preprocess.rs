@@ -1,6 +1,6 @@
 //! The arguments of the host's compiler where it preprocesses CUDA source for nvcc.
 
-use super::Error;
+use super::error::Error;
 use super::overlay::Overlay;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

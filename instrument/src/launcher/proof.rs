@@ -1,8 +1,9 @@
 //! `--verify`: a compilation fails if the PTX that it made has a loop that can't be stopped. nvcc keeps its PTX in the session for that.
 
 use super::arguments::{CommandLine, Product};
+use super::error::Error;
+use super::process::absolute;
 use super::session::Session;
-use super::{Error, absolute};
 use cuinstr_image::Kernel;
 use cuinstr_verify::verify_ptx;
 use std::collections::BTreeSet;

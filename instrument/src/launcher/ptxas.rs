@@ -1,7 +1,9 @@
 //! A stand-in for ptxas, for tools that run it themselves (Triton, clang, CUDA.jl): polls are inserted into its inputs, then the real one runs.
 
+use super::error::{Error, NOT_FOUND};
+use super::process::{cannot_start, code_of};
 use super::settings::Settings;
-use super::{Error, NOT_FOUND, cannot_start, code_of, compiler, polled, signal};
+use super::{compiler, polled, signal};
 use crate::is_ptx;
 use cuinstr_verify::verify_ptx;
 use std::env;

@@ -15,9 +15,10 @@
 //! | `calls/settled.o` | the second compilation's object |
 
 use super::arguments::{CommandLine, Product};
+use super::error::Error;
+use super::host_runtime;
 use super::session::{Knowledge, Session};
 use super::settings::{Recursion, Settings};
-use super::{Error, host_runtime};
 use crate::options::Pass;
 use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use cuinstr_verify::verify_ptx;
@@ -97,7 +98,8 @@ pub(super) fn prepare(line: &CommandLine, further: &[OsString], session: &Sessio
     }
     let mut arguments = session.arguments(line);
     arguments.extend_from_slice(further);
-    let own = [("PATH".into(), session.search_path()), (super::SESSION.into(), session.folder().into()), (SETTLES.into(), "1".into())];
+    let own =
+        [("PATH".into(), session.search_path()), (super::error::SESSION.into(), session.folder().into()), (SETTLES.into(), "1".into())];
     let changed = session.variables(line).into_iter().map(|(name, value)| (OsString::from(name), value));
     let environment = env::vars_os().chain(changed).chain(own).collect();
     let folder = session.folder().join(FOLDER);
@@ -230,7 +232,7 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     let object = folder.join(OBJECT);
     if !object.exists() {
         let _ = io::stdout().write_all(&said.stdout).and_then(|()| io::stderr().write_all(&said.stderr));
-        return Ok(Decision::Done(super::code_of(said.status).max(1)));
+        return Ok(Decision::Done(super::process::code_of(said.status).max(1)));
     }
     fs::copy(&object, output).map_err(|error| Error::io("can't write", Path::new(output), &error))?;
     Ok(Decision::Done(0))

@@ -1,8 +1,9 @@
 //! One file of the user's, rewritten or left as it is.
 
 use super::cache::Cache;
+use super::error::Error;
+use super::process::absolute;
 use super::settings::Settings;
-use super::{Error, absolute};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::{DeviceMacro, Options, Polls, Space, ValueMacro};
 use crate::prelude;

@@ -16,9 +16,10 @@
 
 use super::arguments::CommandLine;
 use super::compiler::is_program;
+use super::error::Error;
 use super::hook::{self, Hook};
+use super::process::absolute;
 use super::settings::Settings;
-use super::{Error, absolute};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 use std::env;

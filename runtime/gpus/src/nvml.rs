@@ -54,7 +54,7 @@ impl Library {
     /// # Errors
     /// [`Error::Nvml`] if the library is absent or does not start.
     pub fn open() -> Result<Self, Error> {
-        Nvml::init().map(Self).map_err(failed)
+        Nvml::init().map(Self).map_err(|error| failed(&error))
     }
 
     /// What a process has on each GPU. A GPU that can't be read is left out.

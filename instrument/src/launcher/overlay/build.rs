@@ -1,8 +1,8 @@
 //! Makes an overlay: finds the files that a source names, rewrites them, and puts them into the tree.
 
 use super::{HOST_PRELUDE, Missed, PRELUDE};
-use crate::launcher::Error;
 use crate::launcher::cache::Cache;
+use crate::launcher::error::Error;
 use crate::launcher::foreign::Foreign;
 use crate::launcher::host_runtime;
 use crate::launcher::plan::Plan;
