@@ -15,11 +15,11 @@ use nvml_wrapper::{Device, Nvml};
 /// [`Error::Nvml`] if the library is absent or does not start.
 pub fn look() -> Result<Vec<Gpu>, Error> {
     let Library(nvml) = Library::open()?;
-    let count = nvml.device_count().map_err(failed)?;
+    let count = nvml.device_count().map_err(|error| failed(&error))?;
     Ok((0..count).flat_map(|index| gpus_at(&nvml, index)).collect())
 }
 
-fn failed(error: NvmlError) -> Error {
+fn failed(error: &NvmlError) -> Error {
     Error::Nvml(error.to_string())
 }
 
@@ -54,7 +54,7 @@ impl Library {
     /// # Errors
     /// [`Error::Nvml`] if the library is absent or does not start.
     pub fn open() -> Result<Self, Error> {
-        Nvml::init().map(Self).map_err(failed)
+        Nvml::init().map(Self).map_err(|error| failed(&error))
     }
 
     /// What a process has on each GPU. A GPU that can't be read is left out.
