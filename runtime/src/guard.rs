@@ -117,7 +117,7 @@ impl Attached {
             (subject.grid, subject.block) = (grid, block);
         }
         let plan = Plan {
-            context_state: Arc::clone(launch_context.state()),
+            context: Arc::clone(launch_context.state()),
             keep: Arc::clone(control) as _,
             subject,
             limits: *limits,

@@ -230,7 +230,7 @@ impl<'a> Launch<'a> {
             block: [block.0, block.1, block.2],
         };
         Plan {
-            context_state: Arc::clone(loaded.launch_context().state()),
+            context: Arc::clone(loaded.launch_context().state()),
             keep: Arc::clone(loaded) as _,
             subject,
             limits: self.given.limits,

@@ -81,7 +81,7 @@ impl Subject {
 }
 
 struct State {
-    context_state: Option<Arc<ContextState>>,
+    context: Option<Arc<ContextState>>,
     // Keeps the module loaded while its kernel may run.
     keep: Option<Arc<dyn std::any::Any + Send + Sync>>,
     subject: Option<Subject>,
@@ -131,7 +131,7 @@ enum Copied {
 
 /// What a launch is armed with.
 pub(crate) struct Plan {
-    pub(crate) context_state: Arc<ContextState>,
+    pub(crate) context: Arc<ContextState>,
     pub(crate) keep: Arc<dyn std::any::Any + Send + Sync>,
     pub(crate) subject: Subject,
     pub(crate) limits: Limits,
@@ -184,7 +184,7 @@ impl LaunchSlot {
     /// Room for launches; `device` has [`SLOT_BYTES`](crate::context::state::SLOT_BYTES) of zeroes.
     pub(crate) fn new(shared: Pinned<Shared>, device: u64) -> Result<Self, DriverFault> {
         let state = State {
-            context_state: None,
+            context: None,
             keep: None,
             subject: None,
             limits: None,
@@ -257,7 +257,7 @@ impl LaunchSlot {
         self.number() == number
             && state.outcome.is_none()
             && state.ended.is_none()
-            && state.context_state.is_some()
+            && state.context.is_some()
             && (!state.is_submitted || matches!(self.is_drained(&state), Ok(false)))
     }
 
@@ -330,10 +330,10 @@ impl LaunchSlot {
     fn flip(&self, state: &State) -> Result<(), DriverFault> {
         let number = self.number();
         self.raised[state.flag as usize].store(number, Ordering::Relaxed);
-        match (state.flag, &state.context_state) {
-            (FlagMemory::Device, Some(context_state)) => {
-                context_state.bind()?;
-                driver::write_word(context_state.flag_stream(), state.flag_address, number)
+        match (state.flag, &state.context) {
+            (FlagMemory::Device, Some(context)) => {
+                context.bind()?;
+                driver::write_word(context.flag_stream(), state.flag_address, number)
             }
             (FlagMemory::Managed, _) => {
                 self.managed()?.write(number);
@@ -349,7 +349,7 @@ impl LaunchSlot {
     /// Looks at the device and moves the state on. The context is this thread's current one.
     pub(crate) fn advance(&self, now: Instant) -> Step {
         let mut state = self.state();
-        if state.outcome.is_some() || state.context_state.is_none() {
+        if state.outcome.is_some() || state.context.is_none() {
             return Step::Done;
         }
         if state.is_at_rest() {
@@ -397,8 +397,8 @@ impl LaunchSlot {
         if let (Some(key), Ok(timer)) = (state.timer.take(), Timer::of_process()) {
             timer.remove(key);
         }
-        if let Some(context_state) = state.context_state.take() {
-            context_state.landed(state.is_unbounded());
+        if let Some(context) = state.context.take() {
+            context.landed(state.is_unbounded());
         }
         state.pausing = None;
         state.subject = None;
@@ -419,10 +419,10 @@ impl LaunchSlot {
             return false;
         }
         let mut state = self.state();
-        if state.record == Copied::OnItsWay && state.context_state.is_none() && self.fetched.is_reached().unwrap_or(false) {
+        if state.record == Copied::OnItsWay && state.context.is_none() && self.fetched.is_reached().unwrap_or(false) {
             state.record = Copied::Clear;
         }
-        state.context_state.is_none() && state.record == Copied::Clear
+        state.context.is_none() && state.record == Copied::Clear
     }
 }
 
@@ -435,15 +435,15 @@ impl State {
 
 impl Timed for LaunchSlot {
     fn ring(&self, now: Instant) -> Option<Instant> {
-        let context_state = self.state().context_state.clone()?;
-        let next = match context_state.bind().and_then(|()| driver::relax_capture()) {
+        let context = self.state().context.clone()?;
+        let next = match context.bind().and_then(|()| driver::relax_capture()) {
             Ok(()) => match self.advance(now) {
                 Step::Done => None,
                 Step::Pending(next) => Some(next),
             },
             Err(fault) if fault.is_of_gone_context() => {
                 let mut state = self.state();
-                if state.context_state.is_some() && state.outcome.is_none() {
+                if state.context.is_some() && state.outcome.is_none() {
                     self.conclude(&mut state, Err(fault.into()));
                 }
                 None

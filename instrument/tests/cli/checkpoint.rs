@@ -30,7 +30,7 @@ impl World {
 #[test]
 fn a_process_is_suspended_and_resumed_by_its_pid() {
     let world = World::new();
-    let target = world.0.target(&[("bytes", 1073741824)]);
+    let target = world.0.target(&[("bytes", 1_073_741_824)]);
     for (words, said) in [
         ("state --pid PID", "running\n"),
         ("suspend --pid PID", "checkpointed\n"),
@@ -53,10 +53,10 @@ fn what_is_in_the_way_is_named_with_where_the_process_stands() {
     let target = world.0.target(&[("busy", 1)]);
     let (status, said, why) = world.run("suspend --lock-timeout 20ms --json --pid PID", &target);
     assert!(status == 1 && said.starts_with("{\"error\":") && why.contains("is busy") && why.contains("is running now"), "{said}{why}");
-    world.0.know(target.pid(), &[("managed", 1)]);
+    world.0.know(&target.pid().to_string(), &[("managed", 1)]);
     let (status, _, why) = world.run("suspend --pid PID", &target);
     assert!(status == 1 && why.contains("cudaMallocManaged") && why.contains("is running now"), "{why}");
-    world.0.know(target.pid(), &[("state", 3)]);
+    world.0.know(&target.pid().to_string(), &[("state", 3)]);
     let (status, said, _) = world.run("check --pid PID", &target);
     assert!(status == 1 && said.contains("in the way: process") && said.contains("is lost"), "{said}");
     for (words, status, why) in [
@@ -143,7 +143,7 @@ fn is_stopped(target: &Target) -> bool {
 #[test]
 fn a_process_is_dumped_to_a_folder_and_restored() {
     let world = World::new();
-    let mut target = world.0.target(&[("bytes", 1048576)]);
+    let mut target = world.0.target(&[("bytes", 1_048_576)]);
     let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, "version 3.17.1");
     assert!(status == Some(3) && said.contains("CRIU 4.0 or later is needed"), "{said}");
     if !rustix::process::geteuid().is_root() {
@@ -164,11 +164,11 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
         assert_eq!(world.dump("manifest.json").as_ref(), Some(&manifest), "{mode}");
         assert!(!world.0.file("dump.partial").exists(), "{mode}");
     }
-    world.0.know(target.pid(), &[("managed", 1)]);
+    world.0.know(&target.pid().to_string(), &[("managed", 1)]);
     let (status, said) = world.with_criu("dump --pid PID --to DIR", &target, "");
     assert!(status == Some(1) && said.contains("cudaMallocManaged") && world.state(&target) == "running", "{said}");
     // A caller that is killed leaves it suspended, and that is named.
-    world.0.know(target.pid(), &[("bytes", 1048576)]);
+    world.0.know(&target.pid().to_string(), &[("bytes", 1_048_576)]);
     assert_eq!(world.with_criu("dump --pid PID --to DIR", &target, "orphan").0, None);
     assert_eq!(world.state(&target), "checkpointed");
     assert_eq!(world.run("resume --pid PID", &target).1, "running\n");
@@ -178,7 +178,7 @@ fn a_process_is_dumped_to_a_folder_and_restored() {
     // One dump replaces the other, and the process ends.
     assert_eq!(world.with_criu("dump --pid PID --to DIR --kill", &target, "").0, Some(0));
     target.0.wait().expect("it was killed");
-    world.0.know(target.pid(), &[("state", 2), ("bytes", 1048576)]);
+    world.0.know(&target.pid().to_string(), &[("state", 2), ("bytes", 1_048_576)]);
     let (status, said) = world.with_criu("restore DIR", &target, "");
     assert!(status == Some(0) && said.contains("runs again"), "{said}");
     assert_eq!(world.state(&target), "running");
@@ -228,7 +228,7 @@ fn a_dump_without_room_or_rights_touches_nothing() {
 #[test]
 fn a_dump_that_is_damaged_or_of_another_machine_is_not_restored() {
     let world = World::new();
-    let mut target = world.0.target(&[("bytes", 1048576)]);
+    let mut target = world.0.target(&[("bytes", 1_048_576)]);
     assert!(world.with_criu("restore DIR", &target, "").1.contains(if rustix::process::geteuid().is_root() {
         "no dump"
     } else {
@@ -253,7 +253,7 @@ fn a_dump_that_is_damaged_or_of_another_machine_is_not_restored() {
     fs::write(folder.join("manifest.json"), manifest.replacen("4.1", "4.2", 1)).expect("a file");
     refused("manifest.json: this file is missing, or another");
     fs::write(folder.join("manifest.json"), &manifest).expect("a file");
-    world.0.know(target.pid(), &[("state", 2), ("bytes", 1048576)]);
+    world.0.know(&target.pid().to_string(), &[("state", 2), ("bytes", 1_048_576)]);
     let (status, said) = world.with_criu("restore DIR", &target, "refuse");
     assert!(status == Some(1) && said.contains("can't dump a thing"), "{said}");
 }

@@ -42,7 +42,7 @@ impl World {
         self.machine.target(facts)
     }
 
-    fn know(&self, name: impl ToString, facts: &[(&str, u64)]) {
+    fn know(&self, name: &str, facts: &[(&str, u64)]) {
         self.machine.know(name, facts);
     }
 
@@ -200,7 +200,7 @@ fn mig_and_mps_are_refused_before_anything_is_touched() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("nvidia-cuda-mps-control.pid"), std::process::id().to_string()).expect("a file");
     let client = Target(Command::new("sleep").arg("100").env("CUDA_MPS_PIPE_DIRECTORY", folder.path()).spawn().expect("sleep"));
-    world.know(client.0.id(), &[]);
+    world.know(&client.0.id().to_string(), &[]);
     // The child has its environment once it runs `sleep`.
     while fs::read_link(format!("/proc/{}/exe", client.0.id())).ok() == std::env::current_exe().ok() {
         std::thread::yield_now();
@@ -302,7 +302,7 @@ fn a_helper_that_dies_at_any_step_leaves_a_named_state() {
         let helper = world.helper();
         let group = Group::of(helper.clone(), target.pid()).expect("it runs");
         if call.ends_with("Restore") || call.ends_with("Unlock") {
-            world.know(target.0.id(), &[("state", 2), ("bytes", GB)]);
+            world.know(&target.0.id().to_string(), &[("state", 2), ("bytes", GB)]);
         }
         let killed = std::thread::scope(|scope| {
             let done = scope.spawn(|| group.toggle(SHORT, &Mapping::none()));
@@ -378,18 +378,18 @@ fn a_tree_is_suspended_as_a_whole_or_not_at_all() {
     let tree = until(|| Some(cuinstr_checkpoint::system::tree(root.0.id())).filter(|tree| tree.len() == 3));
     // The shell itself does not use CUDA.
     for pid in &tree[1..] {
-        world.know(*pid, &[("bytes", GB)]);
+        world.know(&pid.to_string(), &[("bytes", GB)]);
     }
     let group = Group::tree(world.helper(), root.pid()).expect("it runs");
     assert_eq!(group.suspend(SHORT).expect("nothing is in the way"), tree[1..]);
     assert_eq!(group.resume(&Mapping::none()).expect("there is room"), tree[1..]);
     for broken in [("busy", 1), ("managed", 1)] {
-        world.know(tree[2], &[("bytes", GB), broken]);
+        world.know(&tree[2].to_string(), &[("bytes", GB), broken]);
         let failure = group.suspend(SHORT).expect_err("one can't");
         assert_eq!(states(&failure), [Some(State::Running), Some(State::Running)], "{failure}");
     }
     // A restore that fails for one has the others suspended again.
-    world.know(tree[2], &[("bytes", GB)]);
+    world.know(&tree[2].to_string(), &[("bytes", GB)]);
     group.suspend(SHORT).expect("nothing is in the way");
     let refusing = World { rules: "fail cuCheckpointProcessRestore 2 999".to_owned(), ..world };
     let failure = Group::tree(refusing.helper(), root.pid()).expect("it runs").resume(&Mapping::none()).expect_err("the second fails");
@@ -405,6 +405,6 @@ fn an_assessment_says_how_large_and_what_is_in_the_way() {
     let target = world.target(&[("bytes", 2 * GB)]);
     let told = world.group(&target).assess();
     assert_eq!((told.len(), told[0].gpu_bytes, told[0].obstacles.len()), (1, Some(2 * GB), 0), "{told:?}");
-    world.know(target.0.id(), &[("bytes", 70_000 * GB)]);
+    world.know(&target.0.id().to_string(), &[("bytes", 70_000 * GB)]);
     assert!(world.group(&target).assess()[0].obstacles[0].contains("the host has"));
 }

@@ -47,7 +47,7 @@ pub(crate) struct Control {
     pub(super) unarmed: Orders,
     /// Address of the pause block, once the module was attached by a handle that leads to it.
     pub(super) pause: OnceLock<u64>,
-    control_lock: Mutex<ControlBlockLock>,
+    lock: Mutex<ControlBlockLock>,
 }
 
 /// Who uses a control block.
@@ -203,8 +203,7 @@ impl Control {
             controls.retain(|control| control.strong_count() > 0);
             // Another thread may have been faster.
             known(&controls).unwrap_or_else(|| {
-                let control =
-                    Arc::new(Self { context, launch_context, address, unarmed, pause: OnceLock::new(), control_lock: Mutex::default() });
+                let control = Arc::new(Self { context, launch_context, address, unarmed, pause: OnceLock::new(), lock: Mutex::default() });
                 controls.push(Arc::downgrade(&control));
                 control
             })
@@ -222,7 +221,7 @@ impl Control {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ControlBlockLock> {
-        self.control_lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

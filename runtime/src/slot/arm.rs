@@ -55,12 +55,12 @@ impl LaunchSlot {
         self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
         self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
         let mut state = self.state();
-        self.make_pausable(&mut state, plan.pausable, limits.timeout, &plan.context_state)?;
+        self.make_pausable(&mut state, plan.pausable, limits.timeout, &plan.context)?;
         // A launch that is paused may be so for ever.
-        plan.context_state.began(limits.is_unbounded() || plan.pausable.is_some());
+        plan.context.began(limits.is_unbounded() || plan.pausable.is_some());
         state.flag = plan.flag;
         state.flag_address = flag;
-        state.context_state = Some(plan.context_state);
+        state.context = Some(plan.context);
         state.keep = Some(plan.keep);
         state.subject = Some(plan.subject);
         state.limits = Some(limits);
@@ -142,9 +142,9 @@ impl LaunchSlot {
         let mut state = self.state();
         let is_unbounded = state.is_unbounded();
         state.pausing = None;
-        if let (Some(limits), Some(context_state)) = (state.limits.filter(|_| is_unbounded), &state.context_state) {
-            context_state.landed(true);
-            context_state.began(false);
+        if let (Some(limits), Some(context)) = (state.limits.filter(|_| is_unbounded), &state.context) {
+            context.landed(true);
+            context.began(false);
             state.limits = Some(Limits { timeout: Some(Duration::ZERO), clock: Clock::Device, ..limits });
         }
         (state.is_submitted, state.raised, state.told) = (true, Some(now), Some((now, Cause::Cancelled)));

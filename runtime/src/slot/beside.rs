@@ -21,31 +21,31 @@ impl LaunchSlot {
     pub(crate) fn take_back(&self, number: u32) -> Result<bool> {
         let mut state = self.state();
         let is_this = self.number() == number && state.outcome.is_none() && state.ended.is_none();
-        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context_state: Some(context_state), .. } = &mut *state else {
+        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), .. } = &mut *state else {
             return Ok(false);
         };
         if !is_this || !matches!(pausing.phase, Phase::Asked(_)) || pausing.is_beside() {
             return Ok(false);
         }
-        context_state.bind()?;
-        driver::write_word(context_state.flag_stream(), self.asked(), 0)?;
+        context.bind()?;
+        driver::write_word(context.flag_stream(), self.asked(), 0)?;
         let words = pausing.words();
         let (declined, missing, seen) = (bitmaps.at(pausing.turn), bitmaps.at(1 - pausing.turn), bitmaps.at(2));
-        driver::download_words(context_state.copy_stream(), &bitmaps.host, declined, words)?;
-        context_state.drain_copies(PATIENCE)?;
+        driver::download_words(context.copy_stream(), &bitmaps.host, declined, words)?;
+        context.drain_copies(PATIENCE)?;
         let beside = bitmaps.host.words()[..words].to_vec();
-        driver::upload_words(context_state.copy_stream(), missing, &bitmaps.host, words)?;
+        driver::upload_words(context.copy_stream(), missing, &bitmaps.host, words)?;
         bitmaps.dirty[1 - pausing.turn] = bitmaps.dirty[1 - pausing.turn].max(words);
-        context_state.drain_copies(PATIENCE)?;
+        context.drain_copies(PATIENCE)?;
         bitmaps.host.words_mut().fill(0);
-        driver::upload_words(context_state.copy_stream(), seen, &bitmaps.host, words)?;
-        context_state.drain_copies(PATIENCE)?;
+        driver::upload_words(context.copy_stream(), seen, &bitmaps.host, words)?;
+        context.drain_copies(PATIENCE)?;
         let has_blocks = beside.iter().any(|word| *word != 0);
         if has_blocks {
             // In this order: a block that is passed over finds where to say so.
             let place = |offset: usize, address: u64| (offset / 8, address);
             let words = [place(offset_of!(PauseBlock, seen), seen), place(offset_of!(PauseBlock, missing), missing | 1)];
-            driver::write_words(context_state.flag_stream(), pausing.of.block, &words)?;
+            driver::write_words(context.flag_stream(), pausing.of.block, &words)?;
         }
         pausing.is_beside_submitted = false;
         pausing.beside = has_blocks.then_some(beside);

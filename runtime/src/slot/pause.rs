@@ -128,15 +128,15 @@ impl LaunchSlot {
         state: &mut State,
         plan: Option<Pausable>,
         timeout: Option<Duration>,
-        context_state: &ContextState,
+        context: &ContextState,
     ) -> Result<(), Error> {
         if let Some(Pausable { blocks, .. }) = plan {
             if state.bitmaps.is_none() {
                 (0..u64::from(GATES / 32))
-                    .try_for_each(|word| driver::write_word(context_state.copy_stream(), self.gates() + 4 * word, u32::MAX))?;
+                    .try_for_each(|word| driver::write_word(context.copy_stream(), self.gates() + 4 * word, u32::MAX))?;
             }
-            Bitmaps::grow(&mut state.bitmaps, blocks, context_state.copy_stream())?;
-            context_state.drain_copies(Duration::from_secs(2))?;
+            Bitmaps::grow(&mut state.bitmaps, blocks, context.copy_stream())?;
+            context.drain_copies(Duration::from_secs(2))?;
         }
         let bitmaps_gate = state.bitmaps.as_ref().map_or(0, |bitmaps| bitmaps.gate);
         state.pausing = plan.map(|of| Pausing {
@@ -193,9 +193,9 @@ impl LaunchSlot {
     }
 
     /// Opens a gate, or closes it; all others are open.
-    fn set_gate(&self, context_state: &ContextState, gate: u32, is_open: bool) -> Result<(), DriverFault> {
+    fn set_gate(&self, context: &ContextState, gate: u32, is_open: bool) -> Result<(), DriverFault> {
         let word = if is_open { u32::MAX } else { !(1 << (gate % 32)) };
-        driver::write_word(context_state.flag_stream(), self.gates() + u64::from(gate / 32) * 4, word)
+        driver::write_word(context.flag_stream(), self.gates() + u64::from(gate / 32) * 4, word)
     }
 
     /// Asks the launch to pause, if it is still this one and nobody has asked before.
@@ -204,8 +204,7 @@ impl LaunchSlot {
         if self.number() != number || state.outcome.is_some() || state.told.is_some() {
             return Ok(());
         }
-        let (Some(context_state), Some(kernel)) =
-            (state.context_state.clone(), state.subject.as_ref().map(|subject| subject.kernel.to_string()))
+        let (Some(context), Some(kernel)) = (state.context.clone(), state.subject.as_ref().map(|subject| subject.kernel.to_string()))
         else {
             return Ok(());
         };
@@ -216,12 +215,12 @@ impl LaunchSlot {
         if pausing.is_beside() || !matches!(pausing.phase, Phase::Runs | Phase::Asked(_)) {
             return Ok(());
         }
-        context_state.bind()?;
+        context.bind()?;
         // In this order: a block that finds the request finds the gate closed.
         pausing.is_gate_closed = true;
-        self.set_gate(&context_state, pausing.gate, false)?;
+        self.set_gate(&context, pausing.gate, false)?;
         bitmaps.dirty[pausing.turn] = bitmaps.dirty[pausing.turn].max(pausing.words());
-        driver::write_word(context_state.flag_stream(), self.asked(), number)?;
+        driver::write_word(context.flag_stream(), self.asked(), number)?;
         let now = Instant::now();
         if pausing.phase == Phase::Runs {
             pausing.phase = Phase::Asked(now);
@@ -238,15 +237,14 @@ impl LaunchSlot {
     pub(super) fn settle(&self, state: &mut State, at: Instant) -> Result<Settled, DriverFault> {
         let is_told = state.told.is_some()
             || self.shared.get::<u32>(offset_of!(super::Shared, host_record) + offset_of!(StopRecord, published)) == self.number();
-        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context_state: Some(context_state), launched, began, .. } = state
-        else {
+        let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), launched, began, .. } = state else {
             return Ok(Settled::Over);
         };
         let words = pausing.words();
         match pausing.phase {
             Phase::Asked(since) => {
-                driver::download_words(context_state.copy_stream(), &bitmaps.host, bitmaps.at(pausing.turn), words)?;
-                self.listed.record(context_state.copy_stream())?;
+                driver::download_words(context.copy_stream(), &bitmaps.host, bitmaps.at(pausing.turn), words)?;
+                self.listed.record(context.copy_stream())?;
                 pausing.phase = Phase::Counting(since);
                 return Ok(Settled::Soon);
             }
@@ -272,7 +270,7 @@ impl LaunchSlot {
             Phase::Paused(_) | Phase::Over => {}
         }
         if pausing.is_gate_closed {
-            self.set_gate(context_state, pausing.gate, true)?;
+            self.set_gate(context, pausing.gate, true)?;
             pausing.is_gate_closed = false;
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
@@ -282,10 +280,10 @@ impl LaunchSlot {
 
     /// Opens the gate if it is closed, for a launch that nobody goes on with. The driver may be lost, and what waits there with it.
     pub(super) fn open_gate(&self, state: &mut State) {
-        if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context_state: Some(context_state), .. } = state
+        if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), .. } = state
             && std::mem::take(&mut pausing.is_gate_closed)
         {
-            let _ = context_state.bind().and_then(|()| self.set_gate(context_state, pausing.gate, true));
+            let _ = context.bind().and_then(|()| self.set_gate(context, pausing.gate, true));
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
     }

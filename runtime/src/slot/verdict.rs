@@ -21,8 +21,8 @@ impl LaunchSlot {
     /// Every thread has left. The first to stop said so in pinned memory, so a launch that was not stopped needs no copy. Nothing is answered while
     /// the record is on its way.
     pub(super) fn ended(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
-        let (Some(context_state), Some(limits)) = (state.context_state.clone(), state.limits) else {
-            return Some(Err(Error::Bug("a launch without a context_state".into())));
+        let (Some(context), Some(limits)) = (state.context.clone(), state.limits) else {
+            return Some(Err(Error::Bug("a launch without a context".into())));
         };
         let is_first = state.ended.is_none() || state.is_pausing().is_some();
         let at = *state.ended.get_or_insert(now);
@@ -43,7 +43,7 @@ impl LaunchSlot {
             return Some(self.judge(state, at, None));
         }
         if is_first {
-            let fetched = self.fetch(&context_state);
+            let fetched = self.fetch(&context);
             state.record = if fetched.is_ok() { Copied::OnItsWay } else { Copied::Spoiled };
             if let Err(fault) = fetched
                 && fault.is_sticky()
@@ -112,23 +112,23 @@ impl LaunchSlot {
     }
 
     /// Has the record read past whatever runs, and cleared for the next launch.
-    fn fetch(&self, context_state: &ContextState) -> Result<(), DriverFault> {
+    fn fetch(&self, context: &ContextState) -> Result<(), DriverFault> {
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
-        driver::download(context_state.copy_stream(), &copy, self.record)?;
-        context_state.clear_record(self.record)?;
-        self.fetched.record(context_state.copy_stream())
+        driver::download(context.copy_stream(), &copy, self.record)?;
+        context.clear_record(self.record)?;
+        self.fetched.record(context.copy_stream())
     }
 
     /// What is known of a launch that was told to stop and has not drained: threads may have left while others can't.
     #[cfg(all(feature = "worker", unix))]
     pub(crate) fn so_far(&self, number: u32) -> Option<(Cause, Box<crate::Report>)> {
         let state = self.state();
-        let (Some(context_state), Some(subject)) = (&state.context_state, &state.subject) else { return None };
+        let (Some(context), Some(subject)) = (&state.context, &state.subject) else { return None };
         if self.number() != number || state.outcome.is_some() {
             return None;
         }
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
-        let read = driver::download(context_state.copy_stream(), &copy, self.record).and_then(|()| context_state.drain_copies(PATIENCE));
+        let read = driver::download(context.copy_stream(), &copy, self.record).and_then(|()| context.drain_copies(PATIENCE));
         // Should the driver not get through: what the first thread wrote to pinned memory.
         let host = || self.shared.part::<StopRecord>(offset_of!(Shared, host_record)).read();
         let mut record = if read.is_ok() { copy.read() } else { host() };
@@ -147,8 +147,8 @@ impl LaunchSlot {
         let told = state.told.map_or_else(Instant::now, |(since, _)| since);
         let start = self.start_ns();
         let on_device = |elapsed_ns: u64| {
-            let context_state = state.context_state.as_ref()?;
-            context_state.host_time(start.checked_add(elapsed_ns).filter(|_| start != 0)?)
+            let context = state.context.as_ref()?;
+            context.host_time(start.checked_add(elapsed_ns).filter(|_| start != 0)?)
         };
         match Why::from_word(record.why) {
             Some(Why::Deadline) => {
@@ -172,13 +172,13 @@ impl LaunchSlot {
 
     /// The context is gone: by our own watchdog, by this kernel, or by an earlier one.
     pub(super) fn lost(&self, state: &State, fault: DriverFault) -> Result<Outcome, Error> {
-        let (Some(context_state), Some(subject)) = (&state.context_state, &state.subject) else { return Err(fault.into()) };
+        let (Some(context), Some(subject)) = (&state.context, &state.subject) else { return Err(fault.into()) };
         if !fault.is_sticky() || fault.is_of_gone_context() {
             return Err(fault.into());
         }
         let poison = Poison { kernel: subject.kernel.to_string(), fault: fault.clone() };
-        if !context_state.poison(poison) {
-            return Err(context_state.check().err().unwrap_or(Error::Driver(fault)));
+        if !context.poison(poison) {
+            return Err(context.check().err().unwrap_or(Error::Driver(fault)));
         }
         if state.tier == Tier::Leave {
             return Ok(Outcome::Faulted { fault });

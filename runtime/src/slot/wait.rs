@@ -26,15 +26,15 @@ const TRAP: Duration = Duration::from_secs(5);
 impl LaunchSlot {
     /// The launch is in flight: is its time up, or its grace?
     pub(super) fn watch(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
-        let (limits, context_state) = (state.limits?, state.context_state.clone()?);
+        let (limits, context) = (state.limits?, state.context.clone()?);
         if state.began.is_none() {
             let start = self.start_ns();
             let by_event = limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
             if start != 0 {
-                context_state.note_clock(state.launched, now, start);
+                context.note_clock(state.launched, now, start);
             }
             if start != 0 || by_event {
-                let began = if start == 0 { now } else { context_state.host_time(start).unwrap_or(now) };
+                let began = if start == 0 { now } else { context.host_time(start).unwrap_or(now) };
                 // The next part of a paused launch may have been made since this look began.
                 state.began = Some(began.clamp(state.launched.min(now), now));
             }

@@ -73,8 +73,8 @@ impl Machine {
 
     /// The file of a process or of a GPU.
     #[must_use]
-    pub fn file(&self, name: impl ToString) -> PathBuf {
-        self.known().join(name.to_string())
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.known().join(name)
     }
 
     /// The variables that lead a program to this machine; `rules` are further commands for the stand-in.
@@ -88,16 +88,16 @@ impl Machine {
     ///
     /// # Panics
     /// If the folder can't be written.
-    pub fn know(&self, name: impl ToString, facts: &[(&str, u64)]) {
-        let text: String = facts.iter().map(|(word, number)| format!("{word} {number}\n")).collect();
-        fs::write(self.file(name), text).expect("a file");
+    pub fn know(&self, name: &str, facts: &[(&str, u64)]) {
+        let lines: Vec<String> = facts.iter().map(|(word, number)| format!("{word} {number}\n")).collect();
+        fs::write(self.file(name), lines.concat()).expect("a file");
     }
 
     /// A process with these facts.
     #[must_use]
     pub fn target(&self, facts: &[(&str, u64)]) -> Target {
         let target = Target::unknown();
-        self.know(target.pid(), facts);
+        self.know(&target.pid().to_string(), facts);
         target
     }
 }
