@@ -45,7 +45,9 @@ impl Counts {
             self.sites += done.sites.sites.len();
         } else {
             let codes: BTreeSet<String> = done.diagnostics.iter().map(|found| found.code.id().to_owned()).collect();
-            codes.into_iter().for_each(|code| *self.refused.entry(code).or_default() += 1);
+            for code in codes {
+                *self.refused.entry(code).or_default() += 1;
+            }
         }
     }
 }

@@ -66,12 +66,14 @@ fn rounds(BriefLoop { type_, start, bound, below, amount, .. }: &BriefLoop) -> S
 /// The declarations of the counters of the loops.
 fn counts(nest: &BriefNest) -> String {
     let declared = |nth: usize| if nth == 0 { " = __cuinstr_few(__cuinstr_rounds_0)" } else { "" };
-    (0..nest.loops.len()).map(|nth| format!(" unsigned int __cuinstr_few_{nth}{};", declared(nth))).collect()
+    let count = |nth: usize| format!(" unsigned int __cuinstr_few_{nth}{};", declared(nth));
+    (0..nest.loops.len()).map(count).collect::<Vec<_>>().concat()
 }
 
 /// Sets the counters of the inner loops, in each iteration of the outer one.
 fn counts_of_inner(nest: &BriefNest) -> String {
-    (1..nest.loops.len()).map(|nth| format!(" __cuinstr_few_{nth} = __cuinstr_few(__cuinstr_rounds_{nth}),")).collect()
+    let set = |nth: usize| format!(" __cuinstr_few_{nth} = __cuinstr_few(__cuinstr_rounds_{nth}),");
+    (1..nest.loops.len()).map(set).collect::<Vec<_>>().concat()
 }
 
 /// The question where all loops are counted down.

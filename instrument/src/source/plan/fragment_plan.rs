@@ -71,7 +71,7 @@ impl Planner<'_> {
         }
         let call_costs = cost::of_calls(source, fragment, &functions, macros);
         let recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
-        Known { fragment, recursive, held, functions, names, call_costs, by_open, by_close }
+        Known { fragment, functions, recursive, held, names, call_costs, by_open, by_close }
     }
 
     /// Counts functions, and tells of those whose threads can't leave or that no attribute marks.
