@@ -307,7 +307,10 @@ impl<'a> Context<'_, 'a> {
         let is_plain = tested == register && is_later && !self.function.statements[test as usize].guarded;
         // The branch is taken where its guard holds.
         let goes_on = |taken: bool| (taken == when) == holds_if;
-        let is_only = |edge: Edge| self.loops.dominates(edge.to, to) && self.graph.sources(edge.to).all(|source| source == block);
+        let is_only = |edge: Edge| {
+            self.loops.dominates(edge.to, to)
+                && self.graph.sources(edge.to).all(|source| source == block || self.loops.dominates(edge.to, source))
+        };
         is_plain && self.graph.edges(block).any(|edge| edge.when.is_some_and(goes_on) && is_only(edge))
     }
 
