@@ -1,7 +1,7 @@
 //! Recognises loops whose trips can be computed where they begin: an induction variable with a constant step, and a bound that the loop keeps.
 
 use super::{Loops, Writers};
-use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
+use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
 use std::collections::BTreeMap;
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
@@ -269,46 +269,6 @@ impl<'a> Context<'_, 'a> {
         let is_met = counted.order != Order::NotEqual || distance % step == 0;
         // One round more than the division says, for bounds that are passed.
         u64::try_from(distance).ok().filter(|distance| is_met && *distance > 0).map(|distance| distance / counted.step.unsigned_abs() + 1)
-    }
-
-    /// How often a loop runs at most that counts down to zero from the last bits of a number: what compilers leave behind an unrolled loop. A test in
-    /// front of it says that these bits are not zero.
-    pub(in crate::polls) fn remainder_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
-        let Counted { register, step: -1, order: Order::NotEqual, bound: "0", width: 32, .. } = *counted else { return None };
-        let one = &self.loops.all[number as usize];
-        let mut writers = self.writers.of(register).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
-        let start = writers.next().filter(|_| writers.next().is_none())?;
-        let block = self.block_of(start);
-        let is_masked = self.code.opcode(start) == "and.b32" && !self.function.statements[start as usize].guarded;
-        let [Operand::Register(_), Operand::Register(_), Operand::Integer(mask)] = *self.code.operands(start) else { return None };
-        if !is_masked || self.loops.innermost(block) != one.outer || !self.loops.dominates(block, one.header) {
-            return None;
-        }
-        // The branch that passes the loop by where they are zero stands in a block between the two.
-        let mut guard = self.loops.dominator(one.header)?;
-        while !self.passes_by_zero(guard, register, start, one.header) {
-            guard = self.loops.dominator(guard).filter(|_| guard != block)?;
-        }
-        u64::try_from(mask).ok().filter(|mask| *mask > 0)
-    }
-
-    /// Whether a block ends with a branch whose way on to `to` is taken only where a register is not zero, as `start` wrote it.
-    fn passes_by_zero(&self, block: u32, register: Register, start: u32, to: u32) -> bool {
-        let at = self.graph.blocks[block as usize];
-        let Some((Some(predicate), when)) = self.code.guard(at.end - 1) else { return false };
-        let Some(test) = self.writers.of(predicate).rev().find(|statement| (at.first..at.end).contains(statement)) else { return false };
-        let holds_if = match self.code.opcode(test) {
-            "setp.eq.s32" | "setp.eq.u32" | "setp.eq.b32" => false,
-            "setp.ne.s32" | "setp.ne.u32" | "setp.ne.b32" => true,
-            _ => return false,
-        };
-        let [_, Operand::Register(tested), Operand::Integer(0)] = *self.code.operands(test) else { return false };
-        let is_later = test > start || self.block_of(start) != block;
-        let is_plain = tested == register && is_later && !self.function.statements[test as usize].guarded;
-        // The branch is taken where its guard holds.
-        let goes_on = |taken: bool| (taken == when) == holds_if;
-        let is_only = |edge: Edge| self.loops.dominates(edge.to, to) && self.graph.sources(edge.to).all(|source| source == block);
-        is_plain && self.graph.edges(block).any(|edge| edge.when.is_some_and(goes_on) && is_only(edge))
     }
 
     /// Whether control leaves a loop behind one block alone.

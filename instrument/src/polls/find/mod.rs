@@ -152,11 +152,6 @@ impl Loops {
         inner == number
     }
 
-    /// The last block that each way to a block leads through before it; none for the entry.
-    pub(in crate::polls) fn dominator(&self, block: u32) -> Option<u32> {
-        Some(self.dominators[block as usize]).filter(|dominator| *dominator != block && *dominator != NONE)
-    }
-
     /// Whether each way from the function's entry to the second block leads through the first.
     pub(in crate::polls) fn dominates(&self, first: u32, second: u32) -> bool {
         if self.place[second as usize] == NONE {

@@ -162,7 +162,7 @@ impl<'a> Placer<'_, 'a> {
             }
             let test = self.test(number)?;
             let counted = self.context.counted(number, test.block, test.taken)?;
-            let trips = self.context.constant_trips(number, &counted).or_else(|| self.context.remainder_trips(number, &counted))?;
+            let trips = self.context.constant_trips(number, &counted)?;
             (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
         };
         (0..self.context.loops.all.len() as u32).map(trips).collect()
