@@ -9,8 +9,8 @@ use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::require;
 use std::fmt::Write as _;
 
-/// Programs of every commit; `scripts/differential` takes any number.
-const PROGRAMS: u64 = 400;
+/// Programs of every commit, and with `CUINSTR_SWEEP`; `scripts/differential` takes any number.
+const PROGRAMS: [u64; 2] = [160, 400];
 
 /// Compilations on this machine. Where nvcc is a must, so is the compiler that it needs for the host.
 fn workshop() -> Option<Workshop> {
@@ -28,13 +28,14 @@ fn told(failures: &[Failure]) -> String {
 #[test]
 fn random_programs_do_the_same_when_rewritten() {
     let Some(_) = workshop() else { return };
-    let plan = Plan { seeds: 0..PROGRAMS, sets: 3, rare: false, until: None };
+    let programs = PROGRAMS[usize::from(std::env::var_os("CUINSTR_SWEEP").is_some())];
+    let plan = Plan { seeds: 0..programs, sets: 3, rare: false, until: None };
     let report = check::check(&plan, |_| ()).expect("there is a compiler");
     assert!(report.failures.is_empty(), "scripts/differential --first SEED --programs 1 makes one smaller:\n{}", told(&report.failures));
-    assert_eq!(report.programs as u64, PROGRAMS);
+    assert_eq!(report.programs as u64, programs);
     // The programs are worth comparing: most are defined, some go on for ever, some run for long without a look.
     assert!(
-        report.runs as u64 > 20 * PROGRAMS && (report.undefined as u64) < PROGRAMS / 3 && report.cut as u64 > PROGRAMS / 3,
+        report.runs as u64 > 20 * programs && (report.undefined as u64) < programs / 3 && report.cut as u64 > programs / 3,
         "{report:?}"
     );
     assert!(report.gap >= check::MOST / 8, "no loop ran for long: at most {} iterations between two looks", report.gap);

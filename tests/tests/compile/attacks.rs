@@ -5,7 +5,7 @@ use crate::verify::judge;
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
 use cuinstr_harness::fixtures::{Fixture, workspace};
-use cuinstr_harness::unit::Unit;
+use cuinstr_harness::unit::{Unit, call};
 
 /// What must come of a program.
 #[derive(Clone, Copy)]
@@ -126,10 +126,12 @@ fn check(tools: &Tools, name: &str, text: Vec<u8>, wanted: Wanted) -> Result<(),
     let headers = vec![("mymacros.h".to_owned(), b"#define MY_HD __host__ __device__\n".to_vec())];
     let unit = Unit { needs: needs.map(str::to_owned).to_vec(), beside: Vec::new(), ..Unit::new(name, text) };
     let rewritten = Unit { beside: headers, ..unit.rewrite(&Options::default())? };
-    let arguments = |output| ["-Werror", "all-warnings", output];
+    let ptx = rewritten.nvcc(&tools.nvcc, &["-Werror", "all-warnings", "-ptx"])?.expect_clean()?.text();
     // ptxas has a say, too: shared memory that is too much is found there.
-    rewritten.nvcc(&tools.nvcc, &arguments("-cubin"))?.expect_clean()?;
-    let ptx = rewritten.nvcc(&tools.nvcc, &arguments("-ptx"))?.text();
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    std::fs::write(folder.path().join("k.ptx"), &ptx).map_err(|error| error.to_string())?;
+    let words = ["-arch=sm_80", "--warning-as-error", "-o", "out", "k.ptx"].map(str::to_owned);
+    call(&tools.nvcc.path.with_file_name("ptxas"), folder.path(), &words)?.expect_clean()?;
     match (wanted, judge("attack", &ptx)) {
         (Proved, Err(why)) => Err(why),
         _ => Ok(()),

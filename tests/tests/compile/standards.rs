@@ -1,6 +1,6 @@
 //! C++11 to C++20, and code that the compiler itself runs.
 
-use crate::{Checks, Tools};
+use crate::{Checks, Tools, slice};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr_harness::fixtures::Fixture;
 use cuinstr_harness::unit::{STRICT, Unit};
@@ -33,15 +33,16 @@ unsigned on_host(unsigned n) { return down(n) + up(n) + at_least_one(n) + ranged
 ";
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
-    for std in STANDARDS {
-        for (what, args) in [
-            ("to PTX", &["-ptx"][..]),
-            ("to relocatable PTX", &["-ptx", "-rdc=true"]),
-            ("with its host half", &["-c"]),
-            ("relocatable with its host half", &["-c", "-rdc=true"]),
-        ] {
-            checks.add(format!("standard: cxx11 compiles as C++{std} {what}"), move |tools| standard(tools, std, args));
-        }
+    const WAYS: [(&str, &[&str]); 4] = [
+        ("to PTX", &["-ptx"]),
+        ("to relocatable PTX", &["-ptx", "-rdc=true"]),
+        ("with its host half", &["-c"]),
+        ("relocatable with its host half", &["-c", "-rdc=true"]),
+    ];
+    // Each third has each standard and each way.
+    let all: Vec<_> = STANDARDS.iter().flat_map(|std| WAYS.map(|(what, args)| (std, what, args))).collect();
+    for &(std, what, args) in slice(&all) {
+        checks.add(format!("standard: cxx11 compiles as C++{std} {what}"), move |tools| standard(tools, std, args));
     }
     for std in &STANDARDS[1..] {
         checks.add(format!("standard: constexpr loops compile as C++{std}"), |tools| constexpr(tools, std));

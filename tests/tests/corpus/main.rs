@@ -2,6 +2,7 @@
 //! row is one small file with the sites and diagnostics that it must give.
 
 mod attacks;
+mod breaks;
 mod brief;
 mod fall_backs;
 mod forms;
