@@ -117,7 +117,7 @@ impl Crate {
         };
         let reached: BTreeMap<&Path, BTreeSet<Path>> = imports.keys().map(|module| (*module, reach(module))).collect();
         let circle = |module: &&Path| reached[module].iter().filter(|other| reached[other].contains(*module)).cloned().collect();
-        imports.keys().map(|module| circle(module)).filter(|circle: &BTreeSet<Path>| circle.len() > 1).collect()
+        imports.keys().map(circle).filter(|circle: &BTreeSet<Path>| circle.len() > 1).collect()
     }
 }
 
