@@ -185,7 +185,7 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row(
             "templates that hand on types",
             "template <class T> __device__ auto a(T const& t) { return all(t, [](auto const& x) { return a(x); }); }\ntemplate <int N, class T, class U> __device__ auto b(const T& t, U&& u) { return all(t, [&](auto x) { return n::b<N>(x, u) + b<N - 1>(get<0>(t), u); }); }\n",
-            &["1 recursion polled", "2 recursion polled"],
+            &["1 recursion each", "2 recursion each"],
         ),
         row(
             "templates whose parameters tell no type, or another",
@@ -195,7 +195,7 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row(
             "members of classes that are named with their arguments",
             "template <int I, class T> struct tile {\n    static __device__ int row(int n) { if constexpr (I > 8) return tile<8, T>::row(n); return n; }\n    static __device__ int last(int n) { return 2 * tile<I / 2, T>::last(n - 1); }\n};\n",
-            &["2 recursion polled", "3 recursion polled"],
+            &["2 recursion each", "3 recursion each"],
         ),
         row(
             "members of classes that have bases, or where a constant is asked for",
@@ -211,12 +211,12 @@ fn jumps_and_calls_that_repeat_are_sites() {
             "members of instances that may come by again",
             "template <int N> struct both {\n    static __device__ int run(int n) { return both<N - 1>::run(n) + both<N + 1>::run(n); }\n};\ntemplate <unsigned char N> struct narrow {\n    static __device__ int run(int n) { return narrow<N + 1>::run(n); }\n};\ntemplate <int N, int M> struct special {};\ntemplate <int N> struct special<8, N> {\n    static __device__ int run(int n) { return special<8, N + 1>::run(n); }\n};\ntemplate <int N> struct based : both<N> {\n    static __device__ int run(int n) { return based<N + 1>::run(n); }\n};\ntemplate <int N> struct other {\n    static __device__ int run(int n) { return other<7 + 1>::run(n); }\n};\ntemplate <int M, int N> struct swapped {\n    static __device__ int run(int n) { return swapped<N + 1, M>::run(n); }\n};\n",
             &[
-                "2 recursion polled",
-                "5 recursion polled",
-                "9 recursion polled",
+                "2 recursion each",
+                "5 recursion each",
+                "9 recursion each",
                 "12 recursion each",
-                "15 recursion polled",
-                "18 recursion polled",
+                "15 recursion each",
+                "18 recursion each",
             ],
         ),
         row(
