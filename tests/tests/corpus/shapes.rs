@@ -210,14 +210,7 @@ fn jumps_and_calls_that_repeat_are_sites() {
         row(
             "members of instances that may come by again",
             "template <int N> struct both {\n    static __device__ int run(int n) { return both<N - 1>::run(n) + both<N + 1>::run(n); }\n};\ntemplate <unsigned char N> struct narrow {\n    static __device__ int run(int n) { return narrow<N + 1>::run(n); }\n};\ntemplate <int N, int M> struct special {};\ntemplate <int N> struct special<8, N> {\n    static __device__ int run(int n) { return special<8, N + 1>::run(n); }\n};\ntemplate <int N> struct based : both<N> {\n    static __device__ int run(int n) { return based<N + 1>::run(n); }\n};\ntemplate <int N> struct other {\n    static __device__ int run(int n) { return other<7 + 1>::run(n); }\n};\ntemplate <int M, int N> struct swapped {\n    static __device__ int run(int n) { return swapped<N + 1, M>::run(n); }\n};\n",
-            &[
-                "2 recursion each",
-                "5 recursion each",
-                "9 recursion each",
-                "12 recursion each",
-                "15 recursion each",
-                "18 recursion each",
-            ],
+            &["2 recursion each", "5 recursion each", "9 recursion each", "12 recursion each", "15 recursion each", "18 recursion each"],
         ),
         row(
             "members of instances whose class says more in front of its name",
