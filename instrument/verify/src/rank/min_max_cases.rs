@@ -18,6 +18,7 @@ use crate::interpret::work::{Way, Work};
 use crate::rank::loop_proof::prove;
 use crate::rank::loops::{Known, Proof};
 use crate::rank::remaining::Remaining;
+use std::collections::BTreeSet;
 
 /// Most instructions that are tried for one loop, and most blocks of a function in which they are.
 const MOST: usize = 3;
@@ -61,7 +62,25 @@ fn choices(work: &Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) ->
     }
     found.reverse();
     let is_passed = |(block, _): &(u32, u32)| !work.body.reached_without(*block)[head as usize];
-    found.into_iter().filter(is_passed).take(MOST).collect()
+    found.into_iter().filter(is_passed).filter(|(block, _)| is_followed(work, known, *block, blocks)).take(MOST).collect()
+}
+
+/// Whether every path from a block to the loop stays in the blocks that are followed. Another loop between both is not among them.
+fn is_followed(work: &Work<'_, '_>, known: &Known<'_>, from: u32, blocks: &[u32]) -> bool {
+    let followed: BTreeSet<u32> = known.order.iter().copied().collect();
+    let mut seen: BTreeSet<u32> = blocks.iter().copied().collect();
+    let mut next: Vec<u32> = blocks.to_vec();
+    while let Some(block) = next.pop() {
+        for &source in work.body.graph.sources(block) {
+            if source != from && seen.insert(source) {
+                if !followed.contains(&source) {
+                    return false;
+                }
+                next.push(source);
+            }
+        }
+    }
+    true
 }
 
 /// What registers hold where the loop comes round, in one case; none if it does not.
