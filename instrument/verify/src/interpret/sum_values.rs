@@ -144,14 +144,19 @@ impl Pass<'_, '_> {
             let of = &self.slice.sums[number as usize];
             let width = of.width;
             let times = of.terms.iter().find(|(term, _)| *term == slot).map_or(1, |(_, times)| *times);
-            if let Some(copy) = self.copied(step, slot, number, state) {
+            let moved = moved.map(|(lo, hi)| Interval::between(lo.into(), hi.into(), width).times(times.into(), width));
+            let stepped = state.get(sum_slot).zip(moved).map(|(before, moved)| (*before, moved, sum(*before, Value::of(moved), width)));
+            if let Some(mut copy) = self.copied(step, slot, number, state) {
+                // By how much the register moved may say more than the sum that is copied.
+                if let Some((_, _, stepped)) = stepped {
+                    copy.range = copy.range.meet(stepped.range, width).unwrap_or(copy.range);
+                    copy.delta = stepped.delta.filter(|delta| delta.slot == sum_slot).or(copy.delta);
+                }
                 Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
                 continue;
             }
             let mut new = self.total(number, state);
-            let moved = moved.map(|(lo, hi)| Interval::between(lo.into(), hi.into(), width).times(times.into(), width));
-            if let (Some(before), Some(moved)) = (state.get(sum_slot), moved) {
-                let stepped = sum(*before, Value::of(moved), width);
+            if let Some((before, moved, stepped)) = stepped {
                 new.delta = stepped.delta;
                 if let Some(both) = new.range.meet(stepped.range, width) {
                     new.range = both;
