@@ -47,7 +47,7 @@ use std::process::ExitCode;
 /// Runs the command with these arguments, the program's name first.
 ///
 /// # Errors
-/// If standard output can't be written, for another reason than that nobody reads it any more.
+/// If standard output can't be written, for another reason than that its reader has gone.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = arguments.collect();
     if let Some(call) = launch::Call::read(&arguments) {
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<E
     perform(&arguments).or_else(|error| {
         let usage = error.downcast::<clap::Error>()?;
         if usage.exit_code() != 0 {
-            // That nobody can read it changes nothing about the exit code.
+            // The exit code is the same if its reader has gone.
             let _ = usage.print();
             return Ok(Status::Usage.into());
         }

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         return code.into();
     }
     command::run(std::env::args_os()).unwrap_or_else(|error| {
-        // Nobody may be left to read this either; the exit code says it too.
+        // The reader may have gone, too; the exit code says it as well.
         let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("error: {error:#}\n"));
         command::Status::Io.into()
     })

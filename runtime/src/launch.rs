@@ -160,7 +160,7 @@ impl<'a> Launch<'a> {
         let settings = self.settings;
         let pausable = self.pausable(config)?;
         let watchdog = if settings.has_watchdog { Some(launch_context.watchdog()?) } else { None };
-        // From arming to the launch call nobody else may use the control block.
+        // From arming to the launch call no other launch may use the control block.
         let instance = Arc::clone(&self.instance);
         // Who has it may wait in the launch call, for a full stream.
         let control_lock = if settings.or_busy { instance.try_lock() } else { Some(instance.lock()) };

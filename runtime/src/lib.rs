@@ -82,7 +82,7 @@ pub use slot::FlagMemory;
 macro_rules! include_module {
     ($(#[$attribute:meta])* $visibility:vis mod $name:ident) => {
         $(#[$attribute])*
-        // Whoever takes the constants leaves the methods unused, and the other way round.
+        // A crate that takes the constants leaves the methods unused, and the other way round.
         #[allow(dead_code)]
         $visibility mod $name {
             use $crate as cuinstr_runtime;

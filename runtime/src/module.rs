@@ -204,7 +204,7 @@ impl Loaded {
         &self.sites
     }
 
-    /// The instance for a stream: the one that it has, one that nobody has, a new one if nothing in flight would be waited for, or else one
+    /// The instance for a stream: the one that it has, a free one, a new one if nothing in flight would be waited for, or else one
     /// that it must share.
     pub(crate) fn instance(&self, stream: &CudaStream) -> Result<Arc<Instance>> {
         let handle = stream.cu_stream().addr();

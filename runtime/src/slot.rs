@@ -1,6 +1,6 @@
 //! One launch from the moment it is armed until its outcome is known.
 //!
-//! A slot is a little memory that the device shares (its orders, its flag, its stop record) and a state that whoever comes by moves on: the
+//! A slot is a little memory that the device shares (its orders, its flag, its stop record) and a state that each of its users moves on: the
 //! thread that waits, one that cancels, the timer. Slots are pooled by their [`ContextState`] and used again, so that a launch allocates nothing.
 
 mod arm;
@@ -110,7 +110,7 @@ struct State {
     waker: Option<Waker>,
     flag: FlagMemory,
     flag_address: u64,
-    // When its flag was raised: its grace counts from then, since a host that was late has told nobody before.
+    // When its flag was raised: its grace counts from then, since a host that was late has told no thread before.
     raised: Option<Instant>,
     // What is known of a launch that can be paused.
     pausing: Option<pause::Pausing>,
@@ -413,7 +413,7 @@ impl LaunchSlot {
         self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns))
     }
 
-    /// Whether nobody has a use for it: no launch is in flight, no handle is left, and its record is clear.
+    /// Whether it has no user left: no launch is in flight, no handle is left, and its record is clear.
     pub(crate) fn is_free(self: &Arc<Self>) -> bool {
         if Arc::strong_count(self) > 1 {
             return false;
@@ -448,7 +448,7 @@ impl Timed for LaunchSlot {
                 }
                 None
             }
-            // The context is lost; whoever waits finds out why.
+            // The context is lost; the waiting thread finds out why.
             Err(_) => Some(now + Duration::from_millis(20)),
         };
         if next.is_none() || self.is_answered(now) {

@@ -273,7 +273,7 @@ impl Ledger {
         }
         let filled = ledger.fill(&index, &mut reader);
         if let Err(fault) = filled {
-            // Nobody has seen it, so no kernel uses it.
+            // It was handed to no caller, so no kernel uses it.
             for memory in std::mem::take(&mut ledger.kept().memory).into_values() {
                 let _ = mapped::unmap(memory.address, ledger.mapped(memory.bytes));
             }

@@ -26,7 +26,7 @@ pub(crate) struct Key {
 
 struct Entry {
     generation: u64,
-    // Nothing while it is being rung and nobody has asked for another time.
+    // Nothing while it is being rung and no other time was asked for.
     at: Option<Instant>,
     timed: Arc<dyn Timed>,
 }

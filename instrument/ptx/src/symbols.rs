@@ -84,7 +84,7 @@ impl<'a, V: Copy> Symbols<'a, V> {
     /// Ends the innermost scope.
     pub(crate) fn leave(&mut self) {
         let mark = self.marks.pop().unwrap_or(0);
-        // What an outermost scope declares is asked for by nobody behind it.
+        // What an outermost scope declares is not asked for behind it.
         if self.marks.is_empty() {
             self.declared.clear();
             self.names.clear();

@@ -201,7 +201,7 @@ enum Cover {
     Site(Site),
     /// A diagnostic that names the line.
     Diagnostic(Code),
-    /// It stands in a header of the system, which nobody rewrites.
+    /// It stands in a header of the system, which is never rewritten.
     Header,
     /// It is `do … while (0)`.
     Once,

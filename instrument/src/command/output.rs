@@ -1,4 +1,4 @@
-//! Outputs: where they go, and how nobody ever sees half of one.
+//! Outputs: where they go, and how no reader ever sees half of one.
 //!
 //! The text is complete in memory before anything is opened. It goes to a file without a name in the output's own folder, which the system
 //! removes with the process, whatever kills that. Once complete, the file gets the output's name. Where an old output has that name, the file first
@@ -35,7 +35,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Box<Diagnostic>> {
     })
 }
 
-/// Writes to standard output. That nobody reads it any more is no error: the reader has what it wanted.
+/// Writes to standard output. A reader that has gone is no error: it has what it wanted.
 ///
 /// # Errors
 /// Any other failure.

@@ -44,7 +44,7 @@ impl Progress {
     /// What is being done now.
     pub(crate) fn now(&self, what: &str) {
         if let Some((sender, _)) = &self.running {
-            // Without the other side nobody is told.
+            // Without the other side there is nothing to tell.
             let _ = sender.send(cuinstr::render::one_line(what));
         }
     }

@@ -69,7 +69,7 @@ pub(crate) fn unread_variables() -> String {
     environment::unread(names.iter().map(String::as_str)).into_iter().map(|line| line + "\n").collect()
 }
 
-/// Prints. That nobody can read it changes nothing about what was done.
+/// Prints. A reader that has gone changes nothing about what was done.
 pub(crate) fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -1,7 +1,7 @@
 //! Rewritten headers, shared by all calls of a user that run at the same time.
 //!
 //! An entry is found by a number of the header's bytes and of all that decides how it is rewritten, and holds if both are the same. It is written
-//! elsewhere and renamed, so that nobody reads half of one. The cache is gone when the last session is.
+//! elsewhere and renamed, so that no reader sees half of one. The cache is gone when the last session is.
 
 use super::error::Error;
 use super::rewritten_file::{Facts, RewrittenFile};

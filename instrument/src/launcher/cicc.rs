@@ -33,7 +33,7 @@ pub(super) fn answer(session: &Path, knowledge: &Knowledge, mut words: Vec<OsStr
     let destination = PathBuf::from(&words[output]);
     let has = |option: &str| words.iter().any(|word| word == option);
     let drops_lines = !has(LINES) && !has("--debug_mode") && !has("-g");
-    // Nobody sees PTX without polls, whatever ends this process.
+    // No reader sees PTX without polls, whatever ends this process.
     let plain =
         tempfile::Builder::new().prefix("ptx-").tempfile_in(session).map_err(|error| Error::io("can't write to", session, &error))?;
     words[output] = plain.path().into();

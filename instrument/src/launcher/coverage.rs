@@ -1,4 +1,4 @@
-//! `--coverage DIR`: what became of each unit's files, one JSON file a unit, for whoever counts what is polled in a whole project.
+//! `--coverage DIR`: what became of each unit's files, one JSON file a unit, for tools that count what is polled in a whole project.
 
 use super::error::Error;
 use super::plan::Plan;

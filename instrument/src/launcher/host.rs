@@ -197,7 +197,7 @@ impl HostCompiler {
                 own_stops = true;
                 continue;
             }
-            // What nobody can read any more does not matter.
+            // Output whose reader has gone does not matter.
             let _ = io::stderr().write_all(&pass.stderr);
             let refused = overlay.say(&pass.names, &knowledge.settings, !new.is_empty())?;
             if refused || pass.code != 0 {
@@ -219,7 +219,7 @@ impl HostCompiler {
                 let mut file = File::open(&path).map_err(|error| Error::io("can't read", &path, &error))?;
                 let mut out = io::stdout();
                 match io::copy(&mut file, &mut out).and_then(|_| out.flush()) {
-                    // Whoever reads only the beginning has what it wants.
+                    // A reader of the beginning alone has what it wants.
                     Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                         let help = "what is there of the text is not all of it";
                         return Err(Error::new(format!("can't write to standard output: {error}"), help));

@@ -106,7 +106,7 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
     let done = choose(&nvcc, &line, settings, &watch)?;
-    // Whoever finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
+    // A process that finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
     if done.code != 0 {
         watch.end();
     }
@@ -234,7 +234,7 @@ fn supervise(
     Ok(code_of(status))
 }
 
-/// Copies line by line. That nobody reads on is no error of ours.
+/// Copies line by line. A reader that has gone is no error of ours.
 fn copy_lines(reader: impl io::Read, out: &mut (impl Write + ?Sized), translate: impl Fn(&[u8]) -> Vec<u8>) {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();

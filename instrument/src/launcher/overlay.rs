@@ -181,7 +181,7 @@ impl Overlay {
         files.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Files that the preprocessor read and whose text nobody here has looked at, as far as they can be reached through an overlay.
+    /// Files that the preprocessor read and whose text was not looked at, as far as they can be reached through an overlay.
     pub(super) fn missed(&self, names: &BTreeSet<(Vec<u8>, bool)>, call: &Cuda) -> Vec<Missed> {
         let mut missed = Vec::new();
         for (name, _) in names {

@@ -32,7 +32,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Tells the processes below that they belong to a unit's second compilation. Whoever has it from elsewhere is none of these.
+/// Tells the processes below that they belong to a unit's second compilation. A process that has it from elsewhere is none of these.
 pub(super) const SETTLES: &str = "CUINSTR_SETTLES";
 
 /// The macro that makes the prelude leave marks.
@@ -53,7 +53,7 @@ const WHY: &str = "in the compiler's output no cycle of calls passes here";
 /// What a unit's calls have in the text that is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Polls: nobody asks.
+    /// Polls, without asking.
     Polled,
     /// Marks, since the compiler's output is asked.
     Marked,
@@ -75,7 +75,7 @@ struct Answer {
     needless: Option<BTreeSet<u64>>,
 }
 
-/// Keeps what it takes to ask, where a call of nvcc can be asked about: it compiles one source for itself, and nobody wants its intermediate files.
+/// Keeps what it takes to ask, where a call of nvcc can be asked about: it compiles one source for itself, and keeps no intermediate files.
 ///
 /// # Errors
 /// If the session can't be written.
@@ -125,12 +125,12 @@ impl Stage {
 pub(super) fn note_pass(session: &Path, is_marked: bool) -> Result<(), Error> {
     let folder = session.join(FOLDER);
     let _ = tempfile::Builder::new().prefix("pass-").tempfile_in(&folder).map(tempfile::NamedTempFile::keep);
-    // Marks that nobody knows of would be polls that are missing.
+    // Marks that are not known would be missing polls.
     let noted = if is_marked { File::create(folder.join(MARKED)).map(drop) } else { Ok(()) };
     noted.map_err(|error| Error::io("can't write", &folder, &error))
 }
 
-/// Whether there are marks of which nobody has asked whether they should be polls.
+/// Whether it is still open for some marks whether they should be polls.
 pub(super) fn is_undecided(session: &Path) -> bool {
     let folder = session.join(FOLDER);
     folder.join(MARKED).exists() && !folder.join(ANSWER).exists()
@@ -215,7 +215,7 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     }
     let unit = host_runtime::unit(arguments).map(|at| &arguments[at]);
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
-    // Nobody has decided then, which the launch says.
+    // It is undecided then, which the launch says.
     let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };
     let asked = ask(&folder, Path::new(unit));
     let is_done = asked.as_ref().is_some_and(|(_, needed)| needed.is_empty());

@@ -11,7 +11,7 @@
 //! | `cuinstr-UID/s-*/bin/`, `host/` | links named as the host's compiler, for the search path and in place of a folder |
 //! | `cuinstr-UID/s-*/hook/` | a link named `cicc`, where the PTX pass is asked for |
 //!
-//! A session whose lock nobody holds is a killed build's: the next call removes it. Locks are `flock`'s, which the system lets go of with the
+//! A session whose lock is free is a killed build's: the next call removes it. Locks are `flock`'s, which the system lets go of with the
 //! last process that has the file open, however that ends; so nothing depends on process ids, which come back, or on the time.
 
 use super::arguments::CommandLine;
@@ -300,7 +300,7 @@ fn temporary() -> PathBuf {
     if path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&b':') { PathBuf::from("/tmp") } else { path }
 }
 
-/// Makes a folder that nobody else can look into; one that is there already is fine.
+/// Makes a folder that no other user can look into; one that is there already is fine.
 fn make_private(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -339,7 +339,7 @@ fn sessions(base: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"s-")).map(|entry| entry.path())
 }
 
-/// Removes sessions whose lock nobody holds.
+/// Removes sessions whose lock is free.
 fn sweep(base: &Path) {
     for session in sessions(base) {
         let is_live = File::open(session.join("lock")).is_ok_and(|lock| matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)));

@@ -31,7 +31,7 @@ impl Watch {
     /// From now on no signal ends this process before [`Watch::end`].
     ///
     /// # Errors
-    /// If the system lets nobody watch.
+    /// If the system doesn't let a process watch its signals.
     pub(super) fn begin() -> io::Result<Self> {
         // What was ignored when this process began (`nohup`, a shell's jobs in the background) is none of nvcc's business, either.
         let ignored = ignored();

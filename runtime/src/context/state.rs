@@ -46,7 +46,7 @@ pub(crate) struct ContextState {
     scratch: Mutex<Pinned<Orders>>,
     // First words of control blocks that instances had which are gone.
     spare_orders: Mutex<Vec<Pinned<Orders>>>,
-    // Modules that nobody needs any more, from when unloading them would have waited for a launch.
+    // Modules that are no longer needed, from when unloading them would have waited for a launch.
     parked: Mutex<Vec<Arc<CudaModule>>>,
     // Has one stream wait for another.
     mark: Mutex<Event>,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for ContextState {
 }
 
 impl ContextState {
-    /// Of a context that nobody else has opened. This waits for its running kernels, as loading a module does.
+    /// Of a context that was not opened before. This waits for its running kernels, as loading a module does.
     pub(crate) fn open(home: ContextHandle) -> Result<Self, Error> {
         home.bind()?;
         let [watchdog, clock] = driver::load_support(include_str!("support.ptx"), ["cuinstr_watchdog", "cuinstr_clock"])?;
@@ -217,7 +217,7 @@ impl ContextState {
         mark.hold(stream)
     }
 
-    /// Keeps a module that nobody needs until no launch is in flight.
+    /// Keeps a module that is no longer needed until no launch is in flight.
     pub(crate) fn park(&self, module: Arc<CudaModule>) {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(module);
     }

@@ -37,7 +37,7 @@ impl ContextHandle {
     /// Makes it the current one of this thread.
     pub(crate) fn bind(self) -> Result<(), DriverFault> {
         let mut current = ptr::null_mut();
-        // SAFETY: the out pointer lives through the call; whoever attached to the context keeps it alive.
+        // SAFETY: the out pointer lives through the call; the caller that attached to the context keeps it alive.
         unsafe {
             check("cuCtxGetCurrent", sys::cuCtxGetCurrent(&raw mut current))?;
             if current.addr() != self.address {
@@ -65,7 +65,7 @@ pub(crate) struct Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        // SAFETY: this was the thread's current context, or none; nobody may destroy a context that is current.
+        // SAFETY: this was the thread's current context, or none; no thread may destroy a context that is current.
         let _ = unsafe { sys::cuCtxSetCurrent(ptr::with_exposed_provenance_mut(self.before)) };
     }
 }
@@ -106,7 +106,7 @@ impl Handle {
     pub(crate) fn container(self) -> Result<Option<Container>, DriverFault> {
         let of_function = |function| {
             let mut module = ptr::null_mut();
-            // SAFETY: whoever attaches vouches for the handle, the out pointer lives through the call.
+            // SAFETY: the caller that attaches vouches for the handle, the out pointer lives through the call.
             check("cuFuncGetModule", unsafe { sys::cuFuncGetModule(&raw mut module, function) })?;
             Ok(Some(Container::Module(module)))
         };
@@ -149,7 +149,7 @@ impl Container {
     pub(crate) fn global(self, name: &str) -> Result<Option<(u64, usize)>, DriverFault> {
         let name = CString::new(name).unwrap_or_default();
         let (mut address, mut size) = (0, 0);
-        // SAFETY: whoever attaches vouches for the handle; the name ends with a zero, the out pointers live through the call.
+        // SAFETY: the caller that attaches vouches for the handle; the name ends with a zero, the out pointers live through the call.
         let (call, result) = unsafe {
             match self {
                 Self::Module(module) => {
@@ -186,7 +186,7 @@ pub(crate) fn stream(handle: usize) -> sys::CUstream {
 /// Number of a stream that no other of the process has; the per-thread default stream is another one in each thread.
 pub(crate) fn stream_id(stream: sys::CUstream) -> Result<u64, DriverFault> {
     let mut id = 0;
-    // SAFETY: whoever arms vouches for the stream; the out pointer lives through the call.
+    // SAFETY: the caller that arms vouches for the stream; the out pointer lives through the call.
     check("cuStreamGetId", unsafe { sys::cuStreamGetId(stream, &raw mut id) })?;
     Ok(id)
 }
@@ -195,7 +195,7 @@ impl ContextHandle {
     /// Whether the stream is one of this context.
     pub(crate) fn has(self, stream: sys::CUstream) -> Result<bool, DriverFault> {
         let mut context = ptr::null_mut();
-        // SAFETY: whoever arms vouches for the stream; the out pointer lives through the call.
+        // SAFETY: the caller that arms vouches for the stream; the out pointer lives through the call.
         check("cuStreamGetCtx", unsafe { sys::cuStreamGetCtx(stream, &raw mut context) })?;
         Ok(self.address == context.addr())
     }

@@ -138,7 +138,7 @@ impl Compilation {
 
 impl Drop for Compilation {
     fn drop(&mut self) {
-        // SAFETY: the program is alive, and nobody uses it after this. A failure to destroy it leaves nothing to do.
+        // SAFETY: the program is alive, and it is not used after this. A failure to destroy it leaves nothing to do.
         let _ = unsafe { result::destroy_program(self.handle) };
     }
 }

@@ -174,7 +174,7 @@ impl Running {
     }
 
     /// Waits for the outcome. The wait has a bound: the time that the GPU takes to begin the launch (a minute, unless the launch says
-    /// otherwise), its timeout, its grace. Only a launch `until_cancelled` waits for as long as nobody cancels it.
+    /// otherwise), its timeout, its grace. Only a launch `until_cancelled` waits until it is cancelled.
     ///
     /// # Errors
     /// [`Error::Undrained`] if it does not leave and [`Error::NotBegun`] if it does not begin: the launch is then still in flight and can

@@ -95,7 +95,7 @@ impl Instance {
         Ok(self.unarmed.get_or_init(|| unarmed))
     }
 
-    /// The same if nobody has it.
+    /// The same if it has no user.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ControlBlockLock>> {
         match self.control_lock.try_lock() {
             Ok(control_lock) => Some(control_lock),

@@ -117,7 +117,7 @@ impl LaunchSlot {
     /// The launch call has returned: marks the launch's end in its stream.
     pub(crate) fn submit(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
         let is_timed = self.state().timed;
-        // A full stream makes these wait. Nobody else may wait with them for the state.
+        // A full stream makes these wait. No other thread may wait with them for the state.
         let timed = if is_timed { self.timed_end.record(stream) } else { Ok(()) };
         self.submitted(timed.and_then(|()| self.end.record(stream)))
     }
@@ -135,7 +135,7 @@ impl LaunchSlot {
     }
 
     /// The driver has refused the launch, behind orders which the stream has yet to carry out. It stays in flight until the stream has: a launch on
-    /// another stream must come after them. Nobody waits for it, and it keeps nobody waiting.
+    /// another stream must come after them. No thread waits for it, and it keeps no thread waiting.
     pub(crate) fn refuse(&self, stream: sys::CUstream) -> Result<(), DriverFault> {
         self.end.record(stream)?;
         let now = Instant::now();
@@ -181,10 +181,10 @@ impl LaunchSlot {
     }
 
     /// The caller has launched: has the control block forget the orders and marks the end of the launch, both in the stream's order. So the
-    /// end is not seen before a launch that nobody guards is safe again.
+    /// end is not seen before a launch without a guard is safe again.
     ///
     /// Each word costs the GPU time, so some stay: the start, which only a deadline counts from; where the flag lies, which holds this launch's
-    /// number or a later one's, but never that of a launch which nobody guards; where the record lies, which is written when a launch is stopped.
+    /// number or a later one's, but never that of a launch without a guard; where the record lies, which is written when a launch is stopped.
     pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
         let stay = [offset_of!(Orders, start_ns) / 8, offset_of!(Orders, flag) / 8, offset_of!(Orders, record) / 8];
         let armed = self.orders().words();

@@ -54,7 +54,7 @@ impl LaunchSlot {
 
     /// The blocks that had declined were launched in this stream, or not.
     pub(crate) fn launched_beside(&self, stream: sys::CUstream, is_launched: bool) -> Result<()> {
-        // A block that was passed over may have told nobody but `seen`: without the second launch it is lost, and with it the launch.
+        // A block that was passed over may have told only `seen`: without the second launch it is lost, and with it the launch.
         let recorded = if is_launched { self.beside_end.record(stream) } else { Ok(()) };
         if !is_launched || recorded.is_err() {
             self.cancel(self.number())?;

@@ -55,7 +55,7 @@ pub(super) struct Pausing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nobody has asked for a pause.
+    /// No pause was asked for.
     Runs,
     /// Somebody has, then.
     Asked(Instant),
@@ -63,7 +63,7 @@ pub(super) enum Phase {
     Counting(Instant),
     /// Blocks are left; the request took so long.
     Paused(Duration),
-    /// No block is left, or nobody will run those that are.
+    /// No block is left, or those that are left will not run.
     Over,
 }
 
@@ -198,7 +198,7 @@ impl LaunchSlot {
         driver::write_word(context.flag_stream(), self.gates() + u64::from(gate / 32) * 4, word)
     }
 
-    /// Asks the launch to pause, if it is still this one and nobody has asked before.
+    /// Asks the launch to pause, if it is still this one and it was not asked before.
     pub(crate) fn ask_to_pause(&self, number: u32) -> Result<(), Error> {
         let mut state = self.state();
         if self.number() != number || state.outcome.is_some() || state.told.is_some() {
@@ -265,7 +265,7 @@ impl LaunchSlot {
                     return Ok(Settled::Paused);
                 }
             }
-            // Nobody asked, so none has declined in this part.
+            // No pause was asked for, so no block has declined in this part.
             Phase::Runs => pausing.left = 0,
             Phase::Paused(_) | Phase::Over => {}
         }
@@ -278,7 +278,7 @@ impl LaunchSlot {
         Ok(Settled::Over)
     }
 
-    /// Opens the gate if it is closed, for a launch that nobody goes on with. The driver may be lost, and what waits there with it.
+    /// Opens the gate if it is closed, for a launch that is given up. The driver may be lost, and what waits there with it.
     pub(super) fn open_gate(&self, state: &mut State) {
         if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), .. } = state
             && std::mem::take(&mut pausing.is_gate_closed)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Number of the latest launch of the process: no two launches carry the same, so a late cancel hits no other.
 static LAUNCHES: AtomicU32 = AtomicU32::new(FIRST_LAUNCH);
 
-/// A number for a launch. Zero is what an untouched flag holds, and the first is what a launch bears that nobody armed: neither is given, so that
+/// A number for a launch. Zero is what an untouched flag holds, and the first is what a launch bears that no host armed: neither is given, so that
 /// such a launch takes no flag for its own, wherever its block says that the flag lies.
 fn next_number() -> u32 {
     loop {
@@ -57,7 +57,7 @@ impl Deref for LaunchContext {
     }
 }
 
-/// The contexts of the process by their ids, of which none is given twice. Each is made by whoever asks first, while the others of its
+/// The contexts of the process by their ids, of which none is given twice. Each is made by the thread that asks first, while the others of its
 /// own context wait.
 type Contexts = HashMap<u64, Arc<OnceLock<Result<Arc<LaunchContext>, Error>>>>;
 
@@ -121,7 +121,7 @@ impl LaunchContext {
         // Those at the front were used longest ago.
         let free = idle.iter().position(|slot| is_before(slot) && slot.is_free());
         let free = free.or_else(|| idle.iter().position(LaunchSlot::is_free));
-        // Before more memory is taken: some may be over, and nobody has looked.
+        // Before more memory is taken: some may be over, and no thread has looked.
         let free = free.or_else(|| {
             idle.iter().position(|slot| {
                 slot.advance(Instant::now());

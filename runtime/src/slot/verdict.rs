@@ -11,7 +11,7 @@ use cuinstr_abi::control::{StopRecord, UNLIMITED, Why};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the driver to copy a record of a launch that nobody needs the whole record of.
+/// Longest wait for the driver to copy a record of a launch whose whole record is not needed.
 #[cfg(all(feature = "worker", unix))]
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest wait for the driver to copy a record: as long as it takes to copy some 25 GB. Then what its first thread wrote to pinned memory must do.
@@ -79,7 +79,7 @@ impl LaunchSlot {
             let report = subject.report(record, &self.given_orders(state), why == Cause::Deadline);
             return Ok(Outcome::Stopped { why, tier: Tier::Leave, latency: at.saturating_duration_since(since), report });
         }
-        // It was told to stop while blocks had declined: nobody will run them.
+        // It was told to stop while blocks had declined: they will not run.
         if state.pausing.as_ref().is_some_and(|pausing| pausing.left > 0) {
             let (since, why) = state.told.unwrap_or((at, Cause::Cancelled));
             let report = subject.report(&StopRecord::EMPTY, &self.given_orders(state), why == Cause::Deadline);

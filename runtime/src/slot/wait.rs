@@ -62,7 +62,7 @@ impl LaunchSlot {
         None
     }
 
-    /// When to look again, if nobody waits.
+    /// When to look again, if no thread waits.
     pub(super) fn next_look(state: &State, now: Instant) -> Instant {
         let Some(limits) = state.limits else { return now + LATER };
         if state.paused().is_some() {
@@ -100,7 +100,7 @@ impl LaunchSlot {
             if self.number() != number {
                 return Some(Err(Error::Order("the outcome of this launch was taken before")));
             }
-            // Whoever moved the slot on last, this thread or the timer, has left the outcome here.
+            // This thread or the timer has moved the slot on last and left the outcome here.
             if let Some(outcome) = state.outcome.take() {
                 self.number.store(0, Ordering::Release);
                 return Some(outcome);

@@ -54,7 +54,7 @@ pub(super) struct Live {
     loss: String,
 }
 
-/// What nobody needs any more, but the process still has.
+/// What is no longer needed, but the process still has.
 #[derive(Debug, Default)]
 struct Garbage {
     modules: Vec<u64>,
@@ -69,7 +69,7 @@ impl Builder {
     }
 
     /// How many processes are kept in reserve; 2 unless said otherwise. Each takes the memory of a context, on the host and on the device
-    /// some hundred MB. Replacing one takes about 0.4 s, so whoever loses workers faster needs more.
+    /// some hundred MB. Replacing one takes about 0.4 s, so a host that loses workers faster needs more.
     pub fn spares(&mut self, count: usize) -> &mut Self {
         self.spares = count;
         self
@@ -279,7 +279,7 @@ impl Shared {
         self.garbage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the process give back what nobody needs.
+    /// Has the process give back what is not needed.
     fn sweep(&self, process: &Process) -> Result<()> {
         let Garbage { modules, buffers } = std::mem::take(&mut *self.garbage());
         // A process that never had it does not mind.

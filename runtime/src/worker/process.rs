@@ -1,6 +1,6 @@
 //! One worker process as its parent sees it: how it is started, asked, listened to, and killed.
 //!
-//! A thread listens to each process, so that its end is noticed at once. Nobody waits for a process without a bound, and one that keeps somebody
+//! A thread listens to each process, so that its end is noticed at once. No thread waits for a process without a bound, and one that keeps somebody
 //! waiting is killed: whatever comes of it later is not heard.
 
 use super::pending::PendingLaunch;
@@ -95,7 +95,7 @@ struct PendingReplies {
     // Whether the last of them is the last thing that it was told, and not answered.
     is_last_word: bool,
     lost: Option<String>,
-    // It went by itself, and no launch was in it: whoever comes too late to notice may ask the next one.
+    // It went by itself, and no launch was in it: a caller that comes too late to notice may ask the next one.
     went_idle: bool,
 }
 
@@ -126,7 +126,7 @@ impl Process {
     fn attend(ours: UnixStream, child: Child, about: About, recipe: &Recipe) -> Result<Arc<Self>> {
         let pid = child.id();
         let sockets = ours.try_clone().and_then(|outbox| {
-            // Whoever listens waits for as long as it takes: the end of the process ends it.
+            // The listener waits for as long as it takes: the end of the process ends it.
             ours.set_read_timeout(None)?;
             Ok(outbox)
         });
@@ -250,7 +250,7 @@ impl Process {
             self.changed.notify_all();
             let next = replies.launches.front().cloned();
             drop(replies);
-            // Nobody has a handle to it, but its timer.
+            // Only its timer has a handle to it.
             pending.end(Err(error.clone()));
             if let Some(next) = next {
                 next.is_first();

@@ -32,7 +32,7 @@ const GREETING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(1);
 /// Most bytes of an argument.
 const LARGE: usize = 4096;
-/// Bytes that are copied once while nobody waits.
+/// Bytes that are copied once while no launch waits.
 const WARM: usize = 1 << 20;
 /// Dynamic shared memory that a kernel has without asking for it, in bytes.
 const ORDINARY_SHARED: u32 = 48 << 10;
@@ -146,7 +146,7 @@ struct Outbox(Arc<Mutex<UnixStream>>);
 
 impl Outbox {
     fn say(&self, message: &Message, payload: &[u8]) {
-        // Without a parent there is nothing left to do. A parent that does not listen keeps this waiting, which harms nobody.
+        // Without a parent there is nothing left to do. A parent that does not listen keeps this waiting, which does no harm.
         if wire::send(&mut lock(&self.0), message, payload, None).is_err() {
             die();
         }

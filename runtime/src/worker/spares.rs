@@ -20,7 +20,7 @@ pub(super) struct Spares {
 #[derive(Debug, Default)]
 struct Nursery {
     ready: VecDeque<Spare>,
-    // Those that are started, or are loading modules: nobody else may ask them anything.
+    // Those that are started, or are loading modules: no other thread may ask them anything.
     starting: usize,
     // The modules that each is to have, by their numbers.
     stock: BTreeMap<u64, Arc<[u8]>>,
@@ -176,7 +176,7 @@ impl Spares {
         Ok(())
     }
 
-    /// Nobody needs the module any more.
+    /// The module is no longer needed.
     pub(super) fn unstock(&self, module: u64) {
         self.nursery().stock.remove(&module);
     }

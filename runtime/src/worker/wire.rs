@@ -62,7 +62,7 @@ pub(super) enum Task {
     Start(Box<Order>),
     /// Stop a launch. Has no answer.
     Cancel { launch: u64 },
-    /// Give back what nobody needs any more. Has no answer.
+    /// Give back what is no longer needed. Has no answer.
     Forget { modules: Vec<u64>, buffers: Vec<u64> },
 }
 

@@ -123,7 +123,7 @@ impl From<Result<Outcome, Error>> for End {
 }
 
 impl End {
-    /// The outcome for whoever waits. What did not leave is stopped by the end of its process, after `extra`.
+    /// The outcome for the waiting thread. What did not leave is stopped by the end of its process, after `extra`.
     pub(super) fn outcome(self, extra: Duration) -> Result<Outcome, Error> {
         match self {
             Self::Completed { elapsed, late, fuel_used } => {

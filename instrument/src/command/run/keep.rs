@@ -24,7 +24,7 @@ pub(super) enum Order {
     End,
 }
 
-/// The ends of what the keeper is told by: one for whoever tells, one for the keeper.
+/// The ends of what the keeper is told by: one for the teller, one for the keeper.
 pub(super) fn orders() -> (Sender<Order>, Receiver<Order>) {
     channel()
 }

@@ -22,7 +22,7 @@ impl Watch {
     /// From now on none of these ends this process. `own` is one that is not for the program.
     ///
     /// # Errors
-    /// If the system lets nobody watch.
+    /// If the system doesn't let a process watch its signals.
     pub(super) fn begin(session: &Path, own: Option<(i32, Sender<Order>)>) -> std::io::Result<Self> {
         let mut signals = SignalsInfo::<WithOrigin>::new(FORWARDED)?;
         let (child, handle) = (Arc::new(Mutex::new(None)), signals.handle());

@@ -166,11 +166,11 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
     renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string())
 }
 
-/// A launch that nobody armed polls as seldom as may be, unless a limit is compiled in.
+/// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
 /// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
-/// that they poll in the first iteration of the first loop; those of a launch that nobody armed get the most.
+/// that they poll in the first iteration of the first loop; those of a launch that no host armed get the most.
 pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
     let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
     let mut out = format!(
@@ -391,7 +391,7 @@ fn unless_over(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if
     let _ = write!(out, "$__cuinstr_over{number}:\n\t");
 }
 
-/// Where a kernel begins that has no loop and calls what polls: blocks of a launch that is being stopped leave. Where nobody armed the launch, only its
+/// Where a kernel begins that has no loop and calls what polls: blocks of a launch that is being stopped leave. Where no host armed the launch, only its
 /// number is read.
 pub(in crate::polls) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
     out.push(

@@ -120,7 +120,7 @@ fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool
         callers[to as usize].push(from as u32);
     }
     let mut below = vec![false; count + 1];
-    // What nobody calls is not asked for its loops.
+    // A function without callers is not asked for its loops.
     let has_loop = |at: u32| !Loops::new(&Graph::new(&module.functions[at as usize])).all.is_empty();
     let polls = |at: &u32| !callers[*at as usize].is_empty() && (at_entry[*at as usize] || has_loop(*at));
     let mut work: Vec<u32> = (0..count as u32).filter(polls).chain([count as u32]).collect();
