@@ -333,7 +333,7 @@ fn a_paused_process_launches_nothing_until_it_is_resumed() {
 }
 
 #[test]
-#[ignore = "in one run of four `ps` does not show that the pause was taken back; the cause is not known"]
+#[ignore = "a suspended process may not answer `ps`: the thread that answers waits in a call of the driver"]
 fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
     let world = World::new();
     let known = world.project.path().join("known");
