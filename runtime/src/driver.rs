@@ -379,24 +379,33 @@ impl PriorityStream {
 
 /// A non-blocking stream of the same priority as another one. It lives as long as its context.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BesideStream(PriorityStream);
+pub(crate) struct BesideStream {
+    stream: PriorityStream,
+    /// Its priority.
+    pub(crate) priority: i32,
+}
 
 impl BesideStream {
     /// In the current context.
-    pub(crate) fn new(beside: sys::CUstream) -> Result<Self, DriverFault> {
-        let (mut priority, mut stream) = (0, ptr::null_mut());
+    pub(crate) fn new(priority: i32) -> Result<Self, DriverFault> {
+        let mut stream = ptr::null_mut();
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
-        // SAFETY: the other stream is alive, the out pointers live through the calls.
-        unsafe {
-            check("cuStreamGetPriority", sys::cuStreamGetPriority(beside, &raw mut priority))?;
-            check("cuStreamCreateWithPriority", sys::cuStreamCreateWithPriority(&raw mut stream, flags, priority))?;
-        }
-        Ok(Self(PriorityStream(stream)))
+        // SAFETY: the out pointer lives through the call.
+        check("cuStreamCreateWithPriority", unsafe { sys::cuStreamCreateWithPriority(&raw mut stream, flags, priority) })?;
+        Ok(Self { stream: PriorityStream(stream), priority })
     }
 
     pub(crate) fn raw(self) -> sys::CUstream {
-        self.0.raw()
+        self.stream.raw()
     }
+}
+
+/// The priority of a stream.
+pub(crate) fn priority(stream: sys::CUstream) -> Result<i32, DriverFault> {
+    let mut priority = 0;
+    // SAFETY: the stream is alive, the out pointer lives through the call.
+    check("cuStreamGetPriority", unsafe { sys::cuStreamGetPriority(stream, &raw mut priority) })?;
+    Ok(priority)
 }
 
 /// Address and size in bytes of a module's variable, if it has one of this name.

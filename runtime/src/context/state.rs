@@ -4,7 +4,7 @@ use super::clock::ClockMap;
 use super::orders::Orders;
 use super::watchdog::{Watchdog, WatchdogPool};
 use crate::driver::handle::ContextHandle;
-use crate::driver::{self, Event, Pinned, PriorityStream, Support};
+use crate::driver::{self, BesideStream, Event, Pinned, PriorityStream, Support};
 use crate::error::{DriverFault, Error, Poison};
 use cudarc::driver::{CudaModule, CudaStream, sys};
 use cuinstr_abi::control::StopRecord;
@@ -48,6 +48,8 @@ pub(crate) struct ContextState {
     spare_orders: Mutex<Vec<Pinned<Orders>>>,
     // Modules that are no longer needed, from when unloading them would have waited for a launch.
     parked: Mutex<Vec<Arc<CudaModule>>>,
+    // Streams for the later parts of paused launches.
+    beside: Mutex<Vec<BesideStream>>,
     // Has one stream wait for another.
     mark: Mutex<Event>,
 }
@@ -78,6 +80,7 @@ impl ContextState {
             scratch: Mutex::new(Pinned::zeroed()?),
             spare_orders: Mutex::default(),
             parked: Mutex::default(),
+            beside: Mutex::default(),
             mark: Mutex::new(Event::new(false)?),
         };
         if !context_state.is_blocking {
@@ -203,6 +206,24 @@ impl ContextState {
     /// Takes back what [`ContextState::borrow_orders`] gave.
     pub(crate) fn return_orders(&self, orders: Pinned<Orders>) {
         self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).push(orders);
+    }
+
+    /// A stream of the priority of `home` for the later parts of a launch, from before it is held: to make its 33rd stream the driver may wait for those
+    /// that are.
+    pub(crate) fn borrow_beside(&self, home: sys::CUstream) -> Result<BesideStream, DriverFault> {
+        let priority = driver::priority(home)?;
+        let mut idle = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        match idle.iter().position(|stream| stream.priority == priority) {
+            Some(at) => Ok(idle.swap_remove(at)),
+            None => BesideStream::new(priority),
+        }
+    }
+
+    /// Takes back what [`ContextState::borrow_beside`] gave, unless something of a launch that was given up is still there.
+    pub(crate) fn return_beside(&self, stream: BesideStream) {
+        if self.bind().and_then(|()| driver::is_drained(stream.raw())).unwrap_or(false) {
+            self.beside.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+        }
     }
 
     /// Makes a stream wait for the bare launch that another one was given: both use one control block.

@@ -7,7 +7,7 @@ use crate::module::Instance;
 use crate::slot::LaunchSlot;
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, result, sys};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What it takes to launch a kernel again.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Again {
     // Another one would have other variables.
     pub(super) instance: Arc<Instance>,
     // Runs later parts past the streams that the gate holds.
-    pub(super) beside: OnceLock<BesideStream>,
+    pub(super) beside: BesideStream,
     // Other streams that wait for the gate, by their addresses.
     pub(super) held: Mutex<Vec<usize>>,
 }
@@ -43,7 +43,7 @@ impl Again {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let address = stream.cu_stream().addr();
         let is_held = address == home.cu_stream().addr() || held.contains(&address);
-        let stream = if is_held { self.beside(home.cu_stream())? } else { stream.cu_stream() };
+        let stream = if is_held { self.beside.raw() } else { stream.cu_stream() };
         let function = kernel.function(&self.instance)?;
         let mut control_lock = self.instance.lock();
         slot.rearm(number)?;
@@ -71,11 +71,11 @@ impl Again {
 
     /// Launches the blocks that have declined beside those that still run, and takes the request to pause back.
     pub(crate) fn go_on(&self, slot: &Arc<LaunchSlot>, number: u32) -> Result<()> {
-        let Prepared { kernel, stream: home, .. } = &self.prepared;
+        let Prepared { kernel, .. } = &self.prepared;
         let launch_context = kernel.loaded().launch_context();
         launch_context.check()?;
         launch_context.bind()?;
-        let stream = self.beside(home.cu_stream())?;
+        let stream = self.beside.raw();
         let function = kernel.function(&self.instance)?;
         let control_lock = self.instance.lock();
         // What was queued since would begin, and take the control block, when the first blocks are over.
@@ -98,12 +98,10 @@ impl Again {
         let launched = unsafe { result::launch_kernel(function.cu_function(), grid_dim, block_dim, shared_mem_bytes, stream, &mut values) };
         launched.map_err(|error| driver::fault("cuLaunchKernel", error))
     }
+}
 
-    fn beside(&self, home: sys::CUstream) -> Result<sys::CUstream> {
-        if let Some(stream) = self.beside.get() {
-            return Ok(stream.raw());
-        }
-        let made = BesideStream::new(home)?;
-        Ok(self.beside.get_or_init(|| made).raw())
+impl Drop for Again {
+    fn drop(&mut self) {
+        self.prepared.kernel.loaded().launch_context().return_beside(self.beside);
     }
 }

@@ -8,7 +8,7 @@ use crate::launch::Running;
 use crate::limits::{Given, limit_methods};
 use crate::module::Kernel;
 use cudarc::driver::{CudaStream, DeviceRepr, LaunchConfig};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// A launch that can be kept: it owns its arguments, its stream and its kernel, and starts as often as you like. Made by [`Kernel::prepare`].
 #[derive(Debug, Clone)]
@@ -94,12 +94,20 @@ impl Prepared {
             // The first word stands for all of them: the driver reads as many as the parameter has.
             launch.sized_arg(&value.words[0], value.name, Some(value.bytes));
         }
+        let again = if self.settings.is_pausable {
+            let launch_context = self.kernel.loaded().launch_context();
+            launch_context.bind()?;
+            let beside = launch_context.borrow_beside(self.stream.cu_stream())?;
+            let instance = Arc::clone(&launch.instance);
+            Some(Again { prepared: self.clone(), config, instance, beside, held: Mutex::default() })
+        } else {
+            None
+        };
         // SAFETY: the caller's promise; the sizes are compared with the kernel's parameters where the driver tells them.
         let running = unsafe { launch.start(config) }?;
-        if !self.settings.is_pausable {
-            return Ok(running);
-        }
-        let instance = Arc::clone(&launch.instance);
-        Ok(running.repeatable(Again { prepared: self.clone(), config, instance, beside: OnceLock::new(), held: Mutex::default() }))
+        Ok(match again {
+            Some(again) => running.repeatable(again),
+            None => running,
+        })
     }
 }

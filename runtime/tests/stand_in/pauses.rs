@@ -24,6 +24,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a resume that the driver refuses leaves the launch paused", refused_resume),
     ("a launch that waits behind a paused one keeps no resume waiting", behind),
     ("a launch that nobody may pause follows one that was paused", next_launch),
+    ("launches that are paused one after the other share their streams", streams),
     ("a process may exit while a launch is paused", exit),
     ("a future is ready when its launch is paused", awaited),
 ];
@@ -364,6 +365,26 @@ fn next_launch() {
     assert!(grid.has_run(2));
     grid.prepared.timeout(LONG);
     assert!(grid.start().wait().expect("an outcome").is_completed() && grid.has_run(3));
+}
+
+fn streams() {
+    let world = World::new();
+    let stream = world.stream();
+    let made = || command("calls cuStreamCreateWithPriority");
+    let mut before = 0;
+    for turn in 0..5 {
+        command(&format!("blocks {}", EACH.as_nanos()));
+        let grid = Grid::new(&world, &stream, GRID, 4, EACH);
+        let mut running = grid.start();
+        if turn == 0 {
+            before = made();
+        }
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        running.resume(&stream).expect("it goes on");
+        complete(&mut running);
+    }
+    // The driver may have a new stream wait for those that a gate holds.
+    assert_eq!(made(), before);
 }
 
 fn exit() {
