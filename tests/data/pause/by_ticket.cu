@@ -13,9 +13,8 @@ extern "C" __global__ void by_ticket(unsigned* ticket, volatile unsigned* sums, 
   __shared__ unsigned mine;
   if (threadIdx.x == 0) mine = atomicAdd(ticket, 1u);
   __syncthreads();
-  unsigned long long begin, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)); while (now - begin < ns);
+  const long long begin = clock64(), cycles = 2 * ns;
+  while (clock64() - begin < cycles) { }
   if (threadIdx.x == 0) {
     unsigned before = 0;
     if (mine > 0)

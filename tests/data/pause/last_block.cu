@@ -15,9 +15,8 @@ extern "C" __global__ void last_block(const unsigned* in, unsigned* parts, unsig
   if (threadIdx.x == 0) sum = 0;
   __syncthreads();
   atomicAdd(&sum, in[blockIdx.x * blockDim.x + threadIdx.x]);
-  unsigned long long begin, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)); while (now - begin < ns);
+  const long long begin = clock64(), cycles = 2 * ns;
+  while (clock64() - begin < cycles) { }
   __syncthreads();
   if (threadIdx.x == 0) {
     parts[blockIdx.x] = sum;

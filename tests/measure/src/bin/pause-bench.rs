@@ -15,7 +15,7 @@ struct Arguments {
     /// The folder that scripts/pause-prepare filled [default: where this program lies].
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Only these of: many, drained, waits, urgent, same, cost.
+    /// Only these of: many, drained, resumed, few-left, waits, urgent, same, cost.
     #[arg(long)]
     only: Vec<String>,
     /// Seconds after which no further kernel is begun.
@@ -57,6 +57,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     };
     add("many", &|| pause::many(&folder, 10_000, part(20)));
     add("drained", &|| pause::drained(&folder, 300));
+    add("resumed", &|| pause::resumed(&folder, 300));
+    add("few-left", &|| pause::few_left(&folder, 100));
     add("waits", &|| pause::waits(&folder));
     add("urgent", &|| pause::urgent(&folder, 200));
     add("same", &|| pause::same(&folder, &["source", "ptx"], part(75)));

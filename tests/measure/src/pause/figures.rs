@@ -1,7 +1,7 @@
 //! What pausing costs while nobody pauses, and how long a pause and a resume take.
 
 use super::same::{elapsed, spin};
-use super::{Folder, summary, told};
+use super::{Folder, Subject, summary, told};
 use cuinstr_harness::random::Random;
 use cuinstr_runtime::Outcome;
 use serde_json::{Value, json};
@@ -18,7 +18,9 @@ const RUNS: usize = 15;
 /// What the driver answers.
 pub fn cost(folder: &Folder, until: Instant) -> Result<Value, String> {
     let mut rows = Vec::new();
-    for name in folder.names()?.into_iter().filter(|name| !["marks", "last_block", "by_ticket", "by_index"].contains(&name.as_str())) {
+    for name in
+        folder.names()?.into_iter().filter(|name| !["marks", "last_block", "by_ticket", "by_index", "first"].contains(&name.as_str()))
+    {
         if Instant::now() > until {
             rows.push(json!({ "kernel": name, "missed": "no time was left" }));
             continue;
@@ -54,35 +56,98 @@ fn one(folder: &Folder, name: &str) -> Result<Value, String> {
     }))
 }
 
-/// From the request until the launch has drained, beyond a block's time, and from the resume until what was left has run.
+/// What a block of `marks` takes beside as many as the device holds, in seconds.
+pub(super) fn block_time(subject: &Subject, time: Duration) -> Result<f64, String> {
+    let mut samples = Vec::new();
+    for _ in 0..5 {
+        let mut running = subject.start("source", false, Some((1056, 256, time.as_nanos() as u64)))?;
+        samples.push(elapsed(&running.wait().map_err(told)?)?.as_secs_f64());
+    }
+    Ok(crate::bench::figure::Summary::of(&samples).median)
+}
+
+/// From the request until the launch has drained, beyond a block's time.
 ///
 /// # Errors
 /// What the driver answers.
 pub fn drained(folder: &Folder, count: usize) -> Result<Value, String> {
-    const BLOCK: Duration = Duration::from_micros(200);
-    let subject = folder.subject("marks", &["source"])?;
+    let subject = folder.marks(folder.stream.clone(), 1_000_000)?;
     let mut random = Random::new(5);
-    let (mut drained, mut resumed) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    for (us, blocks) in [(50, 20_000), (200, 20_000), (1000, 20_000), (50, 1_000_000)] {
+        let time = Duration::from_micros(us);
+        let block = block_time(&subject, time)?;
+        let mut samples = Vec::new();
+        for _ in 0..count {
+            let mut running = subject.start("source", true, Some((blocks, 256, time.as_nanos() as u64)))?;
+            spin(Duration::from_micros(100 + random.below(500) as u64));
+            let Outcome::Paused { latency, .. } = running.pause(WITHIN).map_err(told)? else { return Err("it was over".into()) };
+            samples.push((latency.as_secs_f64() - block) * 1e6);
+            running.cancel().map_err(told)?;
+            let _ = running.wait().map_err(told)?;
+        }
+        rows.push(json!({ "blocks": blocks, "block us": block * 1e6, "beyond a block us": summary(&samples) }));
+    }
+    Ok(Value::Array(rows))
+}
+
+/// From the resume until the first block runs, as the host sees it in pinned memory.
+///
+/// # Errors
+/// What the driver answers.
+pub fn resumed(folder: &Folder, count: usize) -> Result<Value, String> {
+    let mut subject = folder.subject("first", &["source"])?;
+    // SAFETY: it is written before it is read.
+    let word = unsafe { folder.context.alloc_pinned::<u32>(1) }.map_err(told)?;
+    let told_at = word.as_ptr().map_err(told)?.cast_mut();
+    subject.set(0, told_at.expose_provenance() as u64)?;
+    let mut samples = Vec::new();
     for _ in 0..count {
-        let mut running = subject.start("source", true, Some((20_000, 256, BLOCK.as_nanos() as u64)))?;
-        spin(Duration::from_micros(400 + random.below(400) as u64));
-        let Outcome::Paused { latency, .. } = running.pause(WITHIN).map_err(told)? else { return Err("it was over".into()) };
-        drained.push((latency.as_secs_f64() - BLOCK.as_secs_f64()) * 1e6);
+        let mut running = subject.start("source", true, Some((20_000, 256, 30_000)))?;
+        spin(Duration::from_micros(100));
+        let Outcome::Paused { .. } = running.pause(WITHIN).map_err(told)? else { return Err("it was over".into()) };
+        // SAFETY: the word is this function's, and no block runs.
+        unsafe { told_at.write_volatile(0) };
+        let since = Instant::now();
+        running.resume(&subject.stream).map_err(told)?;
+        // SAFETY: as above; the device writes it.
+        while unsafe { told_at.read_volatile() } == 0 && since.elapsed() < WITHIN {
+            std::hint::spin_loop();
+        }
+        samples.push(since.elapsed().as_secs_f64() * 1e6);
         running.cancel().map_err(told)?;
         let _ = running.wait().map_err(told)?;
-        // Few blocks that take no time: what is left of the launch is over when its first block is.
-        let mut running = subject.start("source", true, Some((5_000, 32, 30_000)))?;
-        spin(Duration::from_micros(30 + random.below(10) as u64));
-        if let Outcome::Paused { left: 1.., .. } = running.pause(WITHIN).map_err(told)? {
-            let since = Instant::now();
-            running.resume(&subject.stream).map_err(told)?;
-            elapsed(&running.wait().map_err(told)?)?;
-            resumed.push(since.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(summary(&samples))
+}
+
+/// From the resume of a grid of 10^6 blocks until it is over, where few are left.
+///
+/// # Errors
+/// What the driver answers.
+pub fn few_left(folder: &Folder, count: usize) -> Result<Value, String> {
+    const BLOCKS: u32 = 1_000_000;
+    const FEW: u64 = 1000;
+    let subject = folder.marks(folder.stream.clone(), BLOCKS as usize)?;
+    let mut random = Random::new(9);
+    let start = || subject.start("source", true, Some((BLOCKS, 32, 0)));
+    elapsed(&start()?.wait().map_err(told)?)?;
+    let whole = elapsed(&start()?.wait().map_err(told)?)?;
+    let (mut samples, mut fewest, mut tries) = (Vec::new(), u64::MAX, 0);
+    while samples.len() < count && tries < 100 * count {
+        tries += 1;
+        let mut running = start()?;
+        spin(whole.saturating_sub(Duration::from_nanos(random.below(60_000) as u64)));
+        let Outcome::Paused { left, .. } = running.pause(WITHIN).map_err(told)? else { continue };
+        let since = Instant::now();
+        running.resume(&subject.stream).map_err(told)?;
+        elapsed(&running.wait().map_err(told)?)?;
+        if left <= FEW {
+            fewest = fewest.min(left);
+            samples.push(since.elapsed().as_secs_f64() * 1e6);
         }
     }
-    Ok(
-        json!({ "block us": 200, "drained beyond a block us": summary(&drained), "resume until all is run, blocks of 30 us, us": summary(&resumed) }),
-    )
+    Ok(json!({ "blocks": BLOCKS, "most left": FEW, "fewest left": fewest, "launches": tries, "us": summary(&samples) }))
 }
 
 /// What a launch takes of an empty kernel, of many in line: with the wait behind it, and without.

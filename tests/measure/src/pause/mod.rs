@@ -5,7 +5,7 @@ mod same;
 mod subject;
 mod urgent;
 
-pub use figures::{cost, drained, waits};
+pub use figures::{cost, drained, few_left, resumed, waits};
 pub use same::{many, same};
 pub use subject::{Folder, Subject};
 pub use urgent::{occupy, urgent};

@@ -166,7 +166,12 @@ impl Subject {
         self.buffers.iter().map(read).collect()
     }
 
-    /// Launches a build, so that it can be paused if that is asked for. The number is another grid's blocks, the last argument's bits another time.
+    /// Gives an argument of eight bytes other bits, for all builds.
+    pub(super) fn set(&mut self, index: usize, bits: u64) -> Result<(), String> {
+        self.builds.values_mut().try_for_each(|build| build.set_arg(index, bits).map(drop)).map_err(told)
+    }
+
+    /// Launches a build, so that it can be paused if that is asked for. The numbers are another grid's blocks and threads, and the last argument's bits, a time.
     ///
     /// # Errors
     /// What the runtime answers.
