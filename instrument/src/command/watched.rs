@@ -109,12 +109,21 @@ pub(super) fn ps(args: &PsArgs) -> String {
             }
         };
         let is_paused = watched.state().ok().flatten().is_some_and(|state| state.paused);
+        // What runs something was resumed, if not by cuinstr.
+        let is_suspended = launches.is_empty() && cuinstr_checkpoint::is_suspended(watched.process);
         if args.json {
-            let process = json!({"process": watched.process, "command": watched.command(), "paused": is_paused, "running": launches});
+            let process = json!({
+                "process": watched.process, "command": watched.command(), "paused": is_paused, "suspended": is_suspended, "running": launches,
+            });
             let _ = writeln!(text, "{process}");
             continue;
         }
-        let _ = writeln!(text, "{:>8}  {}{}", watched.process, watched.command(), if is_paused { "  (paused: launches wait)" } else { "" });
+        let state = match (is_suspended, is_paused) {
+            (true, _) => "  (suspended: it has no GPU)",
+            (false, true) => "  (paused: launches wait)",
+            (false, false) => "",
+        };
+        let _ = writeln!(text, "{:>8}  {}{state}", watched.process, watched.command());
         for launch in launches {
             let _ = writeln!(text, "          {}", described(&launch));
         }

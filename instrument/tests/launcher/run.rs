@@ -333,7 +333,6 @@ fn a_paused_process_launches_nothing_until_it_is_resumed() {
 }
 
 #[test]
-#[ignore = "a suspended process may not answer `ps`: the thread that answers waits in a call of the driver"]
 fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
     let world = World::new();
     let known = world.project.path().join("known");
@@ -354,7 +353,14 @@ fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
     watched.until(|first| (first["paused"] == false && first["running"][0]["kernel"] == "spin").then_some(()));
     let (status, said) = watched.ask("checkpoint suspend --pid PID --lock-timeout 20s --then stop");
     assert_eq!((status, said.as_str()), (0, "checkpointed\n"));
-    watched.until(|first| (first["paused"] == false).then_some(()));
+    // It answers though each of its calls of the driver waits.
+    let first = watched.until(|first| (first["paused"] == false).then(|| first.clone()));
+    assert_eq!((&first["suspended"], &first["running"]), (&true.into(), &serde_json::json!([])));
+    assert!(watched.ask("ps").1.contains("(suspended: it has no GPU)"));
+    for (request, answer) in [("where PID", "nothing runs\n"), ("pause PID", "paused: later launches wait\n"), ("resume PID", "resumed\n")]
+    {
+        assert_eq!(watched.ask(request), (0, answer.to_owned()));
+    }
     assert_eq!(watched.ask("checkpoint resume --pid PID"), (0, "running\n".to_owned()));
     let (status, said, told) = watched.end();
     assert_eq!((status, said.as_str()), (Some(0), "spin: 0 0\ndone: 0 0\n"), "{told}");

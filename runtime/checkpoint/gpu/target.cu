@@ -97,7 +97,11 @@ int main(int count, char **arguments) {
         else if (command == "busy") { busy = true; printf("busy\n"); }
         else if (command == "spin") { pinned[0] = 0; wait_for<<<1, 1>>>(pinned); CHECK(cudaGetLastError()); printf("spins\n"); }
         else if (command == "release") { pinned[0] = 1; CHECK(cudaDeviceSynchronize()); printf("released\n"); }
-        else if (command == "count") {
+        // Again and again: a kernel that never ends.
+        else if (command == "respin") {
+            std::thread([=] { for (;;) { wait_for<<<1, 1>>>(pinned); CHECK(cudaDeviceSynchronize()); ++rounds; } }).detach();
+            printf("respins\n");
+        } else if (command == "count") {
             printf("%d\n", count_up());
         } else if (command == "sum") {
             unsigned long long now = 0;

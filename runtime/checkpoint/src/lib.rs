@@ -51,6 +51,7 @@ pub use group::{Assessment, Group, TreeFailure};
 pub use handle::Handle;
 pub use helper::{Helper, VARIABLE};
 pub use process::{Checkpointed, Locked, Process, Running};
+pub use record::is_suspended;
 pub use serve::serve_if_asked;
 pub use state::State;
 pub use wire::{Gpu, Look};

@@ -2,6 +2,7 @@
 
 use crate::gpu::Uuid;
 use crate::handle::Handle;
+use crate::system;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,9 +43,20 @@ pub(crate) fn write(process: &Handle, bytes: &Bytes) {
 }
 
 pub(crate) fn read(process: &Handle) -> Option<BTreeMap<Uuid, u64>> {
-    let record: Record = serde_json::from_slice(&fs::read(path(process.pid())?).ok()?).ok()?;
-    let is_own = record.start == process.start_time();
-    is_own.then(|| record.bytes.into_iter().filter_map(|(gpu, bytes)| Some((gpu.parse().ok()?, bytes))).collect())
+    let bytes = of(process.pid(), process.start_time())?;
+    Some(bytes.into_iter().filter_map(|(gpu, bytes)| Some((gpu.parse().ok()?, bytes))).collect())
+}
+
+/// Whether cuinstr has suspended a process of this user and not resumed it since. The driver, which may block, is not asked.
+#[must_use]
+pub fn is_suspended(pid: u32) -> bool {
+    system::start_time(pid).is_some_and(|start| of(pid, start).is_some())
+}
+
+/// The record of a process, not that of an earlier one of its number.
+fn of(pid: u32, start: u64) -> Option<Bytes> {
+    let record: Record = serde_json::from_slice(&fs::read(path(pid)?).ok()?).ok()?;
+    (record.start == start).then_some(record.bytes)
 }
 
 pub(crate) fn remove(process: &Handle) {

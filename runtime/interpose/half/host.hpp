@@ -81,8 +81,8 @@ void cuinstr_forget(void* module) {
   using namespace __cuinstr_half_@HASH@;
   if (here().process == __cuinstr_c_getpid()) forget_module(module);
 }
-// Has every launch that runs and polls stop. Answers how many run.
-int cuinstr_stop_all() { return __cuinstr_half_@HASH@::stop_all(); }
+// Has every launch that runs and polls stop.
+void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
 // Launches wait from now on, or go on.
 void cuinstr_hold(int is_held) { __cuinstr_half_@HASH@::hold(is_held != 0); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }

@@ -1,7 +1,7 @@
 //! The socket by which `cuinstr ps`, `stop`, `pause`, `resume`, `where` and the parent ask this process (`cuinstr_abi::sockets`).
 
 use crate::{half, sites};
-use cuinstr_abi::sockets::{self, Running, Whereabouts};
+use cuinstr_abi::sockets::{self, Whereabouts};
 use serde::Serialize;
 use std::ffi::CString;
 use std::fs;
@@ -82,7 +82,12 @@ fn answer(stream: &UnixStream) -> io::Result<()> {
     let is_of_session = || std::env::var_os("CUINSTR_RUN").map(PathBuf::from) == Some(session.into());
     match word {
         "list" => tell(stream, half::running()),
-        "stop" if session.is_empty() || is_of_session() => tell(stream, stop()),
+        "stop" if session.is_empty() || is_of_session() => {
+            // The process may end as soon as they have stopped. One who asks hears then that the answer is over.
+            tell(stream, half::running().into_iter().filter(|launch| launch.polled))?;
+            half::stop_all();
+            Ok(())
+        }
         "pause" => {
             half::hold(true);
             tell(stream, half::running())
@@ -103,12 +108,6 @@ fn tell(mut stream: &UnixStream, answers: impl IntoIterator<Item = impl Serializ
         writeln!(stream, "{}", serde_json::to_string(&answer)?)?;
     }
     Ok(())
-}
-
-fn stop() -> Vec<Running> {
-    let polled = half::running().into_iter().filter(|launch| launch.polled).collect();
-    half::stop_all();
-    polled
 }
 
 /// At the process's end: takes the socket away.

@@ -12,7 +12,7 @@ unsafe extern "C" {
     fn cuinstr_launch(what: *const c_void, stream: *mut c_void, run: extern "C" fn(*mut c_void) -> c_int, data: *mut c_void) -> c_int;
     fn cuinstr_forget(module: *mut c_void);
     fn cuinstr_end();
-    fn cuinstr_stop_all() -> c_int;
+    fn cuinstr_stop_all();
     fn cuinstr_hold(is_held: c_int);
     fn cuinstr_is_held() -> c_int;
     fn cuinstr_wait_while_held();
@@ -64,7 +64,7 @@ pub(crate) fn running() -> Vec<Running> {
 
 /// Has all launches stop that run and poll.
 pub(crate) fn stop_all() {
-    // SAFETY: the half looks at its own memory and calls the driver, which any thread may.
+    // SAFETY: the half looks at words of its own.
     unsafe { cuinstr_stop_all() };
 }
 

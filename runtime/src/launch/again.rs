@@ -18,7 +18,7 @@ pub(crate) struct Again {
     pub(super) instance: Arc<Instance>,
     // Runs later parts past the streams that the gate holds.
     pub(super) beside: BesideStream,
-    // Other streams that wait for the gate, by their addresses.
+    // Streams that wait for the gate, by their addresses.
     pub(super) held: Mutex<Vec<usize>>,
 }
 
@@ -42,7 +42,7 @@ impl Again {
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let address = stream.cu_stream().addr();
-        let is_held = address == home.cu_stream().addr() || held.contains(&address);
+        let is_held = held.contains(&address);
         let stream = if is_held { self.beside.raw() } else { stream.cu_stream() };
         let function = kernel.function(&self.instance)?;
         let mut control_lock = self.instance.lock();
@@ -67,6 +67,14 @@ impl Again {
             slot.stop_unmarked(number, stream, given.limits.grace);
             fault.into()
         })
+    }
+
+    /// Lets the streams go on that wait for the launch.
+    pub(crate) fn let_streams_go(&self, slot: &LaunchSlot, number: u32) -> Result<()> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.let_streams_go(number)?;
+        held.clear();
+        Ok(())
     }
 
     /// Launches the blocks that have declined beside those that still run, and takes the request to pause back.

@@ -99,7 +99,8 @@ impl Prepared {
             launch_context.bind()?;
             let beside = launch_context.borrow_beside(self.stream.cu_stream())?;
             let instance = Arc::clone(&launch.instance);
-            Some(Again { prepared: self.clone(), config, instance, beside, held: Mutex::default() })
+            let held = Mutex::new(vec![self.stream.cu_stream().addr()]);
+            Some(Again { prepared: self.clone(), config, instance, beside, held })
         } else {
             None
         };

@@ -112,6 +112,20 @@ impl Running {
         }
     }
 
+    /// Lets the streams of a paused launch go on. What is queued behind it runs now, on the results of the blocks that are done.
+    ///
+    /// A checkpoint of the process needs this: the driver waits for all work that streams hold. The next part of the launch runs behind what is in its
+    /// stream then, and what is queued behind that part waits as ever.
+    ///
+    /// # Errors
+    /// If the launch is not paused, or the driver fails.
+    pub fn let_streams_go(&mut self) -> Result<()> {
+        match &self.again {
+            Some(again) => again.let_streams_go(&self.slot, self.number),
+            None => Err(Error::Order("only the streams of a launch that is paused can be let go")),
+        }
+    }
+
     /// Takes a request to pause back that is not met in time, and launches the blocks that have declined beside those that still run, which may be waiting for
     /// them. Nothing happens if the launch is paused or over by then. A block that begins meanwhile may decline all the same: then the launch is paused
     /// when all others have run.

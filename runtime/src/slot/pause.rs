@@ -269,13 +269,19 @@ impl LaunchSlot {
             Phase::Runs => pausing.left = 0,
             Phase::Paused(_) | Phase::Over => {}
         }
+        self.open(pausing, bitmaps, context)?;
+        pausing.phase = Phase::Over;
+        Ok(Settled::Over)
+    }
+
+    /// Opens the gate if it is closed. The next launch has another one, since a stream may be late to see this.
+    fn open(&self, pausing: &mut Pausing, bitmaps: &mut Bitmaps, context: &ContextState) -> Result<(), DriverFault> {
         if pausing.is_gate_closed {
             self.set_gate(context, pausing.gate, true)?;
             pausing.is_gate_closed = false;
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
-        pausing.phase = Phase::Over;
-        Ok(Settled::Over)
+        Ok(())
     }
 
     /// Opens the gate if it is closed, for a launch that is given up. The driver may be lost, and what waits there with it.
@@ -286,6 +292,21 @@ impl LaunchSlot {
             let _ = context.bind().and_then(|()| self.set_gate(context, pausing.gate, true));
             bitmaps.gate = (pausing.gate + 1) % GATES;
         }
+    }
+
+    /// Lets what waits behind a paused launch go on. Its next part gets another gate.
+    pub(crate) fn let_streams_go(&self, number: u32) -> Result<(), Error> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        if self.number() != number || state.paused().is_none() {
+            return Err(Error::Order("only the streams of a launch that is paused can be let go"));
+        }
+        if let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), .. } = state {
+            context.bind()?;
+            self.open(pausing, bitmaps, context)?;
+            pausing.gate = bitmaps.gate;
+        }
+        Ok(())
     }
 
     /// Gets the next part of a paused launch ready.

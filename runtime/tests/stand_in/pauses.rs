@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::world::{LONG, SHORT, World, command, until};
-use cuinstr_runtime::cudarc::driver::{CudaStream, LaunchConfig};
+use cuinstr_runtime::cudarc::driver::{CudaStream, DevicePtr, LaunchConfig, result};
 use cuinstr_runtime::{Cause, Error, Limits, Outcome, Prepared, Running};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -14,6 +14,8 @@ pub(crate) const CASES: &[Case] = &[
     ("a pause keeps blocks from beginning, and a resume runs them", pause_and_resume),
     ("each block runs exactly once, whatever the grid, the instants and the order", exactly_once),
     ("what is queued behind a launch waits for all of its parts", held),
+    ("copies behind a launch in the legacy default stream wait for all of its parts", copied),
+    ("the streams of a paused launch can be let go, and wait for its next part", let_go),
     ("the next part runs behind the other stream that it is given, and both streams wait", other_stream),
     ("a timeout stands still while a launch is paused", timeout),
     ("a launch that is paused can be cancelled, dropped, and stopped by its instant", ends),
@@ -156,6 +158,56 @@ fn held() {
     running.resume(&stream).expect("it goes on");
     complete(&mut running);
     until("what is behind it goes on", || behind.is_complete() && is_reached(&stream));
+    assert!(grid.has_run(1));
+}
+
+fn copied() {
+    let world = World::new();
+    let stream = world.context.default_stream();
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
+    let cell = stream.alloc_zeros::<u32>(1).expect("memory");
+    let address = cell.device_ptr(&stream).0;
+    stream.synchronize().expect("nothing runs");
+    // SAFETY: device memory of the stand-in is the host's.
+    let seen = || unsafe { std::ptr::with_exposed_provenance::<u32>(address as usize).read_volatile() };
+    let mut running = grid.start();
+    // SAFETY: the word lives until the end, and what is not pinned is read at once.
+    let put = |value: u32| unsafe { result::memcpy_htod_async(address, &[value], stream.cu_stream()) }.expect("a copy");
+    put(1);
+    for value in [2, 3] {
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        put(value);
+        thread::sleep(SHORT);
+        assert_eq!(seen(), 0, "it was copied though blocks are left");
+        running.resume(&stream).expect("it goes on");
+    }
+    complete(&mut running);
+    until("all copies are made", || seen() == 3);
+    assert!(grid.has_run(1));
+}
+
+fn let_go() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, GRID, 4, EACH);
+    let mut running = grid.start();
+    assert!(matches!(running.let_streams_go(), Err(Error::Order(_))), "it runs");
+    for _ in 0..3 {
+        let behind = stream.record_event(None).expect("an event");
+        let before = paused(running.pause(LONG).expect("an outcome"));
+        assert!(!behind.is_complete());
+        running.let_streams_go().expect("it is paused");
+        until("the stream goes on", || behind.is_complete() && is_reached(&stream));
+        assert_eq!(paused(running.wait().expect("an outcome")), before, "no block ran");
+        running.resume(&stream).expect("it goes on");
+    }
+    let behind = stream.record_event(None).expect("an event");
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    thread::sleep(SHORT);
+    assert!(!behind.is_complete(), "the next part holds the stream as the first one did");
+    running.resume(&stream).expect("it goes on");
+    complete(&mut running);
+    until("what is behind it goes on", || behind.is_complete());
     assert!(grid.has_run(1));
 }
 

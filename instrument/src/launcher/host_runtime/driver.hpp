@@ -146,12 +146,15 @@ struct queue {
 };
 
 struct state {
-  lock setting_up, watching, releasing;
+  // `looking` is for what is known of queues. A thread may call the driver while it holds `watching`, and none while it holds `looking`.
+  lock setting_up, watching, looking, releasing;
   int process;
   bool fails, finished, is_full;
   // Whether launches wait until somebody lets them go on.
   bool is_held;
   u32 queue_count, stream_count, image_count;
+  // How often others asked for the end of all launches, and what the watch has seen to of that.
+  u32 stops_wanted, stops_made;
   u64 stops, stops_read, launches;
   // Since when a launch has trapped, and since when the process is at its end; whether the driver knows that its GPU is lost; what the program ends with.
   u64 trapped_at, leaves_at;

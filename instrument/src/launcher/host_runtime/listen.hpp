@@ -109,11 +109,11 @@ __cuinstr_once void answer(int file) {
   }
   request[used == 0 || request[used - 1] != '\n' ? used : used - 1] = 0;
   text out;
+  const bool stops = same(request, "stop") || stops_session(request);
   if (same(request, "list")) {
     each_running(append_running, &out);
-  } else if (same(request, "stop") || stops_session(request)) {
+  } else if (stops) {
     each_running(append_polled, &out);
-    stop_all();
   } else if (same(request, "pause")) {
     hold(true);
     each_running(append_running, &out);
@@ -127,9 +127,11 @@ __cuinstr_once void answer(int file) {
   // One who went away sends no signal.
   for (u32 sent = 0; sent < out.used;) {
     const long put = __cuinstr_c_send(file, out.data + sent, out.used - sent, 0x4000);
-    if (put <= 0) return;
+    if (put <= 0) break;
     sent += u32(put);
   }
+  // The process may end as soon as they have stopped. One who asks hears then that the answer is over.
+  if (stops) stop_all();
 }
 __cuinstr_once void* serve(void* data) {
   const listening* own = (const listening*)data;

@@ -2,6 +2,8 @@
 
 const u64 grace_ns = 2000000000ull;
 const u64 drain_ns = 5000000000ull;
+// Those who ask wait five seconds for an answer.
+const u64 answer_ns = 4000000000ull;
 // How long a driver may take to give back what has trapped: some tenths of a second, and as much again for each other process that traps.
 const u64 give_back_ns = 20000000000ull;
 
@@ -29,19 +31,34 @@ __cuinstr_once void renew(image* of) {
   __builtin_memset(record, 0, sizeof *record);
   of->told = of->stopping = of->is_requested = false;
 }
-// Takes over what the GPU wrote: whether a launch of the queue is on its way, and since when.
+// What is known of a queue: whether a launch is on its way, which, and since when.
+struct sight {
+  bool runs;
+  u32 running;
+  u64 began;
+};
+inline u32* word_of(const queue* at) { return &here().memory->words[at->index]; }
+// With what the GPU has written since the watch looked. Only under `looking`.
+inline sight sight_of(const queue* at, u64 now) {
+  const u32 last = __atomic_load_n(word_of(at), __ATOMIC_ACQUIRE);
+  if (last == 0) return {at->runs, at->running, at->began};
+  return {(last & done_bit) == 0, last & ~done_bit, now};
+}
+// Takes over what the GPU wrote.
 inline void look(queue* at, u64 now) {
-  u32* word = &here().memory->words[at->index];
-  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) return;
-  const u32 last = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
-  if (last == 0) return;
+  if (__atomic_load_n(word_of(at), __ATOMIC_ACQUIRE) == 0) return;
+  state& all = here();
+  all.looking.take();
+  const u32 last = __atomic_exchange_n(word_of(at), 0, __ATOMIC_ACQ_REL);
   at->running = last & ~done_bit;
   at->runs = (last & done_bit) == 0;
   at->began = now;
   if (at->runs) at->ran_ns = 0;
   at->asked = false;
+  all.looking.give();
 }
-inline launched last_of(const queue* at) { return at->ring[at->running % at->length]; }
+inline launched launch_of(const queue* at, u32 number) { return at->ring[number % at->length]; }
+inline launched last_of(const queue* at) { return launch_of(at, at->running); }
 // A trap is over when the driver says so to whoever asks. It is asked by a thread of its own, since it may never answer.
 __cuinstr_once void* ask_for_loss(void* data) {
   const image* of = (const image*)data;
@@ -213,6 +230,8 @@ __cuinstr_once void look_at_all() {
   state& at = here();
   const u64 now = now_ns(), passed = now - at.last_look;
   at.last_look = now;
+  const u32 wanted = __atomic_load_n(&at.stops_wanted, __ATOMIC_ACQUIRE);
+  const bool stops = wanted != at.stops_made;
   const queue *oldest = nullptr, *oldest_limited = nullptr;
   const u32 count = __atomic_load_n(&at.queue_count, __ATOMIC_ACQUIRE);
   for (u32 index = 0; index < count; ++index) {
@@ -244,9 +263,13 @@ __cuinstr_once void look_at_all() {
     // The oldest launch with a limit pays behind these, too, once its image's clock says that it has begun, or if that clock is off.
     const bool pays = one == oldest || (one == oldest_limited && (what->home->has_no_clock() || has_begun(what->home)));
     if (pays && one->began < now) one->ran_ns += passed;
+    if (one->asked) continue;
+    if (stops && what->home->works) what->home->is_requested = true;
     // The launch's own clock has a start of some ticks.
-    if (what->timeout_ns != 0 && one->ran_ns >= what->timeout_ns + 2 * period_ns() && !one->asked) halt(one);
+    else if (what->timeout_ns == 0 || one->ran_ns < what->timeout_ns + 2 * period_ns()) continue;
+    halt(one);
   }
+  __atomic_store_n(&at.stops_made, wanted, __ATOMIC_RELEASE);
 }
 __cuinstr_once void* watch(void*) {
   const u64 period = period_ns();
