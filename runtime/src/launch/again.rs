@@ -18,6 +18,8 @@ pub(crate) struct Again {
     pub(super) instance: Arc<Instance>,
     // Runs later parts past the streams that the gate holds.
     pub(super) beside: BesideStream,
+    // Runs blocks that declined beside those that still run, maybe in the stream above.
+    pub(super) aside: BesideStream,
     // Streams that wait for the gate, by their addresses.
     pub(super) held: Mutex<Vec<usize>>,
 }
@@ -83,7 +85,7 @@ impl Again {
         let launch_context = kernel.loaded().launch_context();
         launch_context.check()?;
         launch_context.bind()?;
-        let stream = self.beside.raw();
+        let stream = self.aside.raw();
         let function = kernel.function(&self.instance)?;
         let control_lock = self.instance.lock();
         // What was queued since would begin, and take the control block, when the first blocks are over.
@@ -110,6 +112,8 @@ impl Again {
 
 impl Drop for Again {
     fn drop(&mut self) {
-        self.prepared.kernel.loaded().launch_context().return_beside(self.beside);
+        let launch_context = self.prepared.kernel.loaded().launch_context();
+        launch_context.return_beside(self.beside);
+        launch_context.return_beside(self.aside);
     }
 }

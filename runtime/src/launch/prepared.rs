@@ -97,10 +97,10 @@ impl Prepared {
         let again = if self.settings.is_pausable {
             let launch_context = self.kernel.loaded().launch_context();
             launch_context.bind()?;
-            let beside = launch_context.borrow_beside(self.stream.cu_stream())?;
+            let [beside, aside] = [(); 2].map(|()| launch_context.borrow_beside(self.stream.cu_stream()));
             let instance = Arc::clone(&launch.instance);
             let held = Mutex::new(vec![self.stream.cu_stream().addr()]);
-            Some(Again { prepared: self.clone(), config, instance, beside, held })
+            Some(Again { prepared: self.clone(), config, instance, beside: beside?, aside: aside?, held })
         } else {
             None
         };

@@ -26,9 +26,14 @@ impl Blocks {
         (self.random % bound as u64) as usize
     }
 
-    /// Ends those whose time is over, `ns` after they began, and begins others. Whether none is left.
-    pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, ns: u64, counts: u64) -> bool {
-        self.running.retain(|began| now.saturating_sub(*began) < ns);
+    /// Ends those whose time is over, `ns` after they began, but for the first `stuck`, and begins others. Whether none is left.
+    pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, (ns, stuck): (u64, u64), counts: u64) -> bool {
+        let mut kept = 0;
+        self.running.retain(|began| {
+            let stays = kept < stuck || now.saturating_sub(*began) < ns;
+            kept += u64::from(stays);
+            stays
+        });
         let mut waiting = self.waiting.take().unwrap_or_else(|| (0..self.count).collect());
         while !waiting.is_empty() && (self.running.len() as u64) < slots {
             let at = self.below(waiting.len());

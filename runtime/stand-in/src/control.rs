@@ -17,6 +17,7 @@
 //! | `busy 1`, `busy 0` | copies between device memory and pinned memory do not begin; they begin again | 0 |
 //! | `end` | `deaf` kernels that run come to their end | 0 |
 //! | `blocks NS` | each block of `blocks` takes NS nanoseconds, those that run included | 0 |
+//! | `stuck COUNT` | the first COUNT running blocks of each launch of `blocks` do not end | 0 |
 //! | `begun` | | how many kernels of the program have begun |
 //! | `site ID` | threads stop at this site | 0 |
 //! | `lose CODE` | the current context is lost with this error | 0 |
@@ -208,6 +209,7 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["end"] => machine::lock().ends += 1,
         ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
+        ["stuck", count] => machine::lock().stuck_blocks = count.parse().ok()?,
         ["site", site] => machine::lock().site = site.parse().ok()?,
         ["reset"] => {
             let mut machine = machine::lock();

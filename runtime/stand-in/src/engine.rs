@@ -157,7 +157,7 @@ impl Machine {
         }
         let is_over = if does("blocks") {
             let [slots, ns, counts] = kernel.words[..] else { return Look::Ends };
-            kernel.blocks.advance(kernel.pause, now, slots, self.block_ns.unwrap_or(ns), counts)
+            kernel.blocks.advance(kernel.pause, now, slots, (self.block_ns.unwrap_or(ns), self.stuck_blocks), counts)
         } else if does("spin") {
             false
         } else if does("deaf") {

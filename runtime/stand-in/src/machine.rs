@@ -146,6 +146,8 @@ pub(crate) struct Machine {
     pub(crate) site: u64,
     /// How long each block of `blocks` takes; what its launch says if there is none.
     pub(crate) block_ns: Option<u64>,
+    /// Blocks of each launch that do not end.
+    pub(crate) stuck_blocks: u64,
     /// Kernels that have begun, the runtime's own not counted.
     pub(crate) begun: u64,
     next_handle: usize,
@@ -175,6 +177,7 @@ fn machine() -> &'static Mutex<Machine> {
             ends: 0,
             site: 2,
             block_ns: None,
+            stuck_blocks: 0,
             begun: 0,
             next_handle: 0x10_0000,
             next_id: 1,

@@ -23,6 +23,7 @@ pub(crate) const CASES: &[Case] = &[
     ("what can't be paused is refused by name", refused),
     ("a block that does not end keeps the launch from being paused", not_paused),
     ("blocks that declined run beside those that do not end", go_on),
+    ("blocks that declined of a later part run beside those that do not end", go_on_later),
     ("a resume that the driver refuses leaves the launch paused", refused_resume),
     ("a launch that waits behind a paused one keeps no resume waiting", behind),
     ("a launch that nobody may pause follows one that was paused", next_launch),
@@ -360,13 +361,35 @@ fn go_on() {
     assert!(grid.has_run(1), "{:?}", grid.counted());
 }
 
+fn go_on_later() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (600, 1, 1), 3, EACH);
+    let counted = || u64::from(grid.counted().iter().sum::<u32>());
+    let mut running = grid.start();
+    let (done, _) = paused(running.pause(LONG).expect("an outcome"));
+    command("stuck 1");
+    running.resume(&stream).expect("it goes on");
+    until("others run beside the one that does not end", || counted() > done + 3);
+    assert!(matches!(running.pause(Duration::from_millis(20)), Err(Error::NotPaused { .. })));
+    running.go_on().expect("the others are launched");
+    // One of them does not end either, but all begin.
+    command("blocks 1000");
+    until("all others run", || counted() == 600);
+    command("stuck 0");
+    while let Outcome::Paused { .. } = running.wait().expect("an outcome") {
+        running.resume(&stream).expect("it goes on");
+    }
+    assert!(grid.has_run(1), "{:?}", grid.counted());
+}
+
 fn refused_resume() {
     let world = World::new();
     let stream = world.stream();
     let grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let before = paused(running.pause(LONG).expect("an outcome"));
-    for call in ["cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamCreateWithPriority"] {
+    for call in ["cuLaunchKernel", "cuMemcpyHtoDAsync_v2"] {
         command(&format!("fail {call} 1 2"));
         if running.resume(&stream).is_ok() {
             // The stream for it was made before.

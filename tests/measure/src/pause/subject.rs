@@ -106,7 +106,7 @@ impl Folder {
                     _ => kernel.arg(*bits),
                 };
             }
-            kernel.limits(Limits { begin_within: LONG, ..Limits::timeout(LONG) }).timed();
+            kernel.limits(Limits { begin_within: LONG, grace: LONG, ..Limits::timeout(LONG) }).timed();
             builds.insert(*kind, kernel);
         }
         self.stream.synchronize().map_err(told)?;
