@@ -126,6 +126,7 @@ impl Attached {
             watchdog: None,
             is_guarded: true,
             pausable,
+            blocks: None,
         };
         let running = Running::new(Arc::clone(launch_context), Arc::clone(&slot), number, limits.grace);
         let armed = slot.arm(number, plan).and_then(|()| {

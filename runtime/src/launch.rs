@@ -3,6 +3,7 @@
 mod again;
 mod argument;
 mod prepared;
+mod remainder;
 mod running;
 mod settings;
 
@@ -17,6 +18,7 @@ use argument::size_of_argument;
 use cudarc::driver::{CudaFunction, CudaStream, LaunchArgs, LaunchConfig, PushKernelArg};
 use cuinstr_abi::control::{MOST_BLOCKS, PauseBlock};
 pub use prepared::Prepared;
+pub use remainder::Remainder;
 pub use running::{Cancel, Canceller, InFlight, Pauser, Running, Stopping};
 use settings::{Settings, setting_methods};
 use std::any::type_name;
@@ -35,6 +37,8 @@ pub struct Launch<'a> {
     misfit: Option<String>,
     given: Given,
     settings: Settings,
+    // The blocks that run, if not all do.
+    blocks: Option<Arc<[u32]>>,
 }
 
 impl Kernel {
@@ -101,7 +105,18 @@ impl Kernel {
 impl<'a> Launch<'a> {
     pub(crate) fn new(kernel: &'a Kernel, instance: Arc<Instance>, stream: &'a Arc<CudaStream>, function: &'a CudaFunction) -> Self {
         let args = stream.launch_builder(function);
-        Self { kernel, instance, stream, function, args, count: 0, misfit: None, given: Given::NONE, settings: Settings::default() }
+        Self {
+            kernel,
+            instance,
+            stream,
+            function,
+            args,
+            count: 0,
+            misfit: None,
+            given: Given::NONE,
+            settings: Settings::default(),
+            blocks: None,
+        }
     }
 
     /// The next argument: a reference to whatever cudarc takes.
@@ -239,6 +254,7 @@ impl<'a> Launch<'a> {
             watchdog,
             is_guarded: false,
             pausable,
+            blocks: self.blocks.clone(),
         }
     }
 

@@ -60,7 +60,7 @@ pub use cudarc;
 pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
 pub use error::{DriverFault, Error, Poison, Result};
-pub use launch::{Cancel, Canceller, InFlight, Launch, Pauser, Prepared, Reference, Running, Stopping};
+pub use launch::{Cancel, Canceller, InFlight, Launch, Pauser, Prepared, Reference, Remainder, Running, Stopping};
 pub use limits::{Clock, GRACE, LONGEST_TIMEOUT, Limits};
 pub use module::{Kernel, Module};
 pub use outcome::{Cause, Completed, Outcome, Tier};

@@ -137,6 +137,12 @@ impl Module {
         Ok(kernel)
     }
 
+    /// Whether a kernel is of this module.
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn has(&self, kernel: &Kernel) -> bool {
+        Arc::ptr_eq(&self.0, kernel.loaded())
+    }
+
     /// The kernels of this module, as declared.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.0.kernels.iter().map(|kernel| kernel.name.as_str())
@@ -252,6 +258,12 @@ impl Kernel {
 
     pub(crate) fn loaded(&self) -> &Arc<Loaded> {
         &self.loaded
+    }
+
+    /// Its name as the linker knows it.
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn symbol(&self) -> &str {
+        &self.symbol
     }
 
     /// cudarc's function of the first instance, for its attributes: registers, shared memory, occupancy. Launched by itself it is not guarded.

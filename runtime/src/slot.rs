@@ -142,6 +142,8 @@ pub(crate) struct Plan {
     pub(crate) is_guarded: bool,
     /// Whether its blocks can decline.
     pub(crate) pausable: Option<Pausable>,
+    /// Those that run, if not all do: a bit for each.
+    pub(crate) blocks: Option<Arc<[u32]>>,
 }
 
 /// One launch, or the room for one.

@@ -1,6 +1,6 @@
 //! Snapshots: what a program has on the GPU, saved to a file and restored in another process at the same addresses. No privileges, no CRIU.
 //!
-//! A [`Ledger`] makes memory, modules and streams, and knows them by name. [`Ledger::save`] writes them to a file once the GPU is idle;
+//! A [`Ledger`] makes memory, modules and streams, and knows them by name. It can take over paused launches. [`Ledger::save`] writes all to a file once the GPU is idle;
 //! [`Ledger::restore`] makes them again in a fresh process, on a GPU of the same model. Memory is where it was, so pointers in it stay right.
 //! The program saves what it has on the CPU by itself.
 //!
@@ -33,14 +33,16 @@
 
 mod fault;
 mod file;
+mod launches;
 
 use crate::driver::{self, mapped};
 use crate::error::Error;
+use crate::launch::Remainder;
 use crate::module::Module;
 use crate::slot::pool::LaunchContext;
 use cudarc::driver::{CudaContext, CudaStream, sys};
 pub use fault::{Fault, Result};
-use file::{Index, Kind, Part, Reader, Writer};
+use file::{Index, Kind, Part, Reader, Saved, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,7 +64,7 @@ pub struct Memory {
     pub bytes: usize,
 }
 
-/// Memory, modules and streams by name, in one context.
+/// Memory, modules, streams and paused launches by name, in one context.
 #[derive(Debug)]
 pub struct Ledger {
     context: Arc<CudaContext>,
@@ -76,6 +78,7 @@ struct Kept {
     memory: BTreeMap<String, Memory>,
     modules: BTreeMap<String, (Module, Vec<u8>)>,
     streams: BTreeMap<String, Arc<CudaStream>>,
+    launches: BTreeMap<String, (Saved, Remainder)>,
 }
 
 impl Ledger {
@@ -208,18 +211,23 @@ impl Ledger {
                 other => other,
             })?;
         }
-        let code = kept.modules.values().map(|(_, image)| image.len() as u64).sum::<u64>();
-        let mut writer = Writer::new(path.as_ref(), code + kept.memory.values().map(|memory| memory.bytes as u64).sum::<u64>())?;
+        let code = kept.modules.values().map(|(_, image)| image.len()).sum::<usize>() as u64;
+        let blocks = kept.launches.values().map(|(_, launch)| 4 * launch.blocks.len()).sum::<usize>() as u64;
+        let mut writer = Writer::new(path.as_ref(), code + blocks + kept.memory.values().map(|memory| memory.bytes as u64).sum::<u64>())?;
         let mut parts = Vec::new();
         for (name, (_, image)) in &kept.modules {
             writer.put(image)?;
-            let hashes = image.chunks(file::PIECE).map(file::hash).collect();
-            parts.push(Part { name: name.clone(), kind: Kind::Module, bytes: image.len() as u64, hashes });
+            parts.push(Part::whole(name, Kind::Module, image));
         }
         let mut staging = staging(kept.memory.values().map(|memory| memory.bytes as u64))?;
         for (name, memory) in &kept.memory {
             let hashes = self.save_memory(*memory, &mut writer, &mut staging)?;
             parts.push(Part { name: name.clone(), kind: Kind::Memory { address: memory.address }, bytes: memory.bytes as u64, hashes });
+        }
+        for (name, (saved, remainder)) in &kept.launches {
+            let blocks: Vec<u8> = remainder.blocks.iter().flat_map(|word| word.to_le_bytes()).collect();
+            writer.put(&blocks)?;
+            parts.push(Part::whole(name, Kind::Launch(saved.clone()), &blocks));
         }
         let (gpu, capability) = self.gpu()?;
         let release = env!("CARGO_PKG_VERSION").to_owned();
@@ -296,17 +304,10 @@ impl Ledger {
         }
         let mut staging = staging(index.parts.iter().map(|part| part.bytes))?;
         for part in &index.parts {
-            match part.kind {
-                Kind::Memory { address } => self.fill_memory(part, address, reader, &mut staging)?,
-                Kind::Module => {
-                    let mut image = Vec::new();
-                    for (bytes, hash) in file::pieces(part.bytes).zip(&part.hashes) {
-                        let at = image.len();
-                        image.resize(at + bytes, 0);
-                        reader.piece(&mut image[at..], hash, &part.name)?;
-                    }
-                    self.load(&part.name, &image)?;
-                }
+            match &part.kind {
+                Kind::Memory { address } => self.fill_memory(part, *address, reader, &mut staging)?,
+                Kind::Module => drop(self.load(&part.name, &reader.whole(part)?)?),
+                Kind::Launch(saved) => self.restore_paused(&part.name, saved.clone(), &reader.whole(part)?)?,
             }
         }
         index.streams.iter().try_for_each(|name| self.stream(name).map(drop))

@@ -16,6 +16,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "python/src/worker.rs",
     "runtime/c/src/exports.rs",
     "runtime/c/src/processes.rs",
+    "runtime/c/src/snapshots.rs",
     "runtime/checkpoint/src/driver.rs",
     "runtime/examples/ctrl_c.rs",
     "runtime/examples/mutants/trial.rs",

@@ -107,7 +107,7 @@ fn the_header_is_laid_out_as_the_library_was_compiled() {
         let is_helper = name.ends_with("_INIT") || ["CUINSTR_H", "CUINSTR_HPP"].contains(&name);
         assert!(is_helper || table.contains(&format!("constant {name} ")), "{name} is not in the table of runtime/c/src/layout.rs");
     }
-    assert_eq!(header().matches("typedef struct cuinstr_").count(), layout::shapes().len() + 4, "four more are handles");
+    assert_eq!(header().matches("typedef struct cuinstr_").count(), layout::shapes().len() + 5, "five more are handles");
 }
 
 /// What programs compiled before rely on. Lines may be added, at a struct's end too; none may change or go.
@@ -167,6 +167,25 @@ fn c_suspends_and_resumes_a_process_over_the_stand_in_driver() {
 }
 
 #[test]
+fn c_saves_memory_and_restores_it_over_the_stand_in_driver() {
+    let folder = installed();
+    cuinstr_stand_in::client::install(folder.path()).expect("the stand-in beside this program");
+    let built = folder.path().join("program");
+    compile("gcc", &workspace().join("tests/data/snapshots.c"), &built, &["-std=c99", "-Wl,--no-as-needed", "-lcuda"]);
+    assert_eq!(run(Command::new(&built).arg(folder.path()).env("LD_LIBRARY_PATH", folder.path())), SAID);
+    let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
+    let toolkit = nvcc.path.parent().and_then(Path::parent).expect("bin/nvcc of a toolkit").join("include").display().to_string();
+    let words = ["-std=c99", "-isystem", &toolkit, "-Wl,--no-as-needed", "-lcuda"];
+    compile("gcc", &workspace().join("runtime/c/examples/snapshot.c"), &built, &words);
+    let counted = || {
+        let said = run(Command::new(&built).arg(folder.path().join("counter")).env("LD_LIBRARY_PATH", folder.path()));
+        said.split_once(" at ").map(|(count, address)| (count.to_owned(), address.to_owned())).expect("a count and an address")
+    };
+    let [first, second] = [counted(), counted()];
+    assert_eq!((first.0.as_str(), second.0.as_str(), &first.1), ("1", "2", &second.1));
+}
+
+#[test]
 fn the_examples_compile() {
     let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
     let examples = workspace().join("runtime/c/examples");
@@ -192,7 +211,7 @@ fn the_examples_compile() {
     let mut blind = Command::new(&program);
     let told = process::run(blind.env("CUDA_VISIBLE_DEVICES", "").env("LD_LIBRARY_PATH", folder.path()), LIMIT).expect("it starts");
     assert!(!told.success() && told.stderr.contains("no memory on a GPU: "), "{told:?}");
-    for (name, most) in [("stop_a_hang.c", 40), ("stop_a_hang_cpp.cu", 40)] {
+    for (name, most) in [("snapshot.c", 40), ("stop_a_hang.c", 40), ("stop_a_hang_cpp.cu", 40)] {
         let text = std::fs::read_to_string(examples.join(name)).expect("a file of the repository");
         assert!(text.lines().count() < most, "{name} is longer than an example may be");
     }

@@ -319,6 +319,7 @@ fn a_paused_process_launches_nothing_until_it_is_resumed() {
         status == 0 && said.starts_with("paused: later launches wait\n`spin` has run for") && said.contains("runs on to its end"),
         "{said}"
     );
+    assert_eq!(watched.ask("pause PID").0, 0, "pausing twice is pausing once");
     assert!(watched.ask("ps").1.contains("(paused: launches wait)"));
     assert_eq!(watched.ask("stop PID"), (0, "stopped: `spin`\n".to_owned()));
     watched.until(|first| (first["running"] == serde_json::json!([]) && first["paused"] == true).then_some(()));
@@ -330,6 +331,28 @@ fn a_paused_process_launches_nothing_until_it_is_resumed() {
     let (status, said, told) = watched.end();
     assert_eq!((status, said.as_str()), (Some(0), "spin: 0 0\ndone: 0 0\n"), "{told}");
     assert_eq!(launches(), 2);
+}
+
+#[test]
+fn a_process_may_end_while_it_is_paused() {
+    let world = World::new();
+    let watched = Watched::start(&world, world.command("--on-stop leave --quiet", "plt spin done"), "spin");
+    watched.ask("pause PID");
+    watched.ask("stop PID");
+    watched.until(|first| (first["running"] == serde_json::json!([])).then_some(()));
+    expect(world.project.command("kill").arg(&watched.process), 0);
+    let gone = watched.process.clone();
+    let (status, _, told) = watched.end();
+    assert_eq!(status, Some(143), "{told}");
+    let resume =
+        world.project.command(BINARY).args(["resume", &gone]).env("XDG_RUNTIME_DIR", world.project.path().join("runtime")).output();
+    let resume = resume.expect("it starts");
+    assert_eq!(resume.status.code(), Some(1));
+    assert!(
+        text(&resume.stderr).contains("is not watched") || text(&resume.stderr).contains("does not answer"),
+        "{}",
+        text(&resume.stderr)
+    );
 }
 
 #[test]

@@ -19,7 +19,8 @@
  * RULES
  * - Each call returns a status. What went wrong is said by cuinstr_message(), for the calling thread.
  * - No call throws, unwinds, or ends the process. None blocks without a bound: attaching gives up after 10 s, waiting after the limit that it is
- *   given, releasing after the grace time, calls for processes as cuinstr_process_open says, all others return at once.
+ *   given, releasing after the grace time, calls for processes as cuinstr_process_open says. Snapshots copy memory, and wait for the
+ *   driver and the disk. All others return at once.
  * - All calls may come from several threads at the same time. Handles are numbers that are never given twice: one that was released, or that
  *   never was one, is answered with CUINSTR_BAD_HANDLE. The driver's own handles are the caller's word: they must be alive.
  * - The calling thread's current context is the same after a call as before.
@@ -88,7 +89,12 @@ enum {
     CUINSTR_BLOCKED = 30,            /* a call of the driver did not return; its helper was killed */
     /* of launches that are paused */
     CUINSTR_NOT_PAUSABLE = 31,    /* the module or the launch was not made so that it can be paused */
-    CUINSTR_NOT_PAUSED = 32       /* blocks that had begun still run; the request stands, wait or cancel */
+    CUINSTR_NOT_PAUSED = 32,      /* blocks that had begun still run; the request stands, wait or cancel */
+    /* of snapshots */
+    CUINSTR_FILE = 33,            /* a file can't be read or written, or the disk has no room */
+    CUINSTR_NOT_A_SNAPSHOT = 34,  /* the file is no snapshot, is damaged, or of a format of another release */
+    CUINSTR_OTHER_GPU = 35,       /* the snapshot is of another model of GPU */
+    CUINSTR_ADDRESS_TAKEN = 36    /* this process has something else at an address of the snapshot */
 };
 
 /* Handles. Zero is none. */
@@ -266,6 +272,25 @@ cuinstr_status cuinstr_process_suspend(cuinstr_process process, uint32_t timeout
 cuinstr_status cuinstr_process_resume(cuinstr_process process, const cuinstr_gpu_pair *pairs, size_t count);
 /* Lets go of the handle. The process stays as it is. */
 cuinstr_status cuinstr_process_close(cuinstr_process process);
+
+/* ---- Snapshots: GPU memory by name, saved to a file and restored in another process at the same addresses. No privileges, no CRIU. */
+
+typedef struct cuinstr_ledger { uint64_t id; } cuinstr_ledger;
+
+/* An empty ledger in the primary context of a device, counted from 0. */
+cuinstr_status cuinstr_snapshot_new(int32_t device, cuinstr_ledger *ledger);
+/* The ledger of a file, on a GPU of the same model. Call it before other memory is allocated. What fails leaves nothing behind. */
+cuinstr_status cuinstr_snapshot_restore(int32_t device, const char *path, cuinstr_ledger *ledger);
+/* Memory of zeroes under a new name. It stays until its context ends, or cuinstr_snapshot_free. */
+cuinstr_status cuinstr_snapshot_allocate(cuinstr_ledger ledger, const char *name, size_t bytes, uint64_t *address);
+cuinstr_status cuinstr_snapshot_memory(cuinstr_ledger ledger, const char *name, uint64_t *address, size_t *bytes);
+/* No kernel that runs or will run may use the memory. */
+cuinstr_status cuinstr_snapshot_free(cuinstr_ledger ledger, const char *name);
+/* Saves all memory once the context's default stream has no work left, which is waited for at most `within_ns`: CUINSTR_CONTEXT_BUSY after that.
+ * Work in other streams is the caller's to wait for. The file takes the place of one of that name when it is whole. */
+cuinstr_status cuinstr_snapshot_save(cuinstr_ledger ledger, const char *path, uint64_t within_ns);
+/* Lets go of the handle. The memory stays. */
+cuinstr_status cuinstr_snapshot_release(cuinstr_ledger ledger);
 
 #ifdef __cplusplus
 }

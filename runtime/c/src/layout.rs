@@ -8,7 +8,7 @@ use std::mem::offset_of;
 /// Version of the interface; raised by a change that breaks what was compiled before.
 pub const API_VERSION: u32 = 1;
 
-/// A handle of a rewritten source, an attached module, a guard or a process, each with a type of its own in C.
+/// A handle of a rewritten source, an attached module, a guard, a process or a ledger, each with a type of its own in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Id(pub u64);

@@ -56,6 +56,10 @@ statuses! {
     Blocked "CUINSTR_BLOCKED" = 30,
     NotPausable "CUINSTR_NOT_PAUSABLE" = 31,
     NotPaused "CUINSTR_NOT_PAUSED" = 32,
+    File "CUINSTR_FILE" = 33,
+    NotASnapshot "CUINSTR_NOT_A_SNAPSHOT" = 34,
+    OtherGpu "CUINSTR_OTHER_GPU" = 35,
+    AddressTaken "CUINSTR_ADDRESS_TAKEN" = 36,
 }
 
 /// A call that did not do what was asked, and why.

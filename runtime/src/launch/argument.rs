@@ -59,7 +59,14 @@ impl Value {
         own
     }
 
-    #[cfg(all(feature = "worker", unix))]
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let first = self.words.as_ptr().cast::<u8>();
+        // SAFETY: there are as many bytes. Padding was never written: a volatile read takes what lies there.
+        (0..self.bytes).map(|index| unsafe { first.add(index).read_volatile() }).collect()
+    }
+
+    #[cfg(all(any(feature = "worker", feature = "snapshot"), unix))]
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         let mut own = Self::room("value", bytes.len());
         for (place, byte) in own.words.iter_mut().flat_map(|word| &mut word.0).zip(bytes) {

@@ -5,7 +5,7 @@ use super::argument::Value;
 use super::settings::{Settings, setting_methods};
 use crate::error::{Error, Result};
 use crate::launch::Running;
-use crate::limits::{Given, limit_methods};
+use crate::limits::{Given, Limits, limit_methods};
 use crate::module::Kernel;
 use cudarc::driver::{CudaStream, DeviceRepr, LaunchConfig};
 use std::sync::{Arc, Mutex};
@@ -55,10 +55,26 @@ impl Prepared {
         Ok(self)
     }
 
-    #[cfg(all(feature = "worker", unix))]
+    #[cfg(all(any(feature = "worker", feature = "snapshot"), unix))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.values.push(Value::of_bytes(bytes));
         self
+    }
+
+    /// The bytes of each argument.
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn argument_bytes(&self) -> Vec<Vec<u8>> {
+        self.values.iter().map(Value::to_bytes).collect()
+    }
+
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    #[cfg(all(feature = "snapshot", unix))]
+    pub(crate) fn given_limits(&self) -> &Limits {
+        &self.given.limits
     }
 
     limit_methods!();
@@ -85,8 +101,17 @@ impl Prepared {
     /// # Errors
     /// As for [`Launch::start`].
     pub unsafe fn start(&self, config: LaunchConfig) -> Result<Running> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_blocks(config, None) }
+    }
+
+    /// Launches these blocks of it, or all.
+    ///
+    /// # Safety
+    /// As for [`Launch::start`].
+    pub(super) unsafe fn start_blocks(&self, config: LaunchConfig, blocks: Option<&Arc<[u32]>>) -> Result<Running> {
         let mut launch = self.kernel.on(&self.stream)?;
-        (launch.given, launch.settings) = (self.given, self.settings);
+        (launch.given, launch.settings, launch.blocks) = (self.given, self.settings, blocks.cloned());
         if let Some(blocks) = self.settings.cluster {
             launch.cluster(blocks)?;
         }

@@ -1,6 +1,7 @@
 //! A launch in flight, as its owner and those who may cancel it see it.
 
 use super::again::Again;
+use super::remainder::Remainder;
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
 use crate::slot::LaunchSlot;
@@ -124,6 +125,18 @@ impl Running {
             Some(again) => again.let_streams_go(&self.slot, self.number),
             None => Err(Error::Order("only the streams of a launch that is paused can be let go")),
         }
+    }
+
+    /// What is left of a paused launch, to be kept apart from it: [`Remainder::start`](crate::Remainder::start) runs those blocks. This launch stays paused.
+    ///
+    /// # Errors
+    /// If the launch is not paused.
+    pub fn remainder(&self) -> Result<Remainder> {
+        let left = self.again.as_ref().zip(self.slot.left(self.number));
+        let (again, (blocks, timeout)) = left.ok_or(Error::Order("only a launch that is paused has a remainder"))?;
+        let mut prepared = again.prepared.clone();
+        prepared.given.limits.timeout = timeout;
+        Ok(Remainder { prepared, config: again.config, blocks: blocks.into() })
     }
 
     /// Takes a request to pause back that is not met in time, and launches the blocks that have declined beside those that still run, which may be waiting for

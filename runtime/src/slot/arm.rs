@@ -55,7 +55,7 @@ impl LaunchSlot {
         self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
         self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
         let mut state = self.state();
-        self.make_pausable(&mut state, plan.pausable, limits.timeout, &plan.context)?;
+        self.make_pausable(&mut state, plan.pausable, plan.blocks.as_deref(), limits.timeout, &plan.context)?;
         // A launch that is paused may be so for ever.
         plan.context.began(limits.is_unbounded() || plan.pausable.is_some());
         state.flag = plan.flag;

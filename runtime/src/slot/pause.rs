@@ -83,6 +83,11 @@ impl Pausing {
         self.of.blocks.div_ceil(32) as usize
     }
 
+    /// What is left of the timeout.
+    fn rest(&self) -> Option<Duration> {
+        Some(self.timeout?.saturating_sub(self.ran).max(Duration::from_nanos(1)))
+    }
+
     /// Whether blocks that had declined were launched beside others.
     pub(super) fn is_beside(&self) -> bool {
         self.beside.is_some()
@@ -127,6 +132,7 @@ impl LaunchSlot {
         &self,
         state: &mut State,
         plan: Option<Pausable>,
+        blocks: Option<&[u32]>,
         timeout: Option<Duration>,
         context: &ContextState,
     ) -> Result<(), Error> {
@@ -155,7 +161,22 @@ impl LaunchSlot {
             ran: Duration::ZERO,
             timeout,
         });
+        if let (Some(blocks), Some(pausing), Some(bitmaps)) = (blocks, &mut state.pausing, &mut state.bitmaps) {
+            let words = pausing.words();
+            bitmaps.host.words_mut()[..words].copy_from_slice(&blocks[..words]);
+            bitmaps.dirty[1 - pausing.turn] = words;
+            (pausing.left, pausing.range) = count(blocks);
+            (pausing.is_resumed, pausing.is_masked) = (true, true);
+        }
         Ok(())
+    }
+
+    /// The blocks that are left of a paused launch, a bit for each, and what is left of its timeout.
+    pub(crate) fn left(&self, number: u32) -> Option<(Vec<u32>, Option<Duration>)> {
+        let state = self.state();
+        let is_paused = self.number() == number && state.paused().is_some();
+        let (Some(pausing), Some(bitmaps)) = (state.pausing.as_ref().filter(|_| is_paused), &state.bitmaps) else { return None };
+        Some((bitmaps.host.words()[..pausing.words()].to_vec(), pausing.rest()))
     }
 
     /// Writes the pause block, in the stream's order.
@@ -321,7 +342,7 @@ impl LaunchSlot {
         pausing.is_resumed = true;
         pausing.phase = Phase::Runs;
         let now = Instant::now();
-        let timeout = pausing.timeout.map(|timeout| timeout.saturating_sub(pausing.ran).max(Duration::from_nanos(1)));
+        let timeout = pausing.rest();
         let mut orders = self.orders();
         orders.start_ns = 0;
         if let Some(limits) = &mut state.limits {

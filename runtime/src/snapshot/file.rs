@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 16 | magic |
 //! | 4 | format, little endian, as all numbers |
-//! | n | contents of memory and modules, one behind the other, in the order of the index |
+//! | n | contents of modules, memory and paused launches, one behind the other, in the order of the index |
 //! | m | index: JSON, with the hash (BLAKE3) of each piece of 32 MiB |
 //! | 8, 32, 16 | m; hash of the first 20 bytes and the index; magic |
 //!
@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The format that this release writes and reads.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// Bytes that have one hash.
 pub(super) const PIECE: usize = 32 << 20;
 const MAGIC: [u8; 16] = *b"cuinstr snapshot";
@@ -47,10 +48,43 @@ pub(super) struct Part {
     pub(super) hashes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
-    Memory { address: u64 },
+    Memory {
+        address: u64,
+    },
     Module,
+    /// Its contents are the blocks that are left, a bit for each.
+    Launch(Saved),
+}
+
+/// A paused launch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Saved {
+    pub(super) module: String,
+    /// Its symbol.
+    pub(super) kernel: String,
+    pub(super) stream: String,
+    pub(super) grid: (u32, u32, u32),
+    pub(super) block: (u32, u32, u32),
+    pub(super) shared: u32,
+    /// The bytes of each.
+    pub(super) arguments: Vec<Vec<u8>>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) fuel: Option<u64>,
+    pub(super) budget_cycles: Option<u64>,
+    pub(super) counts_fuel: bool,
+    pub(super) has_host_clock: bool,
+    pub(super) grace: Duration,
+    pub(super) begin_within: Duration,
+}
+
+impl Part {
+    /// One whose contents are at hand.
+    pub(super) fn whole(name: &str, kind: Kind, contents: &[u8]) -> Self {
+        let hashes = contents.chunks(PIECE).map(hash).collect();
+        Self { name: name.to_owned(), kind, bytes: contents.len() as u64, hashes }
+    }
 }
 
 /// Lengths of the pieces of so many bytes.
@@ -184,6 +218,17 @@ impl Reader {
         }
         file.seek(SeekFrom::Start(HEAD)).map_err(fault)?;
         Ok(Self { path: path.to_owned(), file, index })
+    }
+
+    /// Reads the contents of the next part.
+    pub(super) fn whole(&mut self, part: &Part) -> Result<Vec<u8>> {
+        let mut contents = Vec::new();
+        for (bytes, hash) in pieces(part.bytes).zip(&part.hashes) {
+            let at = contents.len();
+            contents.resize(at + bytes, 0);
+            self.piece(&mut contents[at..], hash, &part.name)?;
+        }
+        Ok(contents)
     }
 
     /// Reads the next piece, which has this hash.

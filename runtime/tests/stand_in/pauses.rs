@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::world::{LONG, SHORT, World, command, until};
-use cuinstr_runtime::cudarc::driver::{CudaStream, DevicePtr, LaunchConfig, result};
+use cuinstr_runtime::cudarc::driver::{CudaStream, DevicePtr, LaunchConfig, result, sys};
 use cuinstr_runtime::{Cause, Error, Limits, Outcome, Prepared, Running};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -14,6 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a pause keeps blocks from beginning, and a resume runs them", pause_and_resume),
     ("each block runs exactly once, whatever the grid, the instants and the order", exactly_once),
     ("what is queued behind a launch waits for all of its parts", held),
+    ("a resume takes the arguments as they were, and refuses a stream that is being captured", arguments),
     ("copies behind a launch in the legacy default stream wait for all of its parts", copied),
     ("the streams of a paused launch can be let go, and wait for its next part", let_go),
     ("the next part runs behind the other stream that it is given, and both streams wait", other_stream),
@@ -160,6 +161,23 @@ fn held() {
     complete(&mut running);
     until("what is behind it goes on", || behind.is_complete() && is_reached(&stream));
     assert!(grid.has_run(1));
+}
+
+fn arguments() {
+    let world = World::new();
+    let stream = world.stream();
+    let mut grid = Grid::new(&world, &stream, GRID, 4, EACH);
+    let mut running = grid.start();
+    let before = paused(running.pause(LONG).expect("an outcome"));
+    // Whoever prepared it goes on to another launch of the same kernel.
+    grid.prepared.set_arg(0, 0_u64).and_then(|prepared| prepared.set_arg(2, 0_u64)).expect("it has these arguments");
+    let captured = world.stream();
+    captured.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture");
+    assert!(matches!(running.resume(&captured), Err(Error::Capturing)));
+    assert_eq!(paused(running.wait().expect("an outcome")), before);
+    running.resume(&stream).expect("it goes on");
+    complete(&mut running);
+    assert!(grid.has_run(1), "blocks have changed what their own argument leads to, and each of them once");
 }
 
 fn copied() {

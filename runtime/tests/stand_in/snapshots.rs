@@ -2,8 +2,9 @@
 
 use crate::Case;
 use crate::world::{LONG, PTX, SHORT, command, start};
-use cuinstr_runtime::Error;
+use cuinstr_runtime::cudarc::driver::{CudaStream, LaunchConfig};
 use cuinstr_runtime::snapshot::{Fault, Ledger};
+use cuinstr_runtime::{Error, Outcome};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub(crate) const CASES: &[Case] = &[
     ("a snapshot is restored in another process", restored),
     ("a snapshot is restored here", here),
+    ("a paused launch is saved, and goes on in another process", paused),
+    ("a paused launch goes on here", goes_on),
     ("any ledger comes back as it was", any_ledger),
     ("what keeps a snapshot from being restored is named", refused),
     ("a ledger whose kernels run on is not saved", busy),
@@ -88,6 +91,59 @@ fn here() {
     assert_eq!(ledger.names(), [vec!["first".to_owned(), "second".into()], vec!["kernels".into()], vec!["main".into()]]);
     launches(&ledger);
     println!("{:#x} {:#x}", first.address, second.address);
+}
+
+/// Each block counts in a word of the ledger's memory.
+const BLOCKS: u32 = 10_000;
+
+fn paused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let ledger = open();
+    let counts = ledger.allocate("counts", 4 * BLOCKS as usize).expect("memory");
+    let kernel = ledger.load("kernels", PTX.as_bytes()).expect("a module").kernel("blocks").expect("a kernel");
+    let stream = ledger.stream("main").expect("a stream");
+    let config = LaunchConfig { grid_dim: (BLOCKS / 10, 5, 2), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let prepared = |stream: &Arc<CudaStream>| {
+        let mut prepared = kernel.prepare(stream);
+        prepared.arg(4_u64).arg(1_000_000_u64).arg(counts.address).timeout(LONG).pausable();
+        prepared
+    };
+    // SAFETY: the kernel counts in the ledger's memory.
+    let mut running = unsafe { prepared(&stream).start(config) }.expect("a launch");
+    assert!(matches!(ledger.put_paused("long", &mut running), Err(Fault::Runtime(Error::Order(_)))), "it runs");
+    let Outcome::Paused { left, .. } = running.pause(LONG).expect("an outcome") else { panic!("its blocks take ten seconds") };
+    assert!(matches!(ledger.save(&path, SHORT), Err(Fault::Busy { .. })), "it holds its stream");
+    ledger.put_paused("long", &mut running).expect("its parts are the ledger's");
+    ledger.save(&path, LONG).expect("room");
+    // A paused launch of another stream is not the ledger's to save, and stays paused.
+    let foreign = cuinstr_runtime::open(0).expect("the stand-in has a device").new_stream().expect("a stream");
+    // SAFETY: as above.
+    let mut other = unsafe { prepared(&foreign).start(config) }.expect("a launch");
+    assert!(matches!(other.pause(LONG).expect("an outcome"), Outcome::Paused { .. }));
+    let fault = ledger.put_paused("other", &mut other).expect_err("its stream is foreign");
+    assert!(matches!(&fault, Fault::Name(what) if what.contains("the stream of the paused launch `other`")), "{fault}");
+    assert!(other.is_paused());
+    let mut child = std::process::Command::new(std::env::current_exe().expect("a program"));
+    let told = child.env(crate::CASE, "a paused launch goes on here").env(PATH, &path).output().expect("this program");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert_eq!(String::from_utf8_lossy(&told.stdout), format!("{left}\n"));
+}
+
+fn goes_on() {
+    let Some(path) = std::env::var_os(PATH).map(PathBuf::from) else { return };
+    let ledger = again(&path).expect("it is whole");
+    let remainder = ledger.take_paused("long").expect("it was saved");
+    assert!(matches!(ledger.take_paused("long"), Err(Fault::Name(_))), "it is given once");
+    command("blocks 0");
+    // SAFETY: its arguments lead to the ledger's memory.
+    let mut running = unsafe { remainder.start() }.expect("a launch");
+    // It may be paused in its turn.
+    while let Outcome::Paused { .. } = running.pause(LONG).expect("an outcome") {
+        running.resume(&ledger.stream("main").expect("a stream")).expect("it goes on");
+    }
+    assert_eq!(read(&ledger, "counts"), [1, 0, 0, 0].repeat(BLOCKS as usize), "each block ran once");
+    println!("{}", remainder.left());
 }
 
 fn any_ledger() {
