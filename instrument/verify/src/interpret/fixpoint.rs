@@ -155,8 +155,8 @@ impl Pass<'_, '_> {
     /// The values of a block that control only reaches from further up, if the new ones change them. What comes now takes the place of what came
     /// before. So a value keeps its name, and with it what is known of it, while loops around come to rest.
     fn replace(&self, edge: usize, to: u32, mut state: State, found: &mut Found) -> Option<State> {
-        // A block that is looked at for each way to it is looked at again where one of them changes what it brings, though all together bring
-        // what they did.
+        // A block may be looked at for each way to it. Then it is looked at again where one way changes what it brings,
+        // even if all ways together bring what they did.
         let mut is_other_way = false;
         if self.body.graph.sources(to).len() > 1 {
             self.forget_old(to, &mut state);
@@ -460,8 +460,8 @@ impl Pass<'_, '_> {
         state.forget(|old| names.contains(&u64::from(old)), u32::MAX);
     }
 
-    /// The same in front of a join: what an earlier passage named there gets other names, so that slots which held the same then are known to
-    /// hold the same behind the join.
+    /// The same in front of a join: what an earlier passage named there gets other names. So slots that held the same
+    /// then are known to hold the same behind the join.
     fn age(&self, block: u32, state: &mut State) {
         let names = self.slice.names_at(block);
         state.age(|old| names.contains(&u64::from(old)));

@@ -202,8 +202,8 @@ impl Sums<'_> {
     }
 }
 
-/// Adds sums that others are copied from. Where cases are told apart, how a counter is from its bound is known of the register that it was made in,
-/// which is copied to the one that is compared.
+/// Adds sums that others are copied from. Where cases are told apart, the distance of a counter from its bound is known
+/// of the register in which the counter was made. That register is copied to the one that is compared.
 fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
     let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
         ([to], [Operand::Register(from)]) if *to != u32::MAX => {
