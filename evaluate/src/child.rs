@@ -1,5 +1,5 @@
-//! Helper processes: what compiles candidates, and what stands for "one process a candidate" in comparisons, runs there, so that a crash or a
-//! hang of it costs nothing here.
+//! Helper processes: one kind compiles candidates. Another stands for "one process a candidate" in comparisons. So a
+//! crash or a hang of either costs nothing here.
 //!
 //! A helper is this program again, or one that the caller names. It listens on its standard input and answers there: length of the message,
 //! length of the payload, the message as JSON, the payload.

@@ -15,7 +15,7 @@ use cuinstr_image::Arch;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -253,6 +253,77 @@ fn reference(spec: &Spec, settings: &Settings, arch: Arch, halt: &Halt) -> Resul
 /// What a thread tells of an item.
 type Told = (Item, Finding, Judged);
 
+/// What the threads of an evaluation share.
+struct Shared<'s> {
+    candidates: &'s [Candidate],
+    settings: &'s Settings,
+    queue: Queue,
+    killers: Mutex<Vec<Killer>>,
+    is_over: AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Ends all compilers, and lets no thread take anything more from the queue.
+    fn stop(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.queue.stop();
+        for killer in self.killers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            killer.kill();
+        }
+    }
+
+    /// Compiles candidates for the queue as long as there are some.
+    fn compile(&self, order: Order, within: Duration) -> Result<()> {
+        let Some(mut candidate) = self.queue.to_compile() else { return Ok(()) };
+        let mut compiler = Compiler::start(&self.settings.program, order, within)?;
+        loop {
+            {
+                let mut killers = self.killers.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.is_over.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                killers.retain(|killer| !killer.is_done());
+                killers.push(compiler.killer());
+            }
+            let built = compiler.compile(&self.candidates[candidate])?;
+            if self.is_over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            self.queue.put(candidate, built);
+            let Some(next) = self.queue.to_compile() else { return Ok(()) };
+            candidate = next;
+        }
+    }
+
+    /// Tells of each item whether it compiles, as long as there are some.
+    fn tell_compiled(&self, sender: &Sender<Result<Told>>) {
+        while let Some((item, built)) = self.queue.take() {
+            let finding = built.err().map_or_else(|| Finding::new(Verdict::Compiles, None), |finding| *finding);
+            if sender.send(Ok((item, finding, Judged::default()))).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Judges items on one GPU as long as there are some.
+    fn judge(&self, bench: &mut Bench, limits: &[Limits], sender: &Sender<Result<Told>>) {
+        while let Some((item, built)) = self.queue.take() {
+            let since = Instant::now();
+            let ended = match built {
+                Ok(image) => bench.judge(&self.candidates[item.candidate], &image, limits, self.settings.all_cases),
+                Err(finding) => Ok(Some(*finding)),
+            };
+            let Some(ended) = ended.transpose() else { return };
+            let from = Judged { elapsed: since.elapsed(), device: Some(bench.device()), node: None };
+            let judged = ended.map(|finding| (item, finding, from));
+            let failed = judged.is_err();
+            if sender.send(judged).is_err() || failed {
+                return;
+            }
+        }
+    }
+}
+
 /// Has all items judged. Says whether it was stopped, and gives the benches back.
 fn run(
     spec: &Spec,
@@ -263,85 +334,35 @@ fn run(
     items: Vec<Item>,
     mut tell: impl FnMut(Option<Told>) -> Result<ControlFlow<()>>,
 ) -> Result<(bool, Vec<Bench>)> {
-    let count = items.len();
-    let queue = Queue::new(items);
     let processors = || thread::available_parallelism().map_or(1, usize::from);
-    let jobs = if settings.jobs == 0 { processors() } else { settings.jobs }.clamp(1, count.max(1));
+    let jobs = if settings.jobs == 0 { processors() } else { settings.jobs }.clamp(1, items.len().max(1));
     let order = Order::new(spec, arch, settings.by == By::Fuel);
     let within = Duration::from_secs_f64(spec.limits.compile);
     let stoppers: Vec<Stopper> = benches.iter().map(Bench::stopper).collect();
-    let killers: Mutex<Vec<Killer>> = Mutex::default();
-    let is_over = AtomicBool::new(false);
+    let shared = Shared { candidates, settings, queue: Queue::new(items), killers: Mutex::default(), is_over: AtomicBool::new(false) };
     let (sender, receiver) = mpsc::channel::<Result<Told>>();
     thread::scope(|scope| {
-        let stop = || {
-            is_over.store(true, Ordering::Relaxed);
-            queue.stop();
-            for killer in killers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                killer.kill();
-            }
-        };
+        let shared = &shared;
         for _ in 0..jobs {
-            let (sender, queue, order, killers, is_over) = (sender.clone(), &queue, order.clone(), &killers, &is_over);
+            let (sender, order) = (sender.clone(), order.clone());
             scope.spawn(move || {
-                let compile = || -> Result<()> {
-                    let Some(mut candidate) = queue.to_compile() else { return Ok(()) };
-                    let mut compiler = Compiler::start(&settings.program, order, within)?;
-                    loop {
-                        {
-                            let mut killers = killers.lock().unwrap_or_else(PoisonError::into_inner);
-                            if is_over.load(Ordering::Relaxed) {
-                                return Ok(());
-                            }
-                            killers.retain(|killer| !killer.is_done());
-                            killers.push(compiler.killer());
-                        }
-                        let built = compiler.compile(&candidates[candidate])?;
-                        if is_over.load(Ordering::Relaxed) {
-                            return Ok(());
-                        }
-                        queue.put(candidate, built);
-                        let Some(next) = queue.to_compile() else { return Ok(()) };
-                        candidate = next;
-                    }
-                };
-                if let Err(error) = compile() {
+                if let Err(error) = shared.compile(order, within) {
                     let _ = sender.send(Err(error));
                 }
             });
         }
-        let mut running = Vec::new();
         if settings.compile_only.is_some() {
-            let (sender, queue) = (sender.clone(), &queue);
+            let sender = sender.clone();
+            scope.spawn(move || shared.tell_compiled(&sender));
+        }
+        let run_on = |mut bench: Bench| {
+            let sender = sender.clone();
             scope.spawn(move || {
-                while let Some((item, built)) = queue.take() {
-                    let finding = built.err().map_or_else(|| Finding::new(Verdict::Compiles, None), |finding| *finding);
-                    if sender.send(Ok((item, finding, Judged::default()))).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        for mut bench in benches {
-            let (sender, queue) = (sender.clone(), &queue);
-            running.push(scope.spawn(move || {
-                while let Some((item, built)) = queue.take() {
-                    let since = Instant::now();
-                    let ended = match built {
-                        Ok(image) => bench.judge(&candidates[item.candidate], &image, limits, settings.all_cases),
-                        Err(finding) => Ok(Some(*finding)),
-                    };
-                    let Some(ended) = ended.transpose() else { break };
-                    let from = Judged { elapsed: since.elapsed(), device: Some(bench.device()), node: None };
-                    let judged = ended.map(|finding| (item, finding, from));
-                    let failed = judged.is_err();
-                    if sender.send(judged).is_err() || failed {
-                        break;
-                    }
-                }
+                shared.judge(&mut bench, limits, &sender);
                 bench
-            }));
-        }
+            })
+        };
+        let running: Vec<_> = benches.into_iter().map(run_on).collect();
         drop(sender);
         let (mut is_stopped, mut failed) = (false, None);
         // Until the last who could send something is done.
@@ -354,19 +375,13 @@ fn run(
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             match told {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) if is_stopped || failed.is_some() => {}
-                Ok(ControlFlow::Break(())) => {
-                    is_stopped = true;
-                    stop();
-                    stoppers.iter().for_each(Stopper::stop);
-                }
-                Err(error) => {
-                    failed.get_or_insert(error);
-                    stop();
-                    stoppers.iter().for_each(Stopper::stop);
-                }
+                Ok(ControlFlow::Continue(())) => continue,
+                Ok(ControlFlow::Break(())) if is_stopped || failed.is_some() => continue,
+                Ok(ControlFlow::Break(())) => is_stopped = true,
+                Err(error) => _ = failed.get_or_insert(error),
             }
+            shared.stop();
+            stoppers.iter().for_each(Stopper::stop);
         }
         let benches = running.into_iter().filter_map(|running| running.join().ok()).collect();
         match failed {

@@ -1,8 +1,8 @@
 //! The journal: what was judged, one JSON object a line, so that an evaluation which was interrupted goes on where it was.
 //!
-//! The first line is the head: of which specification, under which limits. Each line after it is a [`Judgement`]. A line is written by one call of
-//! the system as soon as its verdict is known, so whatever ends the evaluator, a line is there as a whole or (the last one, at worst) cut off: what is
-//! cut off is dropped, and judged again.
+//! The first line is the head: of which specification, under which limits. Each line after it is a [`Judgement`]. One
+//! call of the system writes a line as soon as its verdict is known. So whatever ends the evaluator, each line is there
+//! as a whole. At worst the last one is cut off: what is cut off is dropped, and judged again.
 
 use crate::evaluation::BRIEF;
 use crate::limits::Limits;

@@ -1,9 +1,9 @@
 //! Judges candidates for a CUDA kernel by a reference: mutants, to see what tests are worth; generated kernels, to find the right ones.
 //!
-//! A [`Spec`] says what the reference is, how it is launched and on which data. Each [`Candidate`] gets a [`Verdict`]: it answers as the reference
-//! does, or otherwise, or does not end, or faults, or does not compile. Nothing that a candidate does costs more than its own verdict: it is
-//! compiled in a process of its own kind, rewritten so that every loop can be stopped, and run in a worker process under limits that come from what
-//! the reference itself takes.
+//! A [`Spec`] says what the reference is, how it is launched and on which data. Each [`Candidate`] gets a [`Verdict`]:
+//! it answers as the reference does, or otherwise, or does not end, or faults, or does not compile. Nothing that a
+//! candidate does costs more than its own verdict: it is rewritten so that every loop can be stopped, and compiled in a
+//! process for that. It runs in a worker process. Its limits come from what the reference itself takes.
 //!
 //! ```no_run
 //! use cuinstr_evaluate::{Candidate, Settings, Spec, evaluate};

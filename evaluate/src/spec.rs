@@ -97,8 +97,8 @@ pub struct LimitRules {
     pub least_fuel: u64,
     /// Times the time limit that a candidate has where fuel is what limits it: what no fuel counts ends there.
     pub net: f64,
-    /// Seconds that a candidate has to leave once it was told to, and the driver to tell of a fault, which may take it more than half a second;
-    /// then its process is killed.
+    /// Seconds that a candidate has to leave once it was told to. The driver has as long to tell of a fault, which may
+    /// take it more than half a second; then its process is killed.
     pub grace: f64,
     /// Seconds that the reference may take.
     pub reference: f64,

@@ -5,7 +5,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The symbols of a library with one of these names, also as C++ writes a unit's own variables (`_ZL4name`), each with its place in the library.
+/// The symbols of a library with one of these names, each with its place in the library. C++ may write a unit's own
+/// variable as `_ZL4name`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's function owns what it is given")]
 pub(crate) fn symbols(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<(String, u64)>> {

@@ -94,7 +94,8 @@ impl Worker {
         Ok(self.own()?.desk().cancels)
     }
 
-    /// Runs a kernel of a module, unless it was told to stop since it had been so often, and gives its outcome and what its memory holds then, None where that was lost.
+    /// Runs a kernel of a module, unless a count of stops has changed since. Gives its outcome and what its memory
+    /// holds then, None where that was lost.
     #[pyo3(signature = (image, kernel, grid, block, shared, arguments, times, fuel, cooperative, since))]
     #[expect(clippy::too_many_arguments, reason = "Python's function gives each a name and a default")]
     fn run(

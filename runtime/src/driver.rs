@@ -230,8 +230,8 @@ pub(crate) fn upload<T: Copy>(stream: sys::CUstream, to: u64, from: &Pinned<T>) 
     check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.host.cast(), size_of::<T>(), stream) })
 }
 
-/// Copies a few bytes from this thread's memory, in the stream's order. The driver takes them along with the command, so they wait for no copy
-/// engine that is busy with somebody's gigabytes, and `from` may change at once.
+/// Copies a few bytes from this thread's memory, in the stream's order. The driver takes them along with the command.
+/// So they wait for no copy engine that is busy with large copies, and `from` may change at once.
 pub(crate) fn send<T: Copy>(stream: sys::CUstream, to: u64, from: &T) -> Result<(), DriverFault> {
     // SAFETY: `to` is an address of device memory for a `T`; memory that is not pinned has been read when the call returns.
     check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to, ptr::from_ref(from).cast(), size_of::<T>(), stream) })

@@ -60,8 +60,11 @@ impl Attached {
     /// The stream must be alive until the outcome is known, and the module loaded.
     ///
     /// # Errors
-    /// If a limit makes no sense, the thread's context is not the module's or the stream not one of it ([`Error::OtherContext`]), the stream is
-    /// being captured, the module is armed already, or the driver fails.
+    /// - A limit makes no sense.
+    /// - The thread's context is not the module's, or the stream is not one of it ([`Error::OtherContext`]).
+    /// - The stream is being captured.
+    /// - The module is armed already.
+    /// - The driver fails.
     pub unsafe fn arm(&self, stream: usize, limits: &Limits) -> Result<Guard> {
         self.arm_as(stream, limits, None)
     }
@@ -276,8 +279,11 @@ impl Guard {
     /// As for [`Attached::arm`].
     ///
     /// # Errors
-    /// If the launch is not paused, the stream is the first part's, of another context, or being captured, another launch of the module is armed or in flight, or the driver
-    /// fails: then the launch is paused as before.
+    /// If one of these holds, nothing changes:
+    /// - The launch is not paused.
+    /// - The stream is the first part's, of another context, or being captured.
+    /// - Another launch of the module is armed or in flight.
+    /// - The driver fails.
     pub unsafe fn resume(&self, stream: usize) -> Result<()> {
         let control = &self.control;
         let _visit = control.context.visit()?;

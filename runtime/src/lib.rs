@@ -31,8 +31,9 @@
 //!
 //! A host that loads and launches by its own means takes a [`guard`] instead of a [`Launch`].
 //!
-//! A kernel that leaves no poll, or that faults, costs its process the GPU. With feature `worker` that process is a child which is there to be
-//! lost: `worker::Worker` offers the same launches and outcomes over it, and has the next one ready.
+//! A kernel that ignores its polls, or that faults, costs its process the GPU. With feature `worker` that process is a
+//! child, which may be lost. `worker::Worker` offers the same launches and outcomes over it, and has the next child
+//! ready.
 
 mod context;
 mod driver;

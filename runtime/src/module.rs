@@ -21,16 +21,18 @@ const MOST_INSTANCES: usize = 64;
 
 /// A rewritten module, loaded into the caller's context.
 ///
-/// Cloning gives another handle to the same module. It is unloaded when the last handle, kernel and launch of it are gone; if the context
-/// still has launches in flight by then, it stays loaded instead, since unloading waits for every kernel of the context.
+/// Cloning gives another handle to the same module. It is unloaded when the last handle, kernel and launch of it are
+/// gone. If the context still has launches in flight by then, the module stays loaded, since unloading waits for every
+/// kernel of the context.
 #[derive(Debug, Clone)]
 pub struct Module(Arc<Loaded>);
 
 pub(crate) struct Loaded {
     context: Arc<CudaContext>,
     launch_context: Arc<LaunchContext>,
-    // What an instance is loaded from. PTX stays text: what the driver's linker makes of it is compiled to be linked, with up to twice the registers (`fma_chain`
-    // 54 for 28), so that few blocks fit and those of 1024 threads may not be launched at all. The driver's cache has the code when the next instance asks for it.
+    // What an instance is loaded from. PTX stays text. The driver's linker would compile it to be linked, with up to
+    // twice the registers (`fma_chain`: 54 for 28). Then few blocks fit, and blocks of 1024 threads may not fit at all.
+    // The driver's cache has the code when the next instance asks for it.
     code: Vec<u8>,
     form: Form,
     instances: Mutex<Vec<Arc<Instance>>>,
@@ -51,7 +53,8 @@ impl std::fmt::Debug for Loaded {
 impl Module {
     /// Loads PTX, a cubin or a fat binary.
     ///
-    /// Like any load of a module it waits for the context's running kernels, so it is refused while a launch without a deadline is in flight.
+    /// Loading a module waits for the context's running kernels. So it is refused while a launch without a deadline is
+    /// in flight.
     ///
     /// # Errors
     /// If the driver refuses the module, it was not rewritten, or it was by another version. [`Error::InFlight`] if loading might never end.
@@ -210,8 +213,8 @@ impl Loaded {
         &self.sites
     }
 
-    /// The instance for a stream: the one that it has, a free one, a new one if nothing in flight would be waited for, or else one
-    /// that it must share.
+    /// The instance for a stream, the first of these that exists: the stream's own, a free one, a new one. A new one is
+    /// only made if nothing in flight would be waited for. Else the stream shares one.
     pub(crate) fn instance(&self, stream: &CudaStream) -> Result<Arc<Instance>> {
         let handle = stream.cu_stream().addr();
         let mut instances = self.instances();

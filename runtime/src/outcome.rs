@@ -13,8 +13,8 @@ use std::time::Duration;
 pub enum Outcome {
     /// Every thread did all its work.
     Completed {
-        /// Time that the kernel took: by the device's clock if the launch was `timed()`, else by the host's from the launch (or from the end
-        /// of the one before it in flight) until it was seen to be done, which is an upper bound.
+        /// Time that the kernel took, by the device's clock if the launch was `timed()`. Else an upper bound by the
+        /// host's clock: from the launch, or the end of the one in front of it, until the end was seen.
         elapsed: Duration,
         /// A reason to stop arose, but by then no thread had any work left that it could have been kept from.
         late: bool,

@@ -1,7 +1,8 @@
 //! One launch from the moment it is armed until its outcome is known.
 //!
-//! A slot is a little memory that the device shares (its orders, its flag, its stop record) and a state that each of its users moves on: the
-//! thread that waits, one that cancels, the timer. Slots are pooled by their [`ContextState`] and used again, so that a launch allocates nothing.
+//! A slot is a little memory that the device shares, and a state. The memory holds the launch's orders, its flag and
+//! its stop record. Each of the slot's users moves the state on: the thread that waits, one that cancels, the timer.
+//! Slots are pooled by their [`ContextState`] and used again, so a launch allocates nothing.
 
 mod arm;
 mod beside;

@@ -27,9 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **What a snapshot does not hold**: memory, modules and streams that the ledger did not make; variables of modules, which is why a module that keeps some is
-//! refused; events, graphs, textures; anything of CUDA's libraries. **The file** is only renamed to its name when it is whole and on the disk; each byte
-//! of it is covered by a hash.
+//! **What a snapshot does not hold**: memory, modules and streams that the ledger did not make; events, graphs,
+//! textures; anything of CUDA's libraries. It does not hold variables of modules either, so a module that has some is
+//! refused.
+//!
+//! **The file** gets its name only when it is whole and on the disk. A hash covers each byte of it.
 
 mod fault;
 mod file;

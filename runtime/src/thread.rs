@@ -1,5 +1,5 @@
-//! Threads of ours. They take none of the program's signals: a handler that expects to run in the program's own threads, or that interrupts one of
-//! their calls, would else miss it.
+//! Threads of ours. They take none of the program's signals. A handler may expect to run in the program's own threads,
+//! or to interrupt one of their calls.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};

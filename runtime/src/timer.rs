@@ -1,6 +1,6 @@
 //! One thread that looks after every launch of the process when its time has come, and sleeps when there is nothing to do.
 //!
-//! Knows nothing of CUDA: an entry says when it wants to be rung, and when rung, when next.
+//! The timer knows nothing of CUDA. An entry says when it wants to be called. When it was called, it says when next.
 
 use crate::thread;
 use std::io;

@@ -1,9 +1,10 @@
 //! Kernels in a process of their own, so that nothing a kernel does costs this one anything.
 //!
-//! A [`Worker`] is a child process with its own CUDA context, and spares behind it whose contexts are ready. What a poll can stop is stopped
-//! as anywhere else, and the worker lives on. What leaves no poll, faults, or takes its process down costs that process: it is killed,
-//! the next spare takes over within milliseconds (a new process would need 0.4 s), modules are loaded there again, and buffers come back as
-//! their [`Restore`] says. The outcome tells: `Outcome::Stopped` with `Tier::Worker`, or `Outcome::Faulted`.
+//! A [`Worker`] is a child process with its own CUDA context, and spares behind it whose contexts are ready. What a
+//! poll can stop is stopped as anywhere else, and the worker lives on. A kernel that ignores its polls, faults, or
+//! takes its process down costs that process. The process is killed, and the next spare takes over within milliseconds.
+//! A new process would need 0.4 s. Modules are loaded there again, and buffers come back as their [`Restore`] says. The
+//! outcome tells: `Outcome::Stopped` with `Tier::Worker`, or `Outcome::Faulted`.
 //!
 //! ```no_run
 //! use cuinstr_runtime::cudarc::driver::LaunchConfig;

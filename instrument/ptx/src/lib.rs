@@ -1,8 +1,10 @@
 //! Reads PTX the way ptxas does, and keeps it byte for byte.
 //!
-//! In reading order: [`tokens`] → [`parse`] (module, functions, statements, scopes, labels, locations) → [`Code`] (the operands of a function,
-//! and what each instruction reads and writes) → [`Graph`] (control flow) → [`Calls`] (who calls whom) → [`Edits`] (changes that leave all other
-//! bytes as they are).
+//! In reading order:
+//! - [`tokens`], then [`parse`]: module, functions, statements, scopes, labels, locations.
+//! - [`Code`]: the operands of a function, and what each instruction reads and writes.
+//! - [`Graph`]: control flow. [`Calls`]: who calls whom.
+//! - [`Edits`]: changes that leave all other bytes as they are.
 //!
 //! Reading never fails and never panics. What ptxas would refuse is a [`Fault`] with its offset; what stands behind it is read all the same.
 //!

@@ -1,6 +1,6 @@
 //! Functions of the system, which have no body in any PTX. That they return is an assumption of the proof (docs/VERIFY.md).
 
-/// "System calls" of the PTX interoperability document in the CUDA C++ programming guide, and the driver's side of the device runtime as
+/// "System calls" of NVIDIA's document on PTX interoperability, and the driver's side of the device runtime, as
 /// `libcudadevrt` of CUDA 13.0 calls it.
 const NAMES: &[&str] = &[
     "vprintf",

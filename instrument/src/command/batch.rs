@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::project::config::{self, BadConfig, Config, Used};
 use cuinstr::project::input::Input;
+use cuinstr::site::Site;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
@@ -37,30 +38,14 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     for path in config_paths.iter().flatten() {
         configs.entry(path.clone()).or_insert_with(|| config::load(path));
     }
-    let mut status = Status::Done;
+    let mut collected = Collected::default();
     for bad in configs.values().filter_map(|config| config.as_ref().err()) {
         to_stderr(&style.render(&bad.name, &bad.bytes, &bad.diagnostics));
-        status = status.max(status_of(&bad.diagnostics));
+        collected.status = collected.status.max(status_of(&bad.diagnostics));
     }
-
     let read = Read::new(&inputs, configs.keys());
-    let mut beside = args.sites.iter().filter(|path| path.as_os_str() != "-").chain(&args.prelude);
-    if let Some((path, diagnostic)) = beside.find_map(|path| Some((path, read.refuse(path)?))) {
-        to_stderr(&style.render(&path.to_string_lossy(), b"", &[diagnostic]));
-        return Ok(status.max(Status::Refused));
-    }
-    if let Some(folder) = args.output.as_ref().filter(|path| inputs.len() > 1 || is_spelled_as_folder(path))
-        && let Err(diagnostic) = output::make_folder(folder)
-    {
-        to_stderr(&style.render(&folder.to_string_lossy(), b"", &[*diagnostic]));
-        return Ok(Status::Io);
-    }
-
-    if let Some(path) = &args.prelude
-        && let Err(diagnostic) = output::write(path, cuinstr::prelude::body().as_bytes())
-    {
-        to_stderr(&style.render(&path.to_string_lossy(), b"", &[*diagnostic]));
-        return Ok(Status::Io);
+    if let Some(status) = prepare(args, inputs.len(), &read, style) {
+        return Ok(collected.status.max(status));
     }
     let moved = Moved::new(inputs.iter().zip(destinations.iter().map(Option::as_ref)));
     let (jobs, spoiled): (Vec<_>, Vec<_>) = inputs
@@ -86,56 +71,102 @@ pub(crate) fn run(args: &RewriteArgs) -> anyhow::Result<Status> {
     };
 
     let bar = progress_bar(args, jobs.len());
-    let mut tally = Tally::default();
-    let mut site_maps = String::new();
-    let mut sites = Vec::new();
-    let mut result = Ok(());
-    let mut used = BTreeMap::<&Path, Option<Used>>::new();
-    in_order(jobs.len(), &work, |index, done| {
+    in_order(jobs.len(), &work, |index, done| collected.take(&jobs[index], config_paths[index].as_deref(), &done, &bar));
+    bar.finish_and_clear();
+    collected.finish(args, &configs, style)
+}
+
+/// Makes the folder for the output and writes the prelude. Returns a status if the run ends with that.
+fn prepare(args: &RewriteArgs, inputs: usize, read: &Read, style: Style) -> Option<Status> {
+    let failed = |path: &Path, diagnostic: Diagnostic, status: Status| {
+        to_stderr(&style.render(&path.to_string_lossy(), b"", &[diagnostic]));
+        Some(status)
+    };
+    let mut beside = args.sites.iter().filter(|path| path.as_os_str() != "-").chain(&args.prelude);
+    if let Some((path, diagnostic)) = beside.find_map(|path| Some((path, read.refuse(path)?))) {
+        return failed(path, diagnostic, Status::Refused);
+    }
+    if let Some(folder) = args.output.as_ref().filter(|path| inputs > 1 || is_spelled_as_folder(path))
+        && let Err(diagnostic) = output::make_folder(folder)
+    {
+        return failed(folder, *diagnostic, Status::Io);
+    }
+    if let Some(path) = &args.prelude
+        && let Err(diagnostic) = output::write(path, cuinstr::prelude::body().as_bytes())
+    {
+        return failed(path, *diagnostic, Status::Io);
+    }
+    None
+}
+
+/// What the jobs that are done so far add up to.
+struct Collected<'c> {
+    status: Status,
+    tally: Tally,
+    site_maps: String,
+    sites: Vec<Site>,
+    /// What each configuration was used for; none once a file failed, since what that file would have used is not known.
+    used: BTreeMap<&'c Path, Option<Used>>,
+    /// Whether standard output could be written.
+    written: anyhow::Result<()>,
+}
+
+impl Default for Collected<'_> {
+    fn default() -> Self {
+        let (tally, site_maps, sites, used) = Default::default();
+        Self { status: Status::Done, tally, site_maps, sites, used, written: Ok(()) }
+    }
+}
+
+impl<'c> Collected<'c> {
+    /// Adds a job, and prints what it has to say.
+    fn take(&mut self, job: &Job<'_>, config_path: Option<&'c Path>, done: &Done, bar: &ProgressBar) {
         bar.inc(1);
-        if let Some(path) = &config_paths[index] {
-            // What a file that failed would have used is not known.
-            let all = used.entry(path).or_insert_with(|| Some(Used::default()));
+        if let Some(path) = config_path {
+            let all = self.used.entry(path).or_insert_with(|| Some(Used::default()));
             match (all.as_mut(), done.used.clone()) {
                 (Some(all), Some(used)) => all.extend(used),
                 _ => *all = None,
             }
         }
-        status = status.max(done.status);
-        tally.add(&done.outcome);
+        self.status = self.status.max(done.status);
+        self.tally.add(&done.outcome);
         if let Some(site_map) = &done.site_map {
-            site_maps += &site_map.to_json();
-            site_maps.push('\n');
-            sites.extend(site_map.sites.iter().cloned());
+            self.site_maps += &site_map.to_json();
+            self.site_maps.push('\n');
+            self.sites.extend(site_map.sites.iter().cloned());
         }
         bar.suspend(|| {
             to_stderr(&done.stderr);
-            if args.verbose {
-                to_stderr(&jobs[index].story(&done));
+            if job.args.verbose {
+                to_stderr(&job.story(done));
             }
-            if result.is_ok() {
-                result = output::to_stdout(&done.stdout).context("standard output can't be written");
+            if self.written.is_ok() {
+                self.written = output::to_stdout(&done.stdout).context("standard output can't be written");
             }
         });
-    });
-    bar.finish_and_clear();
-    result?;
-    if args.list && args.format != Format::Json {
-        output::to_stdout(listing::legend(sites.iter()).as_bytes()).context("standard output can't be written")?;
-    }
-    for (config, used) in used.iter().filter_map(|(path, used)| Some((configs.get(*path)?.as_ref().ok()?, used.as_ref()?))) {
-        let unused = config.stale(used);
-        to_stderr(&style.render(&config.name, &config.bytes, &unused));
-        status = status.max(status_of(&unused));
     }
 
-    if let Some(path) = args.sites.as_ref().filter(|_| !site_maps.is_empty()) {
-        status = status.max(write_site_maps(path, &site_maps, style)?);
+    /// Prints and writes what is about all jobs together.
+    fn finish(self, args: &RewriteArgs, configs: &Configs, style: Style) -> anyhow::Result<Status> {
+        let Self { mut status, tally, site_maps, sites, used, written } = self;
+        written?;
+        if args.list && args.format != Format::Json {
+            output::to_stdout(listing::legend(sites.iter()).as_bytes()).context("standard output can't be written")?;
+        }
+        for (config, used) in used.iter().filter_map(|(path, used)| Some((configs.get(*path)?.as_ref().ok()?, used.as_ref()?))) {
+            let unused = config.stale(used);
+            to_stderr(&style.render(&config.name, &config.bytes, &unused));
+            status = status.max(status_of(&unused));
+        }
+        if let Some(path) = args.sites.as_ref().filter(|_| !site_maps.is_empty()) {
+            status = status.max(write_site_maps(path, &site_maps, style)?);
+        }
+        if !args.how.quiet && !args.list && !args.diff {
+            to_stderr(&tally.render(args.format, &args.how.limits()));
+        }
+        Ok(status)
     }
-    if !args.how.quiet && !args.list && !args.diff {
-        to_stderr(&tally.render(args.format, &args.how.limits()));
-    }
-    Ok(status)
 }
 
 /// Reasons not to touch an input that are known before it is read.

@@ -1,7 +1,7 @@
 //! Quoted includes of a file whose rewritten form lies in another folder.
 //!
-//! A compiler looks for `#include "name"` in the folder of the file that includes it. The rewritten file names the same header by the way to it
-//! from its own folder; a header that this run rewrites is named by where its rewritten form goes.
+//! A compiler looks for `#include "name"` in the folder of the file that includes it. The rewritten file names the same
+//! header by the path from its own folder. A header that this run rewrites is named by the path of its rewritten form.
 
 use cuinstr::project::include;
 use cuinstr::project::input::Input;

@@ -1,9 +1,13 @@
 //! `cuinstr run`: a program whose kernels get deadlines, though it was not compiled for that.
 //!
-//! This process stays as the program's parent. The library that it loads in front of the program (`runtime/interpose`) does the work in each of the
-//! program's processes, and leaves in the session's folder what it did.
+//! This process stays as the program's parent. It loads a library in front of the program (`runtime/interpose`). The library
+//! does the work in each of the program's processes, and writes what it did into the session's folder.
 //!
-//! In reading order: `program` (can it be reached?) → `library` (what is loaded in front) → `tools` (those that compile in the program) → `signals` → `compiling` (what is said meanwhile) → `session` (what its processes did).
+//! In reading order:
+//!
+//! - `program`: can it be reached? `library`: what is loaded in front.
+//! - `tools`: those that compile in the program. `signals`: they go on to the program.
+//! - `compiling`: what is said meanwhile. `session`: what the program's processes did.
 
 mod compiling;
 mod keep;

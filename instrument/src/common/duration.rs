@@ -5,7 +5,8 @@ const UNITS: [(&str, u64); 5] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("
 /// Nanoseconds of a number and a unit, at least one.
 ///
 /// # Errors
-/// A sentence for the user if the text is no time, is zero, is finer than a nanosecond or longer than 64 bits hold (584 years).
+/// A sentence for the user, if the text is no time or zero, finer than a nanosecond, or longer than 64 bits hold (584
+/// years).
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

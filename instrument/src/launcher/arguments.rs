@@ -1,6 +1,8 @@
-//! nvcc's own command line, as far as it decides what is to be done: whether there may be CUDA source, and which host compiler is named.
+//! nvcc's own command line, as far as it decides what is to be done: whether there may be CUDA source, and which host
+//! compiler is named.
 //!
-//! All else goes to nvcc as it is. A wrong guess here can only be one on the safe side: an argument that might name CUDA source counts as such.
+//! All else goes to nvcc as it is. A wrong guess here can only be on the safe side: an argument that might name CUDA source
+//! counts as such.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

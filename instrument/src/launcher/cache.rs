@@ -1,7 +1,8 @@
 //! Rewritten headers, shared by all calls of a user that run at the same time.
 //!
-//! An entry is found by a number of the header's bytes and of all that decides how it is rewritten, and holds if both are the same. It is written
-//! elsewhere and renamed, so that no reader sees half of one. The cache is gone when the last session is.
+//! An entry is found by a hash of the header's bytes and of all that decides how the header is rewritten. It holds if both
+//! are the same. It is written elsewhere and renamed, so that no reader sees half of one. The cache is removed together
+//! with the last session.
 
 use super::error::Error;
 use super::rewritten_file::{Facts, RewrittenFile};

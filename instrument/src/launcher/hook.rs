@@ -1,7 +1,8 @@
-//! How the PTX pass gets behind nvcc's optimizer: nvcc runs this program in place of its `cicc`, the compiler from source to PTX.
+//! How the PTX pass gets behind nvcc's optimizer: nvcc runs this program in place of its `cicc`, the compiler from source to
+//! PTX.
 //!
-//! nvcc finds `cicc` by `CICC_PATH`, which its `nvcc.profile` sets. With `-noprof` it takes that variable, and all others of the profile, from the
-//! environment. What they are, and what nvcc is going to run, a dry run of the same command line says.
+//! nvcc finds `cicc` by `CICC_PATH`, which its `nvcc.profile` sets. With `-noprof` nvcc takes that variable, and all others
+//! of the profile, from the environment. A dry run of the same command line tells their values, and what nvcc will run.
 
 use super::arguments::{CommandLine, Product, VARIABLES};
 use super::compiler;

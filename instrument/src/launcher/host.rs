@@ -271,8 +271,9 @@ impl HostCompiler {
     }
 }
 
-/// What stands in front of preprocessed text that caches of objects may go by: the number of the settings, of which the text alone need not tell. The
-/// second line names a file that is none, so that ccache does not go by the sources and headers alone (its direct mode), which say nothing of the settings.
+/// What stands in front of preprocessed text, for caches of objects: a hash of the settings, which the text alone need
+/// not show. In its direct mode ccache goes by the sources and headers alone, and these say nothing of the settings.
+/// The second line names no real file, and so keeps ccache from that mode.
 fn for_caches(settings: &Settings) -> String {
     format!("# 1 \"<{}>\"\n# 1 \"/dev/null\" 3\n", settings.version_line())
 }

@@ -1,8 +1,16 @@
-//! The host runtime: what makes a program that knows nothing of us obey `CUINSTR_TIMEOUT` and its kin. It stands in front of the text that nvcc hands to the
-//! host's compiler in its last step for a unit, and so travels in each object. `host_runtime/` holds its text; the build script compiles it once.
+//! The host runtime, also called host half. With it a program that knows nothing of us obeys `CUINSTR_TIMEOUT` and its kin.
+//! In its last step for a unit nvcc hands text to the host's compiler. The host runtime stands in front of that text, and
+//! so travels in each object. `host_runtime/` holds its text. The build script compiles it once.
 //!
-//! In reading order: `host_runtime/redirect.hpp` (a source's launches reach us) → `stand_in.hpp` → `launch.hpp` (a launch on its way) → `watch.hpp` (the thread
-//! that looks whether launches are in time) → `control.hpp`, `listen.hpp` (what others may ask of a process) → `report.hpp`, `room.hpp` (launches for which our own words in shared memory leave no room), on `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
+//! In reading order, in `host_runtime/`:
+//!
+//! - `redirect.hpp`: a source's launches reach us. `stand_in.hpp` answers them.
+//! - `launch.hpp`: a launch on its way. `watch.hpp`: the thread that looks whether launches are in time.
+//! - `control.hpp`, `listen.hpp`: what others may ask of a process.
+//! - `report.hpp`: what is said of a stop.
+//! - `room.hpp`: launches for which our own words in shared memory leave no room.
+//!
+//! All of them use `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).
 
 use super::error::Error;
 use super::unit_rows;

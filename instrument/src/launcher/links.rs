@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Paths without links. Most of the hundreds of headers that a pass reads lie in few folders, and to follow links costs a call of the system for each
-/// part of a path.
+/// Paths without links. To follow links costs a call of the system for each part of a path. A pass reads hundreds of
+/// headers, most of them in few folders, so each folder is asked once.
 #[derive(Debug, Default)]
 pub(super) struct Links(RefCell<BTreeMap<PathBuf, Option<PathBuf>>>);
 

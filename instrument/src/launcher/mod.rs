@@ -1,20 +1,32 @@
 //! One word in front of nvcc: `cuinstr nvcc ARGS…` behaves as that nvcc on rewritten source.
 //!
-//! nvcc has each pass of a CUDA file preprocessed by the host's compiler (`gcc -E -D__CUDACC__ …`). [`run`] starts nvcc with the arguments it was
-//! given, and with links to this very program in place of the host's compiler. Of all its calls, only those of the preprocessor on CUDA source are
-//! answered differently: they read the rewritten text, by way of a *overlay*, and their output names the user's own files throughout. So all that
-//! follows (messages, `__FILE__`, debug information, dependency files, names of outputs) is what nvcc makes of the user's own files, and nothing has
-//! to be known of nvcc's own options but the few in `arguments`.
+//! nvcc has the host's compiler preprocess each pass of a CUDA file (`gcc -E -D__CUDACC__ …`). [`run`] starts nvcc with the
+//! arguments it was given. Links to this very program stand in place of the host's compiler. Only calls of the preprocessor
+//! on CUDA source are answered differently: they read the rewritten text, through an *overlay*. Their output names the
+//! user's own files throughout.
 //!
-//! In reading order: `arguments` (nvcc's command line) → `compiler` (which nvcc, which host compiler) → `session` (the folder of one call, locks,
-//! what killed builds left) → `signal`; and in the processes that nvcc starts: `host` (one call of the host's compiler) → `preprocess` (its arguments)
-//! → `foreign` (headers that stay as they are) → `overlay` (the folders that the preprocessor sees, by way of `links`; `plan` is what is known of one) → `unit` (one rewritten
-//! file) with `cache` (shared by parallel calls) → `record` (its site maps) → `translate` (the user's paths again) → `recursion` (which calls need a poll). `proof` looks at what nvcc made.
+//! So all that follows is what nvcc makes of the user's own files: messages, `__FILE__`, debug information, dependency files,
+//! names of outputs. Of nvcc's own options only the few in `arguments` must be known.
 //!
-//! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its compiler to PTX, `cicc` answers such a
-//! call, and `polled` inserts the polls, as it does for [`ptxas`]; of the steps above only the last, the host runtime, is left.
+//! In reading order, in the process that the user starts:
 //!
-//! The host's side of a compilation reads the user's own text: polls are the device's alone, and what the host must know of them are three names.
+//! - `arguments`: nvcc's command line. `compiler`: which nvcc, which host compiler.
+//! - `session`: the folder of one call, its locks, and what killed builds left. `signal`: signals go on to nvcc.
+//! - `proof` looks at what nvcc made.
+//!
+//! In the processes that nvcc starts:
+//!
+//! - `host`: one call of the host's compiler. `preprocess`: its arguments. `foreign`: headers that stay as they are.
+//! - `overlay`: the folders that the preprocessor sees. `links` says where paths lead, `plan` what is known of an overlay.
+//! - `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
+//! - `record`: site maps as a variable. `translate`: the user's paths again. `recursion`: which calls need a poll.
+//!
+//! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its
+//! compiler to PTX. `cicc` answers such a call. `polled` inserts the polls, also for [`ptxas`]. Of the steps above only
+//! `host_runtime` is left: the host's C++ that each object gets.
+//!
+//! The host's side of a compilation reads the user's own text, since polls belong to the device alone. The host must know
+//! only three names of them.
 
 mod arguments;
 mod cache;

@@ -1,16 +1,19 @@
-//! What the preprocessor sees of the user's folders: the same files at the same places relative to each other, those with device code rewritten.
+//! An overlay: the user's folders as the preprocessor sees them. The files are the same, at the same places relative to
+//! each other. Only files with device code are rewritten.
 //!
-//! | path | is |
-//! | --- | --- |
-//! | `v-*/tree/…` | real folders for all that the source reaches, by their paths without links; in them its files, rewritten or copied, and links to all others |
-//! | `v-*/rN` | a link to the N-th folder that a path of the command line names, in `tree` |
-//! | `v-*/prelude.cuh` | the device side of the ABI and all site maps |
-//! | `v-*/host.cuh` | what the host's side of the compilation must know of that |
+//! - `v-*/tree/…`: real folders for all that the source reaches, by their paths without links. They hold the source's files,
+//!   rewritten or copied, and links to all other files.
+//! - `v-*/rN`: a link into `tree`, to the N-th folder that a path of the command line names.
+//! - `v-*/prelude.cuh`: the device side of the ABI, and all site maps.
+//! - `v-*/host.cuh`: what the host's side of the compilation must know of that.
 //!
-//! A file can only be reached through the tree, whatever path leads there, so `#pragma once`, include guards and `#include_next` work as in the
-//! user's own folders. What is in the tree is decided by the names in the sources (`include`), not by the preprocessor's own list: `-M` first would double
-//! the time of each pass, and differs between the passes for the host and for each architecture. If the preprocessor's output then
-//! names a file that no source names by its text (a macro made the name, or a system's header asked for it), the pass is done again with that one known.
+//! Every path to a file leads through the tree. So `#pragma once`, include guards and `#include_next` work as in the user's
+//! own folders.
+//!
+//! The names in the sources decide what is in the tree (`include`). The preprocessor's own list (`-M`) does not: it would
+//! double the time of each pass, and it differs between the host's pass and those for each architecture. A macro may make a
+//! file's name, and a system's header may ask for a file. If the preprocessor's output names such a file, the pass is done
+//! again with that file known.
 
 mod build;
 

@@ -1,18 +1,21 @@
-//! Which calls need a poll, asked of the compiler's own output: of functions that reach themselves by their names, most are templates that hand on to
-//! others.
+//! Which calls need a poll. The compiler's own output answers that. Most functions that seem to reach themselves by their
+//! names are templates, and hand on to others of that name.
 //!
-//! Where a unit has such calls, its device's side is compiled with a mark in place of each poll at one (`__cuinstr_marks_calls`). When nvcc then asks the host's
-//! compiler for the object, its PTX is there, and the proof says which marks lie on a cycle that is neither polled nor bounded. Mostly there is none: marks are
-//! nothing to the machine, and the compilation goes on. Else nvcc compiles the unit anew within that step, with polls at those calls, or at all where they
-//! can't be told, and the number 0 at the others, which the prelude compiles to nothing; the object of that compilation takes the place of the first one's.
+//! 1. A unit with such calls is compiled with a mark in place of each poll at one (`__cuinstr_marks_calls`). Marks are
+//!    nothing to the machine.
+//! 2. When nvcc asks the host's compiler for the object, the unit's PTX is there. The proof says which marks lie on a cycle
+//!    that is neither polled nor bounded. Mostly there is none, and the compilation goes on.
+//! 3. Else nvcc compiles the unit anew within that step, with polls at those calls. Where they can't be told, all calls get
+//!    polls. The other calls get the number 0, which the prelude compiles to nothing. The new object takes the place of the
+//!    first one.
 //!
-//! | path in the session | is |
-//! | --- | --- |
-//! | `calls/question.json` | nvcc's arguments and environment |
-//! | `calls/pass-…` | a file for each pass over the device's side |
-//! | `calls/marked` | is there if one has marks |
-//! | `calls/answer.json` | what came of it |
-//! | `calls/settled.o` | the second compilation's object |
+//! Files of the session:
+//!
+//! - `calls/question.json`: nvcc's arguments and environment.
+//! - `calls/pass-…`: a file for each pass over the device's side.
+//! - `calls/marked`: is there if a pass has marks.
+//! - `calls/answer.json`: what came of it.
+//! - `calls/settled.o`: the second compilation's object.
 
 use super::arguments::{CommandLine, Product};
 use super::error::Error;

@@ -89,9 +89,9 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Learns what macros of the unit's files mark, so that a function is known by a macro of another file, and which of them open no loop.
-    /// And which stand for values: `defined` holds what the command line defines, as text. Of `foreign` files, which stay as they are, only what their
-    /// macros mark counts.
+    /// Learns from the macros of the unit's files. Which mark functions, so that a function is known by a macro of
+    /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
+    /// text. `foreign` files stay as they are, and only what their macros mark counts.
     pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
         let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();

@@ -1,18 +1,18 @@
-//! The folder of one call of nvcc: links in place of the host's compiler, and the overlays that its passes read. It is removed when the call ends.
+//! The folder of one call of nvcc: links in place of the host's compiler, and the overlays that its passes read. It is
+//! removed when the call ends.
 //!
 //! All sessions of a user lie in one folder, beside the cache that they share:
 //!
-//! | path | is |
-//! | --- | --- |
-//! | `cuinstr-UID/lock` | held while sessions are made and removed |
-//! | `cuinstr-UID/cache/` | rewritten headers; removed with the last session |
-//! | `cuinstr-UID/s-*/lock` | held by the call and all processes below it, as long as one of them lives |
-//! | `cuinstr-UID/s-*/session.json` | what those processes must know |
-//! | `cuinstr-UID/s-*/bin/`, `host/` | links named as the host's compiler, for the search path and in place of a folder |
-//! | `cuinstr-UID/s-*/hook/` | a link named `cicc`, where the PTX pass is asked for |
+//! - `cuinstr-UID/lock`: held while sessions are made and removed.
+//! - `cuinstr-UID/cache/`: rewritten headers, removed with the last session.
+//! - `cuinstr-UID/s-*/lock`: held by the call and all processes below it, as long as one of them lives.
+//! - `cuinstr-UID/s-*/session.json`: what those processes must know.
+//! - `cuinstr-UID/s-*/bin/`, `host/`: links named as the host's compiler, for the search path and in place of a folder.
+//! - `cuinstr-UID/s-*/hook/`: a link named `cicc`, where the PTX pass is asked for.
 //!
-//! A session whose lock is free is a killed build's: the next call removes it. Locks are `flock`'s, which the system lets go of with the
-//! last process that has the file open, however that ends; so nothing depends on process ids, which come back, or on the time.
+//! A session whose lock is free belongs to a killed build, and the next call removes it. The locks are those of `flock`. The
+//! system frees such a lock with the last process that has the file open, however that process ends. So nothing depends on
+//! the time, or on process ids, which come back.
 
 use super::arguments::CommandLine;
 use super::compiler::is_program;

@@ -1,7 +1,8 @@
 //! From paths of an overlay back to those that the user's own compilation would name.
 //!
-//! A path of an overlay is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it, or `VIEW/tree/PATH` where the preprocessor has followed links. `VIEW` holds a name that no source can guess, so the text
-//! is replaced wherever it stands: in line markers, in what `__FILE__` became, in messages.
+//! A path of an overlay is `VIEW/rN/REST`, where `N` stands for a folder as the user spelled it. Where the preprocessor has
+//! followed links, it is `VIEW/tree/PATH`. `VIEW` holds a name that no source can guess. So the text is replaced wherever it
+//! stands: in line markers, in what `__FILE__` became, in messages.
 
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;

@@ -1,7 +1,10 @@
 //! Puts polls into compiled PTX: bytes in, bytes, site map and diagnostics out, no IO. `docs/PTX_PASS.md` says which forms there are.
 //!
-//! In reading order: `accept` (which texts are taken) → `find` (the cycles of functions, loops whose trips can be computed, calls that may repeat) →
-//! `place` (which form each cycle gets, and where it stands) → `emit` (all text) → [`rewrite_ptx`].
+//! In reading order, up to [`rewrite_ptx`]:
+//! - `accept`: which texts are taken.
+//! - `find`: the cycles of functions, loops whose trips can be computed, calls that may repeat.
+//! - `place`: which form each cycle gets, and where it stands.
+//! - `emit`: all text.
 
 mod accept;
 mod emit;

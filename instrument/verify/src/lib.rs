@@ -1,18 +1,16 @@
 //! Proves on a compiler's own output that every loop can be stopped.
 //!
-//! The proof is an abstract interpreter for PTX. It shares the PTX reader (`cuinstr_ptx`) with the PTX pass, and nothing with the rewriter.
-//! `docs/ABI.md` says where in the control block the flag's pointer, the launch's number and the action lie. `docs/VERIFY.md` states the claim, its
+//! The proof is an abstract interpreter for PTX. It shares the PTX reader (`cuinstr_ptx`) with the PTX pass, and nothing
+//! with the rewriter. `docs/ABI.md` says where the words of the control block lie. `docs/VERIFY.md` states the claim, its
 //! assumptions and each rule.
 //!
-//! | folder | what it holds |
-//! | --- | --- |
-//! | `program` | a function taken apart: blocks and edges, instructions, registers, words of local memory |
-//! | `domain` | abstract values, and the transfer functions of instructions |
-//! | `interpret` | which registers decide a loop, and the fixpoint of their values over its blocks |
-//! | `rank` | ranking functions, and the proof of a loop and of nested loops |
-//! | `module` | call trees, stores, verdicts, and the report about a module or a program |
+//! - `program`: a function taken apart, into blocks and edges, instructions, registers, and words of local memory.
+//! - `domain`: abstract values, and the transfer functions of instructions.
+//! - `interpret`: which registers decide a loop, and the fixpoint of their values over its blocks.
+//! - `rank`: ranking functions, and the proof of a loop and of nested loops.
+//! - `module`: call trees, stores, verdicts, and the report about a module or a program.
 //!
-//! Each folder imports only from itself and from those above it in this table; `tests/layers.rs` checks that.
+//! Each folder imports only from itself and from those above it in this list. `tests/layers.rs` checks that.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The control block: the words in device memory through which a host stops a running kernel.
 //!
-//! One list of fields generates the Rust structs, their C text ([`c_text`]) and the table of `docs/ABI.md` ([`table`]), so that the
-//! two sides can't drift apart. A test compiles the C text with nvcc and compares every offset.
+//! One list of fields generates the Rust structs, their C text ([`c_text`]) and the table of `docs/ABI.md` ([`table`]). So
+//! the two sides can't drift apart. A test compiles the C text with nvcc and compares every offset.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

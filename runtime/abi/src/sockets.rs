@@ -1,19 +1,17 @@
-//! Where processes that are watched can be asked what they run: sockets in a folder of their user. A process has one, or several if several parts of it
-//! were made by cuinstr.
+//! Sockets at which a watched process answers what it runs. They lie in a folder of the process's user. A process has one
+//! socket. It has several if several parts of it were made by cuinstr.
 //!
-//! A request is one line; the answer is lines of JSON, and then the connection ends.
+//! A request is one line. The answer is lines of JSON, and then the connection ends:
 //!
-//! | request | answer |
-//! | --- | --- |
-//! | `list` | a [`Running`] for each launch that runs |
-//! | `stop` | the same for each launch that is told to stop |
-//! | `stop FOLDER` | the same, if the process belongs to that session of `cuinstr run` |
-//! | `pause` | a [`Running`] for each launch that still runs; launches that come later wait |
-//! | `resume` | nothing; launches wait no more |
-//! | `state` | one [`State`] |
-//! | `where` | a [`Whereabouts`] for each launch that runs |
+//! - `list`: a [`Running`] for each launch that runs.
+//! - `stop`: a [`Running`] for each launch that is told to stop.
+//! - `stop FOLDER`: the same, if the process belongs to that session of `cuinstr run`.
+//! - `pause`: a [`Running`] for each launch that still runs. Later launches wait.
+//! - `resume`: no line. Launches wait no more.
+//! - `state`: one [`State`].
+//! - `where`: a [`Whereabouts`] for each launch that runs.
 //!
-//! A request that a process does not know is answered by nothing. A process that is asked `state` after `pause` tells whether it knew.
+//! A process that does not know a request answers with no line. `state` after `pause` shows whether the process knew it.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -4,9 +4,9 @@
 //! NVML → device (what each GPU has free) → visible (which of them the environment allows) → score → lease → CUDA_VISIBLE_DEVICES
 //! ```
 //!
-//! One look at the GPUs goes through NVML, which needs no CUDA context. No daemon keeps the result: a look takes milliseconds, and a kept
-//! result would be old. Two starts at the same time are kept apart by a lease, a lock on a file that the kernel of the operating system
-//! releases when its last holder ends.
+//! One look at the GPUs goes through NVML, which needs no CUDA context. No daemon keeps the result: a look takes
+//! milliseconds, and a kept result would be old. A lease keeps two starts at the same time apart. It is a lock on a
+//! file. The operating system releases it when its last holder ends.
 
 mod choose;
 mod device;

@@ -1,8 +1,9 @@
 //! Decompression under a budget.
 //!
-//! `fatbinary` writes a raw LZ4 block (`--compress-mode=speed`, and all older toolkits), zstd (`size`, `balance`, the default since 13.0), or an
-//! LZ4 frame where an entry is too large for the others. The two framed forms begin with a magic that no valid LZ4 block
-//! can begin with: 0x04 and 0x28 would be sequences that copy from before the output's beginning.
+//! With `--compress-mode=speed`, and in all older toolkits, `fatbinary` writes a raw LZ4 block. With `size` and
+//! `balance`, the default since 13.0, it writes zstd. It writes an LZ4 frame where an entry is too large for the
+//! others. The two framed forms begin with a magic that no valid LZ4 block can begin with: 0x04 and 0x28 would be
+//! sequences that copy from before the output's beginning.
 
 use std::io::Read;
 
@@ -49,7 +50,8 @@ impl Budget {
 }
 
 fn block(input: &[u8], size: usize) -> Result<Vec<u8>, String> {
-    // 255 bytes of output for one of input is the most that the format can say, so more is a lie, found before anything is allocated.
+    // The format gives at most 255 bytes of output for one of input. A larger claim is a lie, which is found before
+    // anything is allocated.
     if size > input.len().saturating_mul(255) {
         return Err("so few bytes can't stand for so many".into());
     }

@@ -1,9 +1,16 @@
 //! Fat binaries: a header, then entries one behind another, each PTX or a cubin, perhaps compressed.
 //!
-//! NVIDIA does not document the format; the offsets below are what `fatbinary` of CUDA 13.0 writes, and a test compiles with every mode that
-//! it has. Container: magic, `u16` version 1, `u16` header length, `u64` length of the entries. Entry: `u16` kind, `u16` version,
-//! `u32` header length, `u64` payload length with padding, `u32` compressed length, `u32` offset of options, `u16` × 2 version of the code,
-//! `u32` architecture, `u32` offset and `u32` length of the source's name, `u64` flags, `u64`, `u64` length before compression.
+//! NVIDIA does not document the format. The offsets below are what `fatbinary` of CUDA 13.0 writes. A test compiles
+//! with every mode that it has.
+//!
+//! Container: magic, `u16` version 1, `u16` header length, `u64` length of the entries.
+//!
+//! Entry:
+//! - `u16` kind, `u16` version, `u32` header length;
+//! - `u64` payload length with padding, `u32` compressed length;
+//! - `u32` offset of options, `u16` × 2 version of the code, `u32` architecture;
+//! - `u32` offset and `u32` length of the source's name;
+//! - `u64` flags, `u64`, `u64` length before compression.
 
 /// What a fat binary begins with: 0xBA55ED50, little-endian.
 pub(crate) const MAGIC: &[u8] = b"\x50\xed\x55\xba";

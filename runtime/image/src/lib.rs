@@ -1,13 +1,14 @@
 //! Finds what the CUDA toolchain puts into files: PTX, machine code, kernels, and the site maps that `cuinstr` left there.
 //!
-//! [`read`] takes the bytes of PTX, a cubin, a fat binary, a host object, executable or shared library, or a static library, and gives
-//! an [`Image`]. The way through it, each arrow one module:
+//! [`read`] takes bytes and gives an [`Image`]. They may be PTX, a cubin, a fat binary, a host object, an executable, a
+//! shared library or a static library. The way through it, each arrow one module:
 //!
 //! bytes → `read` (what are they?) → `archive`, `elf` (members, sections) → `container` (entries of a fat binary) → `compression` → [`Part`]s →
 //! `ptx`, `record` (site maps), [`kernel`] (names)
 //!
-//! **Bounds.** Any bytes are safe to read: nothing panics, time is linear in the input and what is decompressed from it, and what is
-//! decompressed is at most [`Image::EXPANSION`] times the input plus [`Image::ALLOWANCE`] bytes. What is damaged is skipped and noted.
+//! **Bounds.** Any bytes are safe to read, and nothing panics. Time is linear in the input and what is decompressed
+//! from it. That is at most [`Image::EXPANSION`] times the input plus [`Image::ALLOWANCE`] bytes. What is damaged is
+//! skipped and noted.
 
 #![forbid(unsafe_code)]
 
@@ -120,8 +121,8 @@ impl Image<'_> {
         self.parts.iter().filter_map(|part| Some((part, part.ptx()?)))
     }
 
-    /// Parts that run without their PTX being here: machine code with functions in it, intermediate code and what could not be read, each in a fat
-    /// binary (or file) that has no PTX of its architecture.
+    /// Parts that run without their PTX being here: machine code with functions in it, intermediate code, and what
+    /// could not be read. The fat binary (or file) of each has no PTX of its architecture.
     ///
     /// What the device linker wrote has its PTX where the linked parts lie ([`Place::is_relocatable`]), each of which is asked for by itself. The
     /// toolkit's own device runtime has PTX of one architecture for all.

@@ -47,8 +47,8 @@ pub fn read(bytes: &[u8]) -> Result<Image<'_>, ImageError> {
     Ok(Image { form, parts, site_maps: records.maps, notes })
 }
 
-/// Finds all device code in a file's bytes and hands each part on as soon as it is decompressed, so that no two need memory at once. Gives back what
-/// is left to say of all of them.
+/// Finds all device code in a file's bytes. Each part is handed on as soon as it is decompressed, so that no two need
+/// memory at once. Gives back what is left to say of all of them.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,7 +1,8 @@
 //! PTX with polls that another run made, in the user's cache. What the driver compiles of it lies in the driver's own cache.
 //!
-//! An entry is found by the text that it was made of and by this program's source. It begins with a line that says how long its parts are and what they
-//! hash to, so that a damaged one is made anew. It is written elsewhere and renamed, so that nobody reads half of one.
+//! An entry is found by the text that it was made of and by this program's source. Its first line has the lengths and the
+//! hashes of its parts, so a damaged entry is made anew. An entry is written elsewhere and renamed, so that no reader sees
+//! half of one.
 
 use cuinstr_abi::sites::{SiteMap, hash};
 use std::fs::{self, File};

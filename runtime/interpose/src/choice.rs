@@ -4,8 +4,9 @@ use cuinstr_image::{Arch, Is};
 
 /// Which entry's PTX stands for what the driver would take on a GPU of this architecture (its compute capability times ten); else why none does.
 ///
-/// The driver takes machine code if there is some that the GPU runs, and else compiles PTX. PTX of another architecture than the machine code's may be other
-/// code (`__CUDA_ARCH__`), so it takes its place only where both were made for the same.
+/// The driver takes machine code if there is some that the GPU runs, and else compiles PTX. PTX of another architecture
+/// may be other code (`__CUDA_ARCH__`). So PTX replaces machine code only where both were made for the same
+/// architecture.
 pub(crate) fn ptx_for(entries: &[(Is, Option<Arch>)], gpu: u32) -> Result<usize, &'static str> {
     let known = || entries.iter().enumerate().filter_map(|(index, (is, arch))| Some((index, *is, (*arch)?)));
     let best =

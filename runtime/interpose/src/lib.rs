@@ -1,20 +1,22 @@
-//! The library that `cuinstr run` loads in front of a CUDA program. It stands between the program and the driver: code that the program loads gets polls
-//! where it is PTX, and each launch gets its deadline.
+//! The library that `cuinstr run` loads in front of a CUDA program. It stands between the program and the driver. PTX that
+//! the program loads gets polls, and each launch gets its deadline.
 //!
-//! | step | module |
-//! | --- | --- |
-//! | a name that the program looks up → our function | `lookup` (`dlsym`, `cuGetProcAddress`), asking `driver` (the real functions) |
-//! | our functions | `calls`, whose table `entry` makes |
-//! | code that is loaded → PTX with polls | `image` (how long is it?) → `choice` (what would the driver take?) → `replace`, with a `cache`; `sites` keeps what reports need |
-//! | a launch → armed and timed | `half`, which is the host half (`instrument/src/launcher/host_runtime`) |
-//! | what `cuinstr run` gets to know, and what it asks | `session`, `control` |
+//! In reading order:
 //!
-//! **The rule of substitution.** The driver is asked first, with the program's own words. Its answer is replaced only if it is the address of a function
-//! for which there is a wrapper of that very signature: the one exported under the wrapper's name, or the one that `cuGetProcAddress` gives for the
-//! wrapper's version and flags. Any other answer goes through.
+//! - `lookup`: the program looks up a name, by `dlsym` or `cuGetProcAddress`, and gets our function. `driver` has the real
+//!   functions.
+//! - `calls`: our functions. `entry` makes their table.
+//! - `image` finds out how long the code is that the program loads. `choice` says what the driver would take of it.
+//!   `replace` puts PTX with polls in its place, with a `cache`. `sites` keeps what reports need.
+//! - `half`: the host half (`instrument/src/launcher/host_runtime`), which arms and times launches.
+//! - `session` writes down what `cuinstr run` gets to know. `control` answers what it asks.
 //!
-//! It is preloaded and no audit library (`LD_AUDIT`): those live in a namespace of their own, with a C library of their own that can start no threads, and
-//! before glibc 2.35 they see no symbol of a program that is linked with `-z now`.
+//! **The rule of substitution.** The driver is asked first, in the program's own words. Its answer is replaced only if the
+//! answer is the address of a function with a wrapper of that very signature. Such a function is exported under the
+//! wrapper's name, or `cuGetProcAddress` gives it for the wrapper's version and flags. Any other answer goes through.
+//!
+//! The library is preloaded. An audit library (`LD_AUDIT`) would not do. It has a namespace and a C library of its own, and
+//! that C library can start no threads. Before glibc 2.35 it sees no symbol of a program that is linked with `-z now`.
 
 mod cache;
 mod calls;

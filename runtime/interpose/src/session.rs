@@ -1,5 +1,6 @@
-//! What `cuinstr run` gets to know of this process: files in the folder that `CUINSTR_RUN` names. Each line is written at once, and launches are counted
-//! in shared memory, so that nothing is lost with a process that is killed.
+//! What `cuinstr run` gets to know of this process: files in the folder that `CUINSTR_RUN` names.
+//!
+//! Each line is written at once. Launches are counted in shared memory. So nothing is lost with a process that is killed.
 
 use crate::control;
 use serde_json::{Value, json};

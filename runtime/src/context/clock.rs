@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(map.host_time(late.as_nanos() as u64), Some(begin + late + Duration::from_millis(4)));
     }
 
-    /// Errors of a map that hears of a launch each second, whose kernel begins as soon as it was armed and is seen 30 us later. The host's clock runs
-    /// `ppm` faster than the device's.
+    /// Errors of a map that hears of a launch each second. Its kernel begins as soon as it was armed, and is seen 30 us
+    /// later. The host's clock runs `ppm` faster than the device's.
     fn errors(ppm: u64, seconds: u64) -> Vec<Duration> {
         let origin = Instant::now();
         let mut map = ClockMap::new(origin, 0);

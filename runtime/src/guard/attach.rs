@@ -80,12 +80,14 @@ impl Attached {
     /// The first attachment in a context waits for the kernels that run there, as loading a module does, but for [`ATTACH_WITHIN`] at most.
     ///
     /// # Safety
-    /// The handle must be what it says it is, and the module must stay loaded as long as this, its clones, or a launch that was guarded by it
-    /// live, and the context as long as any of them is used.
+    /// The handle must be what it says it is. The module must stay loaded as long as this, its clones, or a launch that
+    /// was guarded by it live. The context must stay as long as any of them is used.
     ///
     /// # Errors
-    /// [`Error::NotInstrumented`] for a module that was not rewritten, [`Error::OtherAbi`] for one of another release,
-    /// [`Error::OtherContext`] for a variable of another context, [`Error::ContextBusy`] if the context does not answer.
+    /// - [`Error::NotInstrumented`]: the module was not rewritten.
+    /// - [`Error::OtherAbi`]: another release rewrote it.
+    /// - [`Error::OtherContext`]: the variable is of another context.
+    /// - [`Error::ContextBusy`]: the context does not answer.
     pub unsafe fn new(handle: Handle, about: &About) -> Result<Self> {
         if handle.is_null() {
             return Err(Error::BadHandle("the handle is null: give that of a loaded module, library, function or kernel".into()));

@@ -1,7 +1,8 @@
 //! What the compiler said about rewritten text, told about the text that the user wrote.
 //!
-//! The rewriter never adds a line, so line numbers are right as they are; the source line that the compiler prints holds our text, and the
-//! caret below counts it. Both are put back, the line found by its number or, under the user's own `#line`, by its text.
+//! The rewriter never adds a line, so line numbers are right as they are. The source line that the compiler prints
+//! holds our text, and the caret below counts it. Both are put back. The line is found by its number, or under the
+//! user's own `#line` by its text.
 
 use std::collections::HashMap;
 use std::ops::Range;

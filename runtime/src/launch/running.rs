@@ -139,9 +139,9 @@ impl Running {
         Ok(Remainder { prepared, config: again.config, blocks: blocks.into() })
     }
 
-    /// Takes a request to pause back that is not met in time, and launches the blocks that have declined beside those that still run, which may be waiting for
-    /// them. Nothing happens if the launch is paused or over by then. A block that begins meanwhile may decline all the same: then the launch is paused
-    /// when all others have run.
+    /// Takes back a request to pause that is not met in time. Blocks that have declined are launched beside those that
+    /// still run, which may be waiting for them. Nothing happens if the launch is paused or over by then. A block that
+    /// begins meanwhile may still decline. Then the launch is paused when all others have run.
     ///
     /// # Errors
     /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails the request stands; the launch can be cancelled.

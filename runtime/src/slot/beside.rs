@@ -1,8 +1,9 @@
 //! A launch that does not pause in time: the blocks that declined run beside those that still do.
 //!
-//! Blocks that run may wait for blocks that declined. The request is taken back, and the kernel is launched once more for the blocks that have declined by then. Both
-//! launches share the pause block, so a block of the first one that begins now may be passed over by both. It is told by the bitmap `seen` (docs/ABI.md), and
-//! left when both have drained.
+//! Blocks that run may wait for blocks that declined. So the request is taken back, and the kernel is launched once
+//! more for the blocks that have declined by then. Both launches share the pause block. So both may pass over a block
+//! of the first launch that begins now. The bitmap `seen` (docs/ABI.md) shows such a block. It is left when both
+//! launches have drained.
 
 use super::pause::Phase;
 use super::{LaunchSlot, State};

@@ -1,7 +1,8 @@
 //! A launch that can be paused: blocks that have not begun decline to run, and the launch is repeated for them.
 //!
-//! The host closes the gate behind the launch, then asks. Blocks that decline set their bits. When the launch has drained, the host counts them: if there are any,
-//! the launch is paused, and what waits behind the gate stays there until a later part of the launch has run them all.
+//! The host closes the gate behind the launch, then asks. Blocks that decline set their bits. When the launch has
+//! drained, the host counts the bits. If there are any, the launch is paused. What waits behind the gate stays there
+//! until later parts of the launch have run all blocks.
 
 use super::{LaunchSlot, State};
 use crate::context::state::{ContextState, GATES};

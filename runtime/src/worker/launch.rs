@@ -76,12 +76,16 @@ impl<'a> RemoteLaunch<'a> {
 
     /// Launches it, and returns once the worker has done so. Dynamic shared memory beyond 48 KB is asked for by itself.
     ///
-    /// This is safe, whatever the arguments are: a kernel that is given wrong ones can harm its own process only, and the parent believes
-    /// that process nothing but the contents of its buffers. A launch that is stopped leaves its output half written.
+    /// This is safe, whatever the arguments are. A kernel with wrong arguments can harm its own process only. The
+    /// parent validates everything that process sends, except the contents of its buffers. A launch that is stopped
+    /// leaves its output half written.
     ///
     /// # Errors
-    /// If it has no limit or one that makes no sense, the arguments do not fit, a buffer is lost ([`Fault::Lost`]), the driver fails, or the
-    /// worker is lost meanwhile ([`Fault::Gone`]).
+    /// - The launch has no limit, or one that makes no sense.
+    /// - The arguments do not fit.
+    /// - A buffer is lost ([`Fault::Lost`]).
+    /// - The driver fails.
+    /// - The worker is lost meanwhile ([`Fault::Gone`]).
     pub fn start(&mut self, config: LaunchConfig) -> Result<RemoteRunning> {
         self.given.check(self.kernel.name(), false)?;
         let worker = &self.kernel.module.worker;
@@ -215,9 +219,9 @@ impl RemoteRunning {
         RemoteCanceller { process: Arc::downgrade(&self.process), pending: Arc::clone(&self.pending) }
     }
 
-    /// Waits for the outcome. The wait has a bound: the launches in front of it, the time that the GPU takes to begin it, its limit, its grace, and
-    /// three seconds for the worker to say so; then the worker is killed. Only a launch `until_cancelled` waits for as long as nobody
-    /// cancels it.
+    /// Waits for the outcome. The wait has a bound, after which the worker is killed. The bound is a sum: the launches
+    /// in front of it, the time that the GPU takes to begin it, its limit, its grace, and three seconds. Only a launch
+    /// `until_cancelled` waits until it is cancelled.
     ///
     /// # Errors
     /// [`Fault::Gone`] if the worker was lost for another reason than this launch, [`Error::NotBegun`] if the GPU did not begin it.

@@ -1,7 +1,7 @@
 //! One worker process as its parent sees it: how it is started, asked, listened to, and killed.
 //!
-//! A thread listens to each process, so that its end is noticed at once. No thread waits for a process without a bound, and one that keeps somebody
-//! waiting is killed: whatever comes of it later is not heard.
+//! A thread listens to each process, so that its end is noticed at once. No thread waits for a process without a bound.
+//! A process that does not answer in time is killed, and nothing that it sends later is read.
 
 use super::pending::PendingLaunch;
 use super::reaper;

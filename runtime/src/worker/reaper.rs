@@ -1,5 +1,5 @@
-//! Kills processes, and takes note of their ends, so that none stays a zombie: a process whose kernel hangs needs a tenth of a second to go,
-//! for which no thread waits.
+//! Kills processes, and takes note of their ends, so that none stays a zombie. A process whose kernel hangs needs a
+//! tenth of a second to end. No other thread waits for that.
 
 use crate::thread;
 use std::process::Child;

@@ -1,7 +1,8 @@
 //! What a worker process does: makes a context, then whatever its parent says, until the parent is gone or kills it.
 //!
-//! Three threads: one listens and handles cancels at once, one (the main one) does what it is told in order, one waits for the launches in
-//! their order. A process that has lost its parent ends by a signal, since destructors could wait for a kernel that hangs.
+//! There are three threads. One listens, and handles cancels at once. The main one does what it is told, in order. One
+//! waits for the launches, in their order. A process that has lost its parent ends by a signal, since destructors could
+//! wait for a kernel that hangs.
 
 use super::process::VARIABLE;
 use super::wire::{self, Answer, MOST_PAYLOAD, Message, OURS, Order, Parameter, Request, Task};

@@ -1,8 +1,9 @@
 //! What a worker and its parent say to each other, and how it is framed.
 //!
-//! Each side first sends sixteen bytes that no version will ever change: eight of [`MAGIC`], the protocol's version, the control block's. After
-//! that come frames: length of the message, length of the payload, the message as JSON, the payload as it is (a module, a buffer). The child
-//! obeys its parent; the parent believes its child nothing, since a kernel may have written over the child's memory.
+//! Each side first sends sixteen bytes that no version will ever change: eight of [`MAGIC`], the protocol's version,
+//! the control block's. After that come frames: length of the message, length of the payload, the message as JSON, the
+//! payload as it is (a module, a buffer). The child obeys its parent. The parent validates everything that its child
+//! sends, since a kernel may have written over the child's memory.
 
 use super::words::{End, Refusal};
 use cuinstr_abi::control::ABI_VERSION;

@@ -1,34 +1,45 @@
 //! The commands that a test gives, and what the stand-in counts for it.
 //!
-//! | command | effect | answer |
-//! | --- | --- | --- |
-//! | `fail NAME N CODE` | the N-th call of NAME from now on does nothing and returns CODE; N may be `always` | 0 |
-//! | `lose NAME N CODE` | the same, and all contexts are lost with this error | 0 |
-//! | `block NAME N` | the N-th call of NAME from now on waits until `release` before it does anything | 0 |
-//! | `release` | lets all blocked calls go on | how many were blocked |
-//! | `forget` | drops all rules | 0 |
-//! | `blocked` | | how many calls are blocked |
-//! | `calls NAME` | | how often NAME was called |
-//! | `live KIND` | KIND is `contexts`, `streams`, `events`, `modules`, `device`, `mapped`, `pinned` or `managed` (bytes) | how many there are |
-//! | `running` | | how many kernels have begun and not ended |
-//! | `clock PPM STEP` | the device's clock runs PPM faster than the host's from now on, after a step of STEP nanoseconds | 0 |
-//! | `depth N` | a stream holds N operations; a call that adds one more waits | 0 |
-//! | `hold 1`, `hold 0` | kernels do not begin; they begin again | 0 |
-//! | `busy 1`, `busy 0` | copies between device memory and pinned memory do not begin; they begin again | 0 |
-//! | `end` | `deaf` kernels that run come to their end | 0 |
-//! | `blocks NS` | each block of `blocks` takes NS nanoseconds, those that run included | 0 |
-//! | `stuck COUNT` | the first COUNT running blocks of each launch of `blocks` do not end | 0 |
-//! | `begun` | | how many kernels of the program have begun |
-//! | `site ID` | threads stop at this site | 0 |
-//! | `lose CODE` | the current context is lost with this error | 0 |
-//! | `reset` | destroys all contexts | 0 |
-//! | `destroy` | destroys the calling thread's context | 0 |
-//! | `version N` | the driver is of this version of CUDA, such as 12040 | 0 |
-//! | `name WORD` | the device is called so | 0 |
-//! | `processes DIR` | processes can be checkpointed; what is known of them is files of this folder | 0 |
-//! | `log PATH` | appends the name of each call to a file | 0 |
+//! NAME is the symbol that programs ask for, such as `cuMemAlloc_v2`, or `*` for any call. A command answers 0 if nothing
+//! else is said. A wrong command answers -1.
 //!
-//! NAME is the symbol that programs ask for, such as `cuMemAlloc_v2`, or `*` for any call. A command that is wrong answers -1.
+//! Rules for calls:
+//!
+//! - `fail NAME N CODE`: the N-th call of NAME from now on does nothing and returns CODE. N may be `always`.
+//! - `lose NAME N CODE`: the same, and all contexts are lost with this error.
+//! - `block NAME N`: the N-th call of NAME from now on waits for `release` before it does anything.
+//! - `release`: lets all blocked calls go on. The answer is how many were blocked.
+//! - `forget`: drops all rules.
+//!
+//! Questions, whose answer is a number:
+//!
+//! - `blocked`: calls that are blocked.
+//! - `calls NAME`: calls of NAME so far.
+//! - `live KIND`: contexts, streams and so on that exist. KIND is `contexts`, `streams`, `events`, `modules`, `device`,
+//!   `mapped`, `pinned` or `managed`. The last four are counted in bytes.
+//! - `running`: kernels that have begun and not ended.
+//! - `begun`: kernels of the program that have begun.
+//!
+//! The device:
+//!
+//! - `clock PPM STEP`: the device's clock jumps by STEP nanoseconds. From now on it runs PPM faster than the host's.
+//! - `depth N`: a stream holds N operations. A call that adds one more waits.
+//! - `hold 1`, `hold 0`: kernels do not begin; they begin again.
+//! - `busy 1`, `busy 0`: copies between device memory and pinned memory do not begin; they begin again.
+//! - `end`: running `deaf` kernels come to their end.
+//! - `blocks NS`: each block of a `blocks` kernel takes NS nanoseconds. That holds for running ones, too.
+//! - `stuck COUNT`: the first COUNT running blocks of each launch of a `blocks` kernel do not end.
+//! - `site ID`: threads stop at this site.
+//! - `lose CODE`: the current context is lost with this error.
+//! - `reset`: destroys all contexts.
+//! - `destroy`: destroys the calling thread's context.
+//! - `version N`: the driver is of this version of CUDA, such as 12040.
+//! - `name WORD`: the device's name.
+//!
+//! Files:
+//!
+//! - `processes DIR`: processes can be checkpointed. The files of this folder say what is known of them.
+//! - `log PATH`: appends the name of each call to a file.
 
 use crate::calls;
 use crate::machine::{self, Kind};

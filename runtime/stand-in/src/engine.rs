@@ -1,20 +1,21 @@
-//! How the device works: each stream's operations in their order, and what a kernel does.
+//! How the device works: each stream's operations in their order, and what a kernel does. What a kernel's name contains says
+//! what the kernel does:
 //!
-//! | name contains | the kernel |
-//! | --- | --- |
-//! | `spin` | runs until its flag, its timeout or its fuel stops it |
-//! | `work` | runs for as many nanoseconds as its first parameter says, or until it is stopped |
-//! | `deaf` | runs until the command `end` |
-//! | `late` | ends at once, and says that a reason to stop had arisen |
-//! | `silent` | ends at once and says nothing of its start, as one that was not rewritten |
-//! | `fault` | ends its context with error 700 |
-//! | `refuse` | is refused by the launch call, with error 701 |
-//! | `wrong` | writes a zero where its first parameter points |
-//! | `blocks` | its blocks run in a random order, as many at a time and for as many nanoseconds as its first two parameters say; each adds 1 to its word where the third points |
-//! | anything else | ends at once |
+//! - `spin`: runs until its flag, its timeout or its fuel stops it.
+//! - `work`: runs for as many nanoseconds as its first parameter says, or until it is stopped.
+//! - `deaf`: runs until the command `end`.
+//! - `late`: ends at once, and says that a reason to stop had arisen.
+//! - `silent`: ends at once and says nothing of its start, as a kernel that was not rewritten.
+//! - `fault`: ends its context with error 700.
+//! - `refuse`: the launch call refuses it, with error 701.
+//! - `wrong`: writes a zero where its first parameter points.
+//! - `blocks`: its blocks run in a random order. Its first two parameters say how many run at a time, and for how many
+//!   nanoseconds. Each block adds 1 to its word where the third parameter points.
+//! - anything else: ends at once.
 //!
-//! A second kernel named `stand_in_NAME` in a module has all kernels of the module do what that name says: candidates of an evaluation share one name.
-//! A kernel obeys the control block of its module as docs/ABI.md says, if it has one.
+//! A second kernel named `stand_in_NAME` in a module has all kernels of the module do what that name says. Candidates of an
+//! evaluation need this, since they share one name. A kernel with a control block in its module obeys that, as docs/ABI.md
+//! says.
 
 use crate::blocks::Blocks;
 use crate::machine::{Machine, changed, code};

@@ -1,9 +1,16 @@
-//! Checkpoints of processes by pid. What is known of a process is a file of one folder, so that helper, target and test see the same.
+//! Checkpoints of processes by pid. What is known of a process is a file of one folder, so that helper, target and test see
+//! the same.
 //!
-//! A line of a file is a word and a number. `DIR/PID` has `state` (0 running, 1 locked, 2 checkpointed, 3 failed, or any other), `bytes` of GPU memory, `gpu`
-//! that they are on, and, if they are not 0, `busy` (its kernels run on), `managed` (801 at its checkpoint), `breaks` (its checkpoint fails for good).
-//! `DIR/PID.busy` is there while kernels of a process run that has the stand-in for its driver.
-//! `DIR/gpuN` has `used`, bytes of others, and `mig`. A pid without a file does not use CUDA; a GPU without one is there if N is 0.
+//! A line of a file is a word and a number. A word that is missing stands for 0. `DIR/PID` has:
+//!
+//! - `state`: 0 running, 1 locked, 2 checkpointed, 3 failed, or any other.
+//! - `bytes`: GPU memory. `gpu`: the number of the GPU that they are on.
+//! - `busy`: the kernels of the process run on.
+//! - `managed`: its checkpoint answers 801.
+//! - `breaks`: its checkpoint fails for good.
+//!
+//! `DIR/PID.busy` is there while kernels of a process run that has the stand-in for its driver. `DIR/gpuN` has `used`, the
+//! bytes of others, and `mig`. A pid without a file does not use CUDA. A GPU without a file is there if N is 0.
 
 #![allow(non_snake_case, missing_docs)]
 

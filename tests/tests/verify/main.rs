@@ -1,29 +1,19 @@
-//! `cuinstr::verify` on PTX written by hand and by chance. What compilers make goes through it in `compile`.
+//! `cuinstr::verify` on PTX written by hand (`files`) and by chance. What compilers make goes through it in `compile`.
 
 mod abi;
-mod attack;
-mod attacks;
 mod call_graphs;
+mod calls;
+mod files;
 mod functions;
-mod given;
 mod graphs;
-mod halved;
 mod injected;
 mod input;
-mod look;
+mod marked;
 mod mutated;
-mod nested;
-mod paid;
 mod program;
-mod remade;
-mod remainder;
 mod removed;
 mod samples;
-mod stack;
-mod tally;
-mod unrolled;
 
-use cuinstr::verify::report::Verdict;
 use cuinstr::verify::{Report, verify_ptx};
 
 /// A module with one kernel whose body this is. `%p`, `%r`, `%rs` and `%rd` are declared, and the control block is.
@@ -39,11 +29,6 @@ fn report(body: &str) -> Report {
     let report = verify_ptx(&kernel(body));
     assert_eq!(report.faults, [], "{body}");
     report
-}
-
-/// What is said of each loop of it, in the order of the text.
-fn verdicts(body: &str) -> Vec<Verdict> {
-    report(body).loops.into_iter().map(|found| found.verdict).collect()
 }
 
 /// A poll with these numbers on its labels and registers: if the flag holds the launch's number, the thread leaves.

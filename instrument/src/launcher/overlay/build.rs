@@ -395,8 +395,8 @@ impl<'a> Builder<'a> {
             file.write_all(&self.texts[target])?;
             file.set_modified(fs::metadata(target)?.modified()?)?;
         }
-        // The neighbours: what no source names by its text may still be asked for, by a system's header where folders are searched for it, and
-        // anywhere by a source that has a macro make the name.
+        // The neighbours: files that no source names by its text. A system's header may ask for one where folders are
+        // searched. A source in which a macro makes the name may ask for one anywhere.
         let searched: Vec<PathBuf> =
             self.quote.iter().chain(&self.include).chain(&self.systems).filter_map(|folder| self.searched_root(folder)).collect();
         let needs_all = |folder: &Path| self.has_others || searched.iter().any(|root| folder.starts_with(root));

@@ -5,8 +5,9 @@ use crate::polls::emit::{self, Fuel, Spelling};
 use crate::polls::find::{Cycles, Loops};
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 
-/// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could poll, do not ask: behind a
-/// return of a part of a warp that is more than one guarded instruction, ptxas takes the warp for divided to the kernel's end.
+/// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could
+/// poll, do not ask: a part of a warp may return by more than one guarded instruction. Behind that, ptxas takes the
+/// warp for divided to the kernel's end.
 pub(in crate::polls) fn ask(
     text: &str,
     cycles: &Cycles<'_, '_>,

@@ -1,8 +1,9 @@
 //! Loops in which the threads of a block share something small: `for (int i = threadIdx.x; i < kTile; i += blockDim.x)`.
 //!
-//! The counter begins at a thread's index or at a number, neither below zero, and rises to the bound by a step of at least one. So the loop runs at most as
-//! often as its bound says. Text does not tell the values of the names in bound and step. The poll therefore stays, behind the question whether both are
-//! constants and the bound is small. Where they are, the compiler drops the poll and the loop is the user's own. Elsewhere each iteration is counted. A guess
+//! The counter begins at a thread's index or at a number, neither below zero. It rises to the bound by a step of at
+//! least one. So the loop runs at most as often as its bound says. Text does not tell the values of the names in bound
+//! and step. The poll therefore stays, behind the question whether both are constants and the bound is small. Where
+//! they are, the compiler drops the poll and the loop is the user's own. Elsewhere each iteration is counted. A guess
 //! at the values only decides whether the question is worth asking.
 
 use crate::source::analysis::function_scope::FunctionScope;

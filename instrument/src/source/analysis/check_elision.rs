@@ -3,10 +3,11 @@
 //! A thread that others release from a barrier by leaving runs on values that they have not written. It must not make results from these values visible, nor
 //! use them as an address, since a fault would cost the process its context. So a check stands behind each barrier of a kernel.
 //!
-//! The check is missing where the thread does neither before it comes to another check. Up to there it writes only to the block's own memory and to its
-//! registers, which vanish with the block, at addresses that do not depend on memory ([`super::uniform_address`]). It reads memory where the plain kernel
-//! would. It calls only functions of CUDA's own that compute. Each loop on the way ends or polls in any case. So the thread runs a little longer, and leaves
-//! at its own next check.
+//! The check is missing where the thread does neither before it comes to another check. Up to there it writes only to
+//! its registers and to the block's own memory, which vanish with the block. The addresses do not depend on memory
+//! ([`super::uniform_address`]). It reads memory where the plain kernel would. It calls only functions of CUDA's own
+//! that compute. Each loop on the way ends or polls in any case. So the thread runs a little longer, and leaves at its
+//! own next check.
 //!
 //! This is told of loops with barriers among the statements of their bodies. From a barrier the way leads to the next one, or round through the loop's header
 //! to the first, or out. A check behind the loop stands for the missing ones, outside of the hot path. A `break` leads there, too, and a `return` to
@@ -378,8 +379,8 @@ impl Harm<'_> {
         !asks || (first..at).all(|token| is_head(token) || calls(token) || self.addresses.is_settled(token..token + 1))
     }
 
-    /// Whether what ends at `last` is a variable of the thread's or block's own, or an element of such an array, whose subscript is looked at by
-    /// itself.
+    /// Whether what ends at `last` is a variable of the thread's or block's own, or an element of such an array. The
+    /// subscript is checked by itself.
     fn is_own_target(&self, last: usize) -> bool {
         let (facts, fragment) = (self.scope.facts, self.scope.facts.fragment);
         let mut at = last;

@@ -140,8 +140,8 @@ impl FunctionScope<'_> {
         reads.iter().any(|read| self.is_variable_of_run_time(read.as_bytes(), loop_, depth))
     }
 
-    /// The last token of what begins at a name and may be known by its type alone, as `size<1>(tensor)`, `size(tensor)`, `array.size()` and `Policy<T>::items` are
-    /// where a class holds its sizes as template arguments.
+    /// The last token of what begins at a name and may be known by its type alone. A class may hold its sizes as
+    /// template arguments: `size<1>(tensor)`, `size(tensor)`, `array.size()`, `Policy<T>::items`.
     fn end_of_typed(&self, at: usize, to: usize, loop_: Option<&Loop>) -> Option<usize> {
         let (fragment, source) = (self.facts.fragment, self.facts.source);
         if fragment.is(at + 1, b'<') {

@@ -110,8 +110,9 @@ impl Cost {
         (self.tokens / 16).clamp(1, 1024) as u32
     }
 
-    /// The units that an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: where it is all that a full grid
-    /// does, a warp's turn comes every sixteenth cycle, and 1024 units of sixteen tokens each would last for 190 us (`collatz`).
+    /// The units that an iteration of a loop that pays takes from the budget. Arithmetic counts thrice, and in full: in
+    /// a full grid that does nothing else, a warp's turn comes every sixteenth cycle. Then 1024 units of sixteen tokens
+    /// each would last for 190 us (`collatz`).
     pub(crate) fn charge(self) -> u32 {
         (self.tokens + 2 * self.words).div_ceil(16).clamp(1, 1024) as u32
     }

@@ -24,9 +24,9 @@ pub(crate) enum Descent {
     /// Each call of the cycle names an instance of the template whose number is less, or more, by a constant. What is instantiated is finite, and
     /// none is met again.
     Instances,
-    /// Its type is deduced, each call of the cycle stands in the first `return` that an instance has or in front of it, and nowhere in a lambda. Such a
-    /// function can't be called before that statement is compiled, so no cycle of calls is made of such functions alone: what looks like one calls
-    /// overloads or other instances.
+    /// Its type is deduced. Each call of the cycle stands in the first `return` that an instance has or in front of it,
+    /// and never in a lambda. Such a function can't be called before that statement is compiled, so no cycle of calls
+    /// is made of such functions alone: what looks like one calls overloads or other instances.
     Deduced,
 }
 
@@ -196,8 +196,9 @@ fn step(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, 
     None
 }
 
-/// Where the arguments begin of a class that a call at the token names, and where the head of that class does, if it is the caller's own: the template
-/// itself, not a special case of it, whose arguments stand in other places. It has no bases, so what is called is a function of its own.
+/// A call at the token may name the caller's own class. If so: where the class's arguments begin, and where its head
+/// begins. It must be the template itself, since the arguments of a special case stand in other places. It has no
+/// bases, so what is called is a function of its own.
 fn of_own_class(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, at: usize) -> Option<(usize, Option<usize>)> {
     let named = class::class_of_call(fragment, caller, at)?;
     let brace = opener(fragment, caller.head)?;

@@ -200,8 +200,9 @@ pub(crate) fn is_unrolled(scope: &FunctionScope, loop_: &Loop, words: u64) -> bo
     likely_trips(scope, loop_).is_some_and(|trips| (2..=UNROLLED_TRIPS).contains(&trips) && trips.saturating_mul(words) <= UNROLLED_WORDS)
 }
 
-/// The tokens of an iteration of each loop of a body, as an unroller would count them. A loop inside whose trip count depends on the outer counter is
-/// unrolled with the outer one, so its tokens count once for each of its iterations.
+/// The tokens of an iteration of each loop of a body, as an unroller would count them. The trip count of an inner loop
+/// may depend on the outer counter. Such a loop is unrolled with the outer one, so its tokens count once for each of
+/// its iterations.
 pub(crate) fn words(scopes: &[FunctionScope], body: &Body, costs: &[Cost]) -> Vec<u64> {
     let mut words: Vec<u64> = costs.iter().map(|cost| cost.words()).collect();
     // Inner loops were found after outer ones.

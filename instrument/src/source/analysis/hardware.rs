@@ -8,9 +8,10 @@ use crate::source::syntax::token::Kind;
 
 /// Instructions for which the PTX ISA does not define what happens when a thread of the block, or a peer, has left.
 ///
-/// An `mbarrier` that counts threads is none of them. A thread that leaves does not arrive at it, so no other thread is let through. A thread that waits in C++
-/// polls while it waits, and leaves as well. If threads were held there, a wait for an arrival that never comes would last for ever. The worst that leaving
-/// can cost (other threads wait inside an instruction, or the context is lost) is the price of the next tier in any case.
+/// An `mbarrier` that counts threads is none of them. A thread that leaves does not arrive at it, so no other thread is
+/// let through. A thread that waits in C++ polls while it waits, and leaves as well. If threads were held there, a wait
+/// for an arrival that never comes would last for ever. At worst, leaving makes other threads wait inside an
+/// instruction, or loses the context. That is the price of the next tier in any case.
 ///
 /// An `mbarrier` that counts bytes is one of them: the bytes come from a copy under way, which a function of another file may have begun.
 const IN_ASSEMBLY: &[&str] =

@@ -57,8 +57,8 @@ pub(crate) struct Induction<'a> {
     pub(crate) in_body: Range<usize>,
 }
 
-/// Reads the header of a `for` that has one counter, one relation and one step, or a `while` or `do` with such a condition, whose step
-/// stands once in its body.
+/// Reads the header of a `for` that has one counter, one relation and one step. A `while` or `do` needs such a
+/// condition, and its step once in its body.
 pub(crate) fn read<'a>(facts: &FileFacts<'a>, loop_: &Loop) -> Option<Induction<'a>> {
     let (open, close) = loop_.header?;
     match loop_.kind {
@@ -152,8 +152,8 @@ fn conditions<'a>(facts: &FileFacts<'a>, from: usize, to: usize) -> Option<[Opti
             Kind::Punct(b'<') if at > from && fragment.text(source, at - 1) == b"static_cast" => {
                 at = (at + 1..to.min(at + 8)).find(|end| fragment.is(*end, b'>'))?;
             }
-            // `size<1>(tensor)`, `Policy<T>::items`. If that is two comparisons after all, the compiler finds a truth value where a number or a type with
-            // a value is asked for, and nothing is known of the loop.
+            // `size<1>(tensor)`, `Policy<T>::items`. That may be two comparisons after all. Then a truth value stands
+            // where the compiler wants a number or a type with a value, and nothing is known of the loop.
             Kind::Punct(b'<') if at > from && template_arguments(fragment, at, to).is_some() => at = template_arguments(fragment, at, to)?,
             Kind::Punct(b'<' | b'>') => found = Some((found.is_none().then_some(at))?),
             Kind::Op if matches!(fragment.text(source, at), b"<=" | b">=" | b"!=") => found = Some((found.is_none().then_some(at))?),

@@ -1,5 +1,5 @@
-//! Whether a loop's body leaves its counter alone. Each token of the loop must be of a kind that is known to be harmless, and each use of the counter must
-//! plainly be a read. Everything else counts as a change.
+//! Whether a loop's body leaves its counter alone. Each token of the loop must be of a kind that is known to be
+//! harmless. Each use of the counter must plainly be a read. Everything else counts as a change.
 
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::induction;

@@ -1,10 +1,11 @@
 //! Loops that can be strip-mined: the induction variable goes towards a bound by a step, and neither changes in the loop. The number of iterations that
 //! will run for sure is then known before they run.
 //!
-//! `for (I; i < n; S)` becomes `for (I; i < n; check) for (t iterations; S)`. Here `i < n` held when `t` was taken, and `t` is at least one and at most
-//! what the budget allows. The count is exact because the body changes neither `i`, `n` nor the step (`purity`, `invariant`). The device
-//! computes how far it may go, from the types that the compiler knows. Where a type, a step of zero or of the wrong sign, or a wrap-around makes the count
-//! doubtful, `t` is one, and the user's own condition is asked after each iteration.
+//! `for (I; i < n; S)` becomes `for (I; i < n; check) for (t iterations; S)`. Here `i < n` held when `t` was taken, and
+//! `t` is at least one and at most what the budget allows. The count is exact because the body changes neither `i`, `n`
+//! nor the step (`purity`, `invariant`). The device computes how far it may go, from the types that the compiler knows.
+//! A type, a step of zero or of the wrong sign, or a wrap-around can make the count doubtful. Then `t` is one, and the
+//! user's own condition is asked after each iteration.
 //!
 //! `do B while (i < n)` becomes `do for (t iterations) B while (check, i < n)`. B runs once in any case, so `t` is one unless `i < n` held when `t` was
 //! taken. Otherwise `i < n` would hold where each of `t` iterations of a `while` begins. It then holds behind the first `t - 1` iterations here, as each

@@ -1,7 +1,8 @@
 //! Loops with a small constant trip count, read from their tokens: `for (int i = 0; i < 32; ++i)` whose body leaves `i` alone.
 //!
-//! Only the text counts, and it may be anything. A step of zero or of the wrong sign, a counter too narrow for its bound, or a comparison that is not
-//! what it seems makes the loop unbounded. [`super::purity`] judges the body.
+//! Only the text counts, and it may be anything. Three things make the loop unbounded: a step of zero or of the wrong
+//! sign, a counter too narrow for its bound, or a comparison that is not what it seems. [`super::purity`] judges the
+//! body.
 
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::function_scope::FunctionScope;

@@ -96,8 +96,9 @@ fn counted(nest: &BriefNest) -> Question {
 
 /// The question where the variables stand for their own values once more.
 ///
-/// In two scopes, since in its own declaration a name means the new variable. All that is asked but whether a variable is far is computed from the
-/// new ones, so that nothing overflows and there is no branch between the questions.
+/// In two scopes, since in its own declaration a name means the new variable. Only the question whether a variable is
+/// far uses the old values. All else is computed from the new ones. So nothing overflows, and no branch stands between
+/// the questions.
 fn pinned(nest: &BriefNest) -> Question {
     let (values, units) = (values(nest), units(nest));
     let mut told = String::new();

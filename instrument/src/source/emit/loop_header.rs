@@ -70,9 +70,10 @@ struct Header {
 
 /// The text of a `do` that is not just counted down; `index` is a free variable of its activation.
 ///
-/// In chunks `do B while (c);` becomes `while (pays) do B while (c && goes on);`. The count is zero only where a chunk was used up by a
-/// condition that held, so where `pays` is asked again anything else tells that the condition or a `break` has ended the loop; the condition
-/// is asked once an iteration and behind it, as the user's. In strips it becomes `do for (strip) B while (check && c);`.
+/// In chunks `do B while (c);` becomes `while (pays) do B while (c && goes on);`. The count is zero only where a
+/// condition that held used up a chunk. So anything else, where `pays` is asked again, tells that the condition or a
+/// `break` has ended the loop; the condition is asked once an iteration and behind it, as the user's. In strips it
+/// becomes `do for (strip) B while (check && c);`.
 fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<Around> {
     let count = chunk_counter(index);
     match form {
@@ -139,9 +140,10 @@ fn length(strip: &Strip, weight: &Weight) -> String {
     format!("__cuinstr_{name}<{}>(__cuinstr_left, {}, {counter}, ({bound}), ({amount}))", values(strip), weight::shift(weight))
 }
 
-/// The length of a strip whose loop may be cut evenly, as text, and whether it will be: it goes up by a number, from one to a bound that is a number as
-/// well, or of which the compiler can be asked. Such a strip is counted down: where its length is a constant, that leaves nothing behind in a loop which
-/// is unrolled as a whole, and of one which is not a proof knows that it ends.
+/// The length of a strip whose loop may be cut evenly, as text, and whether it will be: it goes up by a number, from
+/// one to a bound that is a number as well, or of which the compiler can be asked. Such a strip is counted down: its
+/// length may be a constant. Then nothing is left behind in a loop that is unrolled as a whole, and a proof knows that
+/// any other loop ends.
 fn even(strip: &Strip, offsets: &LoopOffsets, weight: &Weight) -> Option<(String, String)> {
     // In a loop around it, the proof of that one does not yet follow what such strips take from the budget.
     if !offsets.is_outermost {

@@ -4,10 +4,11 @@
 //! keep more in registers of each thread. A nest of short inner strips spends all its time on that. Its text therefore stands there twice:
 //! `if (it is not brief) { strips } else { the user's own loops }`.
 //!
-//! The user's own loops run where all starts and bounds lie near zero. Then the trip counts are small and exact for every counter type, all units are
-//! paid for before the nest begins, and there are no more of them than a nest may run for nothing. This follows from values that the nest does
-//! not change, tested in front of it. Each loop is counted down as well, so that the proof knows that it ends. The proof could not carry the test
-//! in front of the nest into the loops, because compilers write this test in many ways.
+//! The user's own loops run where all starts and bounds lie near zero. Then the trip counts are small and exact for
+//! every counter type. All units are paid for before the nest begins. There are no more of them than a nest may run for
+//! nothing. This follows from values that the nest does not change, tested in front of it. Each loop is counted down as
+//! well, so that the proof knows that it ends. The proof could not carry the test in front of the nest into the loops,
+//! because compilers write this test in many ways.
 //!
 //! Nothing is counted where each loop steps by one from a value of run time. There the variables of starts and bounds are declared once more, with the
 //! limits that were tested: `{ int r = pinned; for (int dy = -r; dy <= r; ++dy) … }`. By the user's own comparison the proof then knows that the loop

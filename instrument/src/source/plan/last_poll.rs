@@ -16,9 +16,10 @@ use crate::source::syntax::token::Kind;
 /// Parts of the names of functions that make a thread wait: `__nanosleep`, `__syncwarp`, `grid.sync()`, `bar.arrive_and_wait()`.
 const WAITS: &[&[u8]] = &[b"sync", b"wait", b"sleep", b"barrier", b"arrive", b"acquire"];
 
-/// Whether a kernel's text, which opens there, may wait: in assembly, in a macro's body, or in a function whose name says so. The deadline of one
-/// that does not may begin where its first block ends, a moment after it began. Should a name not tell, a launch that waits for ever is told to its host
-/// by no thread, as one that waits before any thread has run.
+/// Whether a kernel's text, which opens there, may wait: in assembly, in a macro's body, or in a function whose name
+/// says so. The deadline of one that does not may begin where its first block ends, a moment after it began. If a name
+/// does not tell, no thread tells the host of a launch that waits for ever. A launch that waits before any thread has
+/// run is the same case.
 pub(crate) fn waits(source: &[u8], fragment: &Fragment, macros: &Macros, open: usize) -> bool {
     let close = fragment.mate(open).unwrap_or(fragment.tokens.len() - 1);
     (open..close).any(|at| match fragment.kind(at) {

@@ -106,7 +106,8 @@ impl Planner<'_> {
         self.insert(Insertion::Opening { at: at.end, style: owner.style, opening });
     }
 
-    /// Whether a kernel calls a function of this file, whose loops may be long, or uses a macro of its own, whose text may be anything.
+    /// Whether a kernel calls a function of this file, or uses a macro of its own. The function's loops may be long,
+    /// and the macro's text may be anything.
     fn calls_into_the_file(&self, known: &Known, index: usize) -> bool {
         let (source, function) = (self.input.source, known.functions[index]);
         (function.open..function.close).any(|at| {

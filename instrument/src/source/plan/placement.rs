@@ -1,7 +1,8 @@
 //! Where a poll can stand in a loop.
 //!
-//! Every iteration must pass the poll, whichever macros the body uses. A poll in front of the step of a `for`, behind the opening brace of a body, or
-//! around a condition is passed wherever the body ends. Only the body of a range-`for` without braces is wrapped in braces, if it is one plain statement.
+//! Every iteration must pass the poll, whichever macros the body uses. A poll stands in front of the step of a `for`,
+//! behind the opening brace of a body, or around a condition. Each iteration passes it, wherever the body ends. Only
+//! the body of a range-`for` without braces is wrapped in braces, if it is one plain statement.
 
 use crate::source::analysis::induction;
 use crate::source::syntax::fragment::Fragment;

@@ -120,7 +120,8 @@ fn is_nested(source: &[u8], fragment: &Fragment, class: usize, nested: &[u8]) ->
     bodies > 0
 }
 
-/// Whether the function is one of a class of that name that stands in the class, or may be, since it is defined outside of its class.
+/// Whether the function is a member of a class of that name. It is if it stands in the class, and may be if it is
+/// defined outside of its class.
 pub(crate) fn holds(source: &[u8], fragment: &Fragment, (class, nested): (usize, &[u8]), function: &Function) -> bool {
     is_outside(fragment, function)
         || opener(fragment, function.head)

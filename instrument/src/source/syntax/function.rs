@@ -393,8 +393,8 @@ pub(crate) fn is_lambda_body(fragment: &Fragment, at: usize) -> bool {
     introducer(fragment, at).is_some()
 }
 
-/// Whether the compiler may evaluate the function in an expression whose body opens there: a method or lambda that says `constexpr`, or stands in a
-/// statement that does, or a lambda without captures, which may be one without saying so.
+/// Whether the compiler may evaluate the function in an expression whose body opens there: a method or lambda that says
+/// `constexpr`, or stands in a statement that does. A lambda without captures may be one without saying so.
 pub(crate) fn may_be_evaluated(fragment: &Fragment, open: usize) -> bool {
     let is_plain = introducer(fragment, open).is_some_and(|close| fragment.mate(close) == Some(close - 1));
     let mut head =

@@ -1,7 +1,8 @@
 //! A second opinion: tree-sitter's view of a body. Only this module names tree-sitter.
 //!
-//! The parser sees a copy of the body of the same length, in which everything that only the preprocessor understands is blank. Offsets never move, so a
-//! loop of the tree and a loop of the tokens are the same loop if they begin and end at the same bytes.
+//! The parser sees a copy of the body of the same length, in which everything that only the preprocessor understands is
+//! blank. Offsets never move. So a loop of the tree and a loop of the tokens are the same if they begin and end at the
+//! same bytes.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

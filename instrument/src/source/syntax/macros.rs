@@ -252,7 +252,8 @@ impl<'a> Macros<'a> {
         self.values.get(name).is_some_and(|value| value.harmless && (called || !value.takes_arguments))
     }
 
-    /// Whether the name, or a call of it, stands for one value that is made of constants and of the call's arguments, wherever it is defined.
+    /// Whether the name, or a call of it, stands for one value, wherever it is defined. The value is made of constants
+    /// and of the call's arguments.
     pub(crate) fn is_constant(&self, name: &[u8], called: bool) -> bool {
         self.is_literal(name) || self.values.get(name).is_some_and(|value| value.constant && value.takes_arguments == called)
     }

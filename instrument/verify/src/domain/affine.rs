@@ -121,7 +121,7 @@ impl Affine {
         }
     }
 
-    /// The least and greatest that the sum can be as an unsigned integer if the one named value in it is in this range and the sum never
+    /// The bounds of the sum as an unsigned integer. The one named value in it is in this range, and the sum never
     /// wraps round.
     pub(crate) fn integers(&self, root: Interval, width: u8) -> Option<(i128, i128)> {
         let (_, times) = self.alone()?;

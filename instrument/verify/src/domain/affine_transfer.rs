@@ -74,9 +74,9 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
 
 /// A product of 64 bits of 32 bits and a number, if some register holds the same 32 bits with zeroes in front.
 ///
-/// Let a register of 64 bits be less than 2^32, and let its lower half be the same sum as the factor. A sum modulo 2^32 has one value if its
-/// offset is one number, so the register is the factor as an unsigned integer, which a factor that is not negative is as a signed one, too. Then
-/// the product is that many times the register, modulo 2^64.
+/// Let a register of 64 bits be less than 2^32, and let its lower half be the same sum as the factor. A sum modulo 2^32
+/// has one value if its offset is one number. So the register is the factor as an unsigned integer. A factor that is
+/// not negative is the same as a signed one. Then the product is that many times the register, modulo 2^64.
 fn widened(instruction: &Instruction<'_>, signed: bool, source: &impl Source) -> Option<Affine> {
     let [factor, Operand::Number(times)] = instruction.rest[..] else { return None };
     let factor = source.value(factor, 32);

@@ -122,7 +122,8 @@ fn behind(body: &Definitions<'_>, product: u32) -> Option<(u32, Remainder)> {
     None
 }
 
-/// Whether the quotient that is made of a product with a factor, its upper half shifted so far, is that of a division of any 32 bits.
+/// Whether the upper half of a product with this factor, shifted so far, is the quotient of a division, for any 32
+/// bits.
 fn divides(factor: i128, shift: u32, by: i128, signed: bool) -> bool {
     let bits = if signed { 31 } else { 32 };
     if shift >= bits || !(2..1 << 31).contains(&by) || !(1..1 << bits).contains(&factor) {

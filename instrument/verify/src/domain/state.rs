@@ -88,8 +88,9 @@ impl State {
         });
     }
 
-    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, or what they are the lowest bits of, since these
-    /// say nothing without that. Lowest bits that were asked about are often taken anew; what was learned of them is not lost so.
+    /// Only these slots, which are sorted; and those that hold what the sums in them are made of, or what they are the
+    /// lowest bits of. The others say nothing without these. Lowest bits that were asked about are often taken anew;
+    /// what was learned of them is not lost so.
     pub(crate) fn only(mut self, live: &[u32]) -> Self {
         let is_live = |slot: u32, rest: &mut std::iter::Peekable<std::slice::Iter<'_, u32>>| {
             while rest.next_if(|next| **next < slot).is_some() {}

@@ -50,19 +50,8 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
     if matches!(head, "ld" | "ldu") {
         return load(instruction, nth, width, source);
     }
-    if let Some((order, signed, of)) = instruction.op.compares {
-        let (a, b) = (source.value(operand(0)?, of), source.value(operand(1)?, of));
-        let same = a.name == b.name && a.name != NO_NAME;
-        let known =
-            if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
-        let range = known.map_or(Interval::full(1), |holds| Interval::constant(i128::from(holds ^ (nth == 1)), 1));
-        // Whether a value is 0 that was made of a predicate.
-        if let (Kind::Truth { by, not, a: one, b: two, apart }, Some(0), Order::Eq | Order::Ne) = (a.kind, b.range.value(of), order) {
-            let not = not ^ (order == Order::Eq) ^ (nth == 1);
-            return (nth < 2).then(|| Value::of(range).kind(Kind::Truth { by, not, a: one, b: two, apart }));
-        }
-        return (nth < 2 && instruction.rest.len() == 2)
-            .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NO_NAME }));
+    if instruction.op.compares.is_some() {
+        return comparison(instruction, nth, by, source);
     }
     if nth > 0 || instruction.first.len() != 1 {
         return None;
@@ -92,11 +81,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
                 Operand::Name(name) => named_value(name, of, source.assumption()),
                 _ => a()?,
             };
-            match address.kind {
-                Kind::Control(_) | Kind::OwnFlag => Some(Value::unknown(width).kind(address.kind)),
-                Kind::Flag => None,
-                _ => None,
-            }
+            matches!(address.kind, Kind::Control(_) | Kind::OwnFlag).then(|| Value::unknown(width).kind(address.kind))
         }
         "cvt" => convert(suffix, width, a()?, source, operand(0)?),
         "add" if plain => {
@@ -105,20 +90,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             let (a, b) = if source.is_fixed(operand(0)?) && !source.is_fixed(operand(1)?) { (b, a) } else { (a, b) };
             Some(rounded(&a, &b, of).or_else(|| rounded(&b, &a, of)).unwrap_or_else(|| sum(a, b, of)))
         }
-        "sub" if plain => {
-            let (first, second) = (a()?, b()?);
-            // Of a start that no clock has shown, such as one that lies ahead, the distance says nothing of the time that has passed.
-            if let (Kind::Clock(clock), Kind::Earlier(start)) = (first.kind, second.kind)
-                && clock == start
-                && source.is_fixed(operand(1)?)
-            {
-                return Some(Value::of(Interval::between(i128::from(source.assumption().late) + 1, i128::from(i64::MAX), 64)));
-            }
-            if let Some(value) = saturated(&first, &second, of, source).or_else(|| beyond(&first, &second, of)) {
-                return Some(value);
-            }
-            Some(difference(first, second, of))
-        }
+        "sub" if plain => subtraction(instruction, of, source),
         "mul" if suffix.starts_with("lo.") => Some(product(a()?, b()?, of)),
         "mul" if suffix.starts_with("wide.") => {
             let widened = |value: Value| Value::of(value.range.as_integers(signed, of));
@@ -127,19 +99,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         "mad" if suffix.starts_with("lo.") && !suffix.contains("cc") => Some(sum(product(a()?, b()?, of), unary(2, of)?, of)),
         "neg" if plain => Some(Value::of(a()?.range.times(-1, of))),
-        "min" | "max" if plain => {
-            let (one, two) = (a()?, b()?);
-            let (a, b) = (one.range.as_integers(signed, of), two.range.as_integers(signed, of));
-            let (lo, hi) = if head == "min" { (a.lo.min(b.lo), a.hi.min(b.hi)) } else { (a.lo.max(b.lo), a.hi.max(b.hi)) };
-            let most = || u32::try_from(two.range.value(of)?).ok();
-            let kind = match (head, signed) {
-                ("max", false) => Kind::Larger { a: one.name, b: two.name },
-                ("min", false) => most().filter(|_| one.name != NO_NAME).map_or(Kind::Plain, |most| Kind::Smaller { of: one.name, most }),
-                _ => Kind::Plain,
-            };
-            let form = one.affine(of).zip(two.affine(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
-            Some(Value { form, ..Value::of(Interval::between(lo, hi, of)).kind(kind) })
-        }
+        "min" | "max" if plain => Some(extreme(head == "max", &a()?, &b()?, signed, of)),
         "and" | "or" | "xor" | "not" => {
             let value = bits(head, a()?, b(), of)?;
             let Kind::Low { of: low, bits } = value.kind else { return Some(value) };
@@ -161,6 +121,52 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
         }
         _ => None,
     }
+}
+
+/// What `setp` and its kin put into their n-th result.
+fn comparison(instruction: &Instruction<'_>, nth: usize, by: u32, source: &impl Source) -> Option<Value> {
+    let (order, signed, of) = instruction.op.compares?;
+    let [first, second, ..] = instruction.rest[..] else { return None };
+    let (a, b) = (source.value(first, of), source.value(second, of));
+    let same = a.name == b.name && a.name != NO_NAME;
+    let known = if same { Some(matches!(order, Order::Eq | Order::Le | Order::Ge)) } else { a.range.compare(order, b.range, signed, of) };
+    let range = known.map_or(Interval::full(1), |holds| Interval::constant(i128::from(holds ^ (nth == 1)), 1));
+    // Whether a value is 0 that was made of a predicate.
+    if let (Kind::Truth { by, not, a: one, b: two, apart }, Some(0), Order::Eq | Order::Ne) = (a.kind, b.range.value(of), order) {
+        let not = not ^ (order == Order::Eq) ^ (nth == 1);
+        return (nth < 2).then(|| Value::of(range).kind(Kind::Truth { by, not, a: one, b: two, apart }));
+    }
+    (nth < 2 && instruction.rest.len() == 2)
+        .then(|| Value::of(range).kind(Kind::Truth { by, not: nth == 1, a: a.name, b: b.name, apart: NO_NAME }))
+}
+
+/// `sub`, of times too.
+fn subtraction(instruction: &Instruction<'_>, of: u8, source: &impl Source) -> Option<Value> {
+    let [minuend, subtrahend, ..] = instruction.rest[..] else { return None };
+    let (first, second) = (source.value(minuend, of), source.value(subtrahend, of));
+    // Of a start that no clock has shown, such as one that lies ahead, the distance says nothing of the time that has passed.
+    if let (Kind::Clock(clock), Kind::Earlier(start)) = (first.kind, second.kind)
+        && clock == start
+        && source.is_fixed(subtrahend)
+    {
+        return Some(Value::of(Interval::between(i128::from(source.assumption().late) + 1, i128::from(i64::MAX), 64)));
+    }
+    let special = saturated(&first, &second, of, source).or_else(|| beyond(&first, &second, of));
+    Some(special.unwrap_or_else(|| difference(first, second, of)))
+}
+
+/// `min` and `max`.
+fn extreme(is_max: bool, one: &Value, two: &Value, signed: bool, of: u8) -> Value {
+    let (a, b) = (one.range.as_integers(signed, of), two.range.as_integers(signed, of));
+    let (lo, hi) = if is_max { (a.lo.max(b.lo), a.hi.max(b.hi)) } else { (a.lo.min(b.lo), a.hi.min(b.hi)) };
+    let most = || u32::try_from(two.range.value(of)?).ok();
+    let kind = match (is_max, signed) {
+        (true, false) => Kind::Larger { a: one.name, b: two.name },
+        (false, false) => most().filter(|_| one.name != NO_NAME).map_or(Kind::Plain, |most| Kind::Smaller { of: one.name, most }),
+        _ => Kind::Plain,
+    };
+    let form = one.affine(of).zip(two.affine(of)).and_then(|(one, two)| one.join(two)).filter(|form| form.parts().next().is_some());
+    Value { form, ..Value::of(Interval::between(lo, hi, of)).kind(kind) }
 }
 
 /// The lower half of what an instruction makes of 64 bits, as a sum of more than numbers.

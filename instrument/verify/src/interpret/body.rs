@@ -41,8 +41,8 @@ pub(crate) struct Body<'a> {
     /// Blocks of such loops that no values lead to.
     dead: Vec<bool>,
     walks: Cell<usize>,
-    /// What statements write to registers, at a depth of the chain, as far as it was asked. They stand in front of the loop that it was asked for, and what is
-    /// noted of that one, or of any further down, does not matter to them.
+    /// What statements write to registers, at a depth of the chain, as far as it was asked. They stand in front of the
+    /// loop for which it was asked. What is noted of that loop, or of any further down, does not matter to them.
     asked: RefCell<BTreeMap<(u32, Register, u32), Value>>,
     /// For each block the last walk that came by.
     marks: RefCell<Vec<u32>>,

@@ -71,27 +71,9 @@ impl Pass<'_, '_> {
                 let Some(state) = found.states[at].clone() else { continue };
                 for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
                     found.open.push(edge);
-                    // The slot that a price is told by may not matter any more behind the edge.
-                    match (self.edge_cost)(self.order[at], to) {
-                        Some(EdgeCost::Round(price)) => state.charge(|delta| delta.charge(price)),
-                        Some(EdgeCost::Entry(count, factor)) => {
-                            let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
-                            let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
-                            let price = count.price(&counter, factor, width);
-                            state.charge(|delta| delta.charge_value(&price));
-                        }
-                        None => {}
-                    }
+                    self.charge(self.order[at], to, &mut state);
                     if Some(to) == self.head {
-                        let state = state.only(self.slice.live(to));
-                        // Of many ways back only what holds of all is kept.
-                        let many = self.body.graph.sources(to).len() > MOST_BACK;
-                        let key = if many { usize::MAX } else { edge };
-                        let state = match again.remove(&key) {
-                            Some(known) if many => known.join(&state, self.slice, None),
-                            _ => state,
-                        };
-                        again.insert(key, state);
+                        self.come_back(edge, to, state, &mut again);
                         continue;
                     }
                     let target = self.position[to as usize] as usize;
@@ -100,55 +82,24 @@ impl Pass<'_, '_> {
                     }
                     state = state.only(self.slice.live(to));
                     let gathers = self.gathers(to, target, starts);
-                    if gathers && found.states[target].is_some() {
-                        self.age(to, &mut state);
-                    } else if self.body.graph.sources(to).len() > 1 {
-                        self.forget_old(to, &mut state);
-                    }
-                    // A block that is looked at for each way to it is looked at again where one of them changes what it brings, though all
-                    // together bring what they did.
-                    let mut is_other_way = false;
-                    let next = match &found.states[target] {
-                        // Where control only comes from further up, what comes now takes the place of what came before: so a value keeps
-                        // its name, and with it what is known of it, while loops around come to rest.
-                        known if !gathers => {
-                            let new = if self.body.graph.sources(to).len() > 1 {
-                                if self.is_short(to) {
-                                    is_other_way = found.incoming.get(&(to, edge)) != Some(&state);
-                                }
-                                found.incoming.insert((to, edge), state);
-                                let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
-                                let first = all.next().cloned().unwrap_or_default();
-                                all.fold(first, |known, new| known.join(new, self.slice, Some(to)))
-                            } else {
-                                state
-                            };
-                            (is_other_way || known.as_ref() != Some(&new)).then_some(new)
-                        }
-                        None => Some(state),
-                        Some(known) => {
-                            let mut joined = known.join(&state, self.slice, Some(to));
-                            if joined != *known && target <= at {
-                                self.widen(&mut visits[target], known, &mut joined);
-                            }
-                            (joined != *known).then_some(joined)
-                        }
+                    let next = if gathers {
+                        self.gather(at, to, state, &found, &mut visits[target])
+                    } else {
+                        self.replace(edge, to, state, &mut found)
                     };
-                    if let Some(mut next) = next {
-                        let times = &mut visits[target].changes;
-                        *times += 1;
-                        if *times > MOST_CHANGES {
-                            // Nor of any way to it, or what is known of one would be looked at once and never again.
-                            found.incoming.retain(|(block, _), _| *block != to);
-                            if found.states[target].as_ref() == Some(&State::default()) {
-                                continue;
-                            }
-                            next = State::default();
+                    let Some(mut next) = next else { continue };
+                    visits[target].changes += 1;
+                    if visits[target].changes > MOST_CHANGES {
+                        // Nor of any way to it, or what is known of one would be looked at once and never again.
+                        found.incoming.retain(|(block, _), _| *block != to);
+                        if found.states[target].as_ref() == Some(&State::default()) {
+                            continue;
                         }
-                        found.states[target] = Some(next);
-                        dirty[target] = true;
-                        changed |= target <= at;
+                        next = State::default();
                     }
+                    found.states[target] = Some(next);
+                    dirty[target] = true;
+                    changed |= target <= at;
                 }
             }
         }
@@ -156,6 +107,67 @@ impl Pass<'_, '_> {
         found.open.dedup();
         found.again = again.into_values().reduce(|known, new| known.join(&new, self.slice, None));
         found
+    }
+
+    /// Adds the price of an edge to every register. It comes before anything is dropped: the slot that tells a price may not matter behind the edge.
+    fn charge(&self, from: u32, to: u32, state: &mut State) {
+        match (self.edge_cost)(from, to) {
+            Some(EdgeCost::Round(price)) => state.charge(|delta| delta.charge(price)),
+            Some(EdgeCost::Entry(count, factor)) => {
+                let width = self.slice.slots[count.slot as usize].1.clamp(1, 64);
+                let counter = state.get(count.slot).copied().unwrap_or_else(|| Value::unknown(width));
+                let price = count.price(&counter, factor, width);
+                state.charge(|delta| delta.charge_value(&price));
+            }
+            None => {}
+        }
+    }
+
+    /// Keeps the values with which an edge leads back to the head. Of many such edges only what holds of all is kept.
+    fn come_back(&self, edge: usize, head: u32, state: State, again: &mut BTreeMap<usize, State>) {
+        let state = state.only(self.slice.live(head));
+        let many = self.body.graph.sources(head).len() > MOST_BACK;
+        let key = if many { usize::MAX } else { edge };
+        let state = match again.remove(&key) {
+            Some(known) if many => known.join(&state, self.slice, None),
+            _ => state,
+        };
+        again.insert(key, state);
+    }
+
+    /// The values of a block that gathers what ever came there, if the new ones change them.
+    fn gather(&self, at: usize, to: u32, mut state: State, found: &Found, visits: &mut Visits) -> Option<State> {
+        let target = self.position[to as usize] as usize;
+        let Some(known) = &found.states[target] else {
+            if self.body.graph.sources(to).len() > 1 {
+                self.forget_old(to, &mut state);
+            }
+            return Some(state);
+        };
+        self.age(to, &mut state);
+        let mut joined = known.join(&state, self.slice, Some(to));
+        if joined != *known && target <= at {
+            self.widen(visits, known, &mut joined);
+        }
+        (joined != *known).then_some(joined)
+    }
+
+    /// The values of a block that control only reaches from further up, if the new ones change them. What comes now takes the place of what came
+    /// before. So a value keeps its name, and with it what is known of it, while loops around come to rest.
+    fn replace(&self, edge: usize, to: u32, mut state: State, found: &mut Found) -> Option<State> {
+        // A block may be looked at for each way to it. Then it is looked at again where one way changes what it brings,
+        // even if all ways together bring what they did.
+        let mut is_other_way = false;
+        if self.body.graph.sources(to).len() > 1 {
+            self.forget_old(to, &mut state);
+            is_other_way = self.is_short(to) && found.incoming.get(&(to, edge)) != Some(&state);
+            found.incoming.insert((to, edge), state);
+            let mut all = found.incoming.range((to, 0)..=(to, usize::MAX)).map(|(_, state)| state);
+            let first = all.next().cloned().unwrap_or_default();
+            state = all.fold(first, |known, new| known.join(new, self.slice, Some(to)));
+        }
+        let known = &found.states[self.position[to as usize] as usize];
+        (is_other_way || known.as_ref() != Some(&state)).then_some(state)
     }
 
     /// What is found where nothing is known: every edge may be taken with every value.
@@ -448,8 +460,8 @@ impl Pass<'_, '_> {
         state.forget(|old| names.contains(&u64::from(old)), u32::MAX);
     }
 
-    /// The same in front of a join: what an earlier passage named there gets other names, so that slots which held the same then are known to
-    /// hold the same behind the join.
+    /// The same in front of a join: what an earlier passage named there gets other names. So slots that held the same
+    /// then are known to hold the same behind the join.
     fn age(&self, block: u32, state: &mut State) {
         let names = self.slice.names_at(block);
         state.age(|old| names.contains(&u64::from(old)));

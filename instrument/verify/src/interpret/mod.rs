@@ -5,6 +5,7 @@ pub(crate) mod edge_cost;
 pub(crate) mod equations;
 pub(crate) mod fixpoint;
 pub(crate) mod here;
+pub(crate) mod liveness;
 pub(crate) mod loop_invariant;
 pub(crate) mod opaque;
 pub(crate) mod parameters;

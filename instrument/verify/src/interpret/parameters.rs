@@ -15,8 +15,8 @@ pub(crate) type NotZero = u32;
 /// Whether a call returns to its caller, under an assumption and with such arguments.
 pub(crate) type Returns<'r> = dyn Fn(u32, Assumption, NotZero) -> bool + 'r;
 
-/// What a call hands on in words of 32 bits, by the number of the parameter, where the block that it ends stores it as a whole: a register keeps
-/// its value from there to the call.
+/// What a call hands on in words of 32 bits, by the number of the parameter. The block that the call ends must store
+/// the word as a whole: a register keeps its value from there to the call.
 pub(crate) fn handed<'a>(body: &Definitions<'a>, block: u32) -> Vec<(u32, Operand<'a>)> {
     let statements = &body.function.statements;
     let within = body.graph.blocks[block as usize];

@@ -2,8 +2,8 @@
 
 use crate::interpret::body::Body;
 use crate::interpret::equations;
+use crate::interpret::liveness;
 use crate::interpret::opaque;
-use crate::interpret::parameters::handed;
 use crate::interpret::remat;
 use crate::interpret::slice::{Equations, Slice};
 use crate::interpret::step::{NO_REGISTER, NO_STATEMENT, NOT_FOLLOWED, Step, chooses, each_needed};
@@ -12,9 +12,7 @@ use crate::interpret::thresholds::Thresholds;
 use crate::program::instruction::{Instruction, Op, Operand, Register};
 use cuinstr_ptx::Flow;
 use std::collections::BTreeMap;
-
-/// Most values of registers that are kept at once: registers times the blocks at whose beginning they matter.
-const MOST_VALUES: usize = 1 << 20;
+use std::ops::Range;
 
 /// Most registers of one slice. Those left out are unknown.
 const MOST_SLOTS: usize = 1 << 16;
@@ -50,69 +48,18 @@ impl<'a> Slice<'a> {
             has_cases: false,
             is_close: depth != Depth::Shallow,
         };
-        let mut guards: Vec<(u32, Register)> = Vec::new();
-        for &block in blocks {
-            let Some(last) = body.graph.last(block) else { continue };
-            let statement = &body.function.statements[last as usize];
-            if statement.guarded && statement.flow != Flow::Next {
-                guards.extend(body.guard(last).map(|register| (block, register)));
-            }
-        }
+        let mut guards = guards(body, blocks);
         slice.slot_of.resize(body.registers.count().max(slice.slot_of.len()), NOT_FOLLOWED);
         // Empty blocks come behind all others.
         let last = blocks.iter().rev().find_map(|block| body.graph.last(*block));
         let (Some(first), Some(last)) = (blocks.first(), last) else { return slice };
         let within = body.graph.blocks[*first as usize].first..last + 1;
-        let mut decoded: Vec<(u32, Instruction<'a>)> = Vec::new();
-        let mut is_decoded = vec![false; within.len()];
-        slice.close(body, &guards, |slice, register| {
-            for &statement in body.writers_between(register, within.clone()) {
-                let is_new = !std::mem::replace(&mut is_decoded[(statement - within.start) as usize], true);
-                if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
-                    continue;
-                }
-                let instruction = body.decode(statement);
-                each_needed(&instruction, |register| {
-                    slice.slot(body, register);
-                });
-                decoded.push((statement, instruction));
-            }
-        });
-        decoded.sort_unstable_by_key(|(statement, _)| *statement);
-        let mut asked_for = 0;
-        if let Depth::Shallow | Depth::SumsFor(_) = depth {
-            // The same again without what can't be known.
-            let known = opaque::known(&slice.slots, |register| slice.followed(register), &decoded);
-            let is_known = |register: Register| known.binary_search(&register).is_ok();
-            guards.retain(|(_, register)| is_known(*register));
-            let mut of: Vec<(Register, u32)> = Vec::new();
-            for (at, (_, instruction)) in (0..).zip(&decoded) {
-                instruction.each_written(|register| of.push((register, at)));
-            }
-            of.sort_unstable();
-            slice.forget_slots();
-            let mut follow = |slice: &mut Self, register: Register| {
-                let from = of.partition_point(|(written, _)| *written < register);
-                for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
-                    each_needed(&decoded[*at as usize].1, |register| {
-                        if is_known(register) {
-                            slice.slot(body, register);
-                        }
-                    });
-                }
-            };
-            if let Depth::SumsFor(blocks) = depth {
-                let some: Vec<(u32, Register)> = guards.iter().filter(|(block, _)| blocks.binary_search(block).is_ok()).copied().collect();
-                slice.close(body, &some, &mut follow);
-                asked_for = slice.slots.len() as u32;
-            }
-            slice.close(body, &guards, &mut follow);
-            decoded.retain(|(_, instruction)| {
-                let mut is_followed = false;
-                instruction.each_written(|register| is_followed |= slice.followed(register).is_some());
-                is_followed
-            });
-        }
+        let mut decoded = slice.all_needed(body, blocks, &guards, within);
+        let asked_for = match depth {
+            Depth::Shallow => slice.keep_known(body, &mut guards, &mut decoded, &[]),
+            Depth::SumsFor(blocks) => slice.keep_known(body, &mut guards, &mut decoded, blocks),
+            Depth::Registers | Depth::Sums => 0,
+        };
         let guards: Vec<(u32, u32)> = guards.into_iter().filter_map(|(block, register)| Some((block, slice.followed(register)?))).collect();
         slice.guards.extend(guards);
         slice.arrange(body, blocks, decoded);
@@ -129,14 +76,80 @@ impl<'a> Slice<'a> {
             }
         }
         slice.thresholds = Thresholds::new(&slice.steps, slice.slots.len(), slice.first_sum);
-        slice.trace(body, blocks);
+        slice.live = liveness::find(&slice, body, blocks);
         slice.forget_map();
         body.spare_slots.replace(std::mem::take(&mut slice.slot_of));
         slice
     }
 
+    /// Follows all that the guards depend on, and returns the instructions that write it, in order.
+    fn all_needed(
+        &mut self,
+        body: &Body<'a>,
+        blocks: &[u32],
+        guards: &[(u32, Register)],
+        within: Range<u32>,
+    ) -> Vec<(u32, Instruction<'a>)> {
+        let mut decoded: Vec<(u32, Instruction<'a>)> = Vec::new();
+        let mut is_decoded = vec![false; within.len()];
+        self.close(body, guards, |slice, register| {
+            for &statement in body.writers_between(register, within.clone()) {
+                let is_new = !std::mem::replace(&mut is_decoded[(statement - within.start) as usize], true);
+                if !is_new || blocks.binary_search(&body.block_of(statement)).is_err() {
+                    continue;
+                }
+                let instruction = body.decode(statement);
+                each_needed(&instruction, |register| {
+                    slice.slot(body, register);
+                });
+                decoded.push((statement, instruction));
+            }
+        });
+        decoded.sort_unstable_by_key(|(statement, _)| *statement);
+        decoded
+    }
+
+    /// Follows the same again without what can't be known. What the guards of `first` depend on gets the first slots; returns how many.
+    fn keep_known(
+        &mut self,
+        body: &Body<'a>,
+        guards: &mut Vec<(u32, Register)>,
+        decoded: &mut Vec<(u32, Instruction<'a>)>,
+        first: &[u32],
+    ) -> u32 {
+        let known = opaque::known(&self.slots, |register| self.followed(register), decoded);
+        let is_known = |register: Register| known.binary_search(&register).is_ok();
+        guards.retain(|(_, register)| is_known(*register));
+        let mut of: Vec<(Register, u32)> = Vec::new();
+        for (at, (_, instruction)) in (0..).zip(&*decoded) {
+            instruction.each_written(|register| of.push((register, at)));
+        }
+        of.sort_unstable();
+        self.forget_slots();
+        let mut follow = |slice: &mut Self, register: Register| {
+            let from = of.partition_point(|(written, _)| *written < register);
+            for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
+                each_needed(&decoded[*at as usize].1, |register| {
+                    if is_known(register) {
+                        slice.slot(body, register);
+                    }
+                });
+            }
+        };
+        let some: Vec<(u32, Register)> = guards.iter().filter(|(block, _)| first.binary_search(block).is_ok()).copied().collect();
+        self.close(body, &some, &mut follow);
+        let asked_for = self.slots.len() as u32;
+        self.close(body, guards, &mut follow);
+        decoded.retain(|(_, instruction)| {
+            let mut is_followed = false;
+            instruction.each_written(|register| is_followed |= self.followed(register).is_some());
+            is_followed
+        });
+        asked_for
+    }
+
     /// The slot of a register while the slice is built.
-    fn followed(&self, register: Register) -> Option<u32> {
+    pub(crate) fn followed(&self, register: Register) -> Option<u32> {
         self.slot_of.get(register as usize).copied().filter(|slot| *slot != NOT_FOLLOWED)
     }
 
@@ -179,90 +192,6 @@ impl<'a> Slice<'a> {
                 self.sums_of.entry(*slot).or_default().push(number);
             }
         }
-    }
-
-    /// Finds where each slot is live.
-    fn trace(&mut self, body: &Body<'_>, blocks: &[u32]) {
-        // For each block, by its place in the set, what it reads before it writes, and what it writes whatever its guards say.
-        let mut reads: Vec<(u32, u32)> = Vec::new();
-        let mut writes: Vec<(u32, u32)> = Vec::new();
-        // The last block that wrote each slot.
-        let mut written_in = vec![u32::MAX; self.slots.len()];
-        for (at, &block) in (0_u32..).zip(blocks) {
-            for step in &self.steps[self.steps(block)] {
-                let mut read = |slot: u32| {
-                    if written_in[slot as usize] != at {
-                        reads.push((slot, at));
-                    }
-                };
-                each_needed(&step.instruction, &mut read);
-                if step.is_again {
-                    step.writes.iter().copied().for_each(&mut read);
-                }
-                let named = step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum));
-                // How far a register of a sum moves is asked of what it held before.
-                step.writes.iter().copied().filter(|slot| !self.sums_of(*slot).is_empty()).for_each(&mut read);
-                for sum in named.chain(step.writes.iter().flat_map(|slot| self.sums_of(*slot).iter().copied())) {
-                    read(self.first_sum + sum);
-                }
-                for &slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
-                    if step.instruction.guard.is_some() {
-                        if written_in[slot as usize] != at {
-                            reads.push((slot, at));
-                        }
-                    } else if written_in[slot as usize] != at {
-                        written_in[slot as usize] = at;
-                        writes.push((slot, at));
-                    }
-                }
-            }
-            let given = handed(body, block).into_iter().filter_map(|(_, operand)| match operand {
-                Operand::Register(register) => self.followed(register),
-                _ => None,
-            });
-            for slot in self.guards.get(&block).copied().into_iter().chain(given) {
-                if written_in[slot as usize] != at {
-                    reads.push((slot, at));
-                }
-            }
-        }
-        reads.sort_unstable();
-        reads.dedup();
-        writes.sort_unstable();
-        let sources: Vec<Vec<u32>> = blocks
-            .iter()
-            .map(|block| {
-                body.graph.sources(*block).iter().filter_map(|source| blocks.binary_search(source).ok()).map(|at| at as u32).collect()
-            })
-            .collect();
-        // By block; slot after slot, so that each list is sorted.
-        let mut live: Vec<Vec<u32>> = vec![Vec::new(); blocks.len()];
-        let mut values = 0;
-        // For which slot each block was last seen, and last seen to write it.
-        let mut seen = vec![u32::MAX; blocks.len()];
-        let mut writes_it = vec![u32::MAX; blocks.len()];
-        let mut work: Vec<u32> = Vec::new();
-        let mut writes = writes.into_iter().peekable();
-        let mut at = 0;
-        while at < reads.len() && values < MOST_VALUES {
-            let slot = reads[at].0;
-            while let Some((_, block)) = reads.get(at).filter(|(of, _)| *of == slot) {
-                work.push(*block);
-                at += 1;
-            }
-            while let Some((of, block)) = writes.next_if(|(of, _)| *of <= slot) {
-                writes_it[block as usize] = of;
-            }
-            while let Some(block) = work.pop() {
-                if std::mem::replace(&mut seen[block as usize], slot) == slot {
-                    continue;
-                }
-                live[block as usize].push(slot);
-                values += 1;
-                work.extend(sources[block as usize].iter().filter(|source| writes_it[**source as usize] != slot));
-            }
-        }
-        self.live = blocks.iter().copied().zip(live).filter(|(_, slots)| !slots.is_empty()).collect();
     }
 
     fn slot(&mut self, body: &Body<'_>, register: Register) -> Option<u32> {
@@ -330,6 +259,17 @@ impl<'a> Slice<'a> {
             *register = register.and_then(|register| self.followed(register));
         }
     }
+}
+
+/// The registers that decide how blocks end.
+fn guards(body: &Body<'_>, blocks: &[u32]) -> Vec<(u32, Register)> {
+    let guard = |&block: &u32| {
+        let last = body.graph.last(block)?;
+        let statement = &body.function.statements[last as usize];
+        let guard = if statement.guarded && statement.flow != Flow::Next { body.guard(last) } else { None };
+        guard.map(|register| (block, register))
+    };
+    blocks.iter().filter_map(guard).collect()
 }
 
 /// For a product of 64 bits of a register of 32 bits and a number, what has that register widened: the product is a multiple of it, and where the

@@ -137,7 +137,8 @@ impl Pass<'_, '_> {
         Some(Value { form: by_names.or(form).filter(|form| form.parts().next().is_some()), ..Value::of(range) })
     }
 
-    /// What sums are once a step has written a register that they hold, and moved it by so much at least and at most if that is known.
+    /// What sums are once a step has written a register that they hold. The step moved it by so much at least and at
+    /// most, if that is known.
     pub(crate) fn follow_sums(&self, step: u32, slot: u32, moved: Option<(i64, i64)>, state: &mut State) {
         for &number in self.slice.sums_of(slot) {
             let sum_slot = self.slice.first_sum + number;

@@ -65,93 +65,27 @@ pub(crate) fn find(
     has_cases: bool,
     is_asked_for: impl Fn(&Step<'_>) -> bool,
 ) -> Vec<Sum> {
-    let mut found: Vec<Sum> = Vec::new();
-    let mut place = |terms: Vec<(u32, i8)>, width: u8| {
-        let sign = terms[0].1.signum();
-        let terms = terms.into_iter().map(|(slot, times)| (slot, times * sign)).collect();
-        let sum = Sum { terms, width };
-        let at = found.iter().position(|known| *known == sum).or_else(|| {
-            found.push(sum);
-            (found.len() <= MOST).then_some(found.len() - 1)
-        });
-        found.truncate(MOST);
-        at.map(|at| (at as u32, sign))
-    };
-    let compared: BTreeSet<u32> = steps
-        .iter()
-        .filter(|step| step.instruction.op.compares.is_some())
-        .filter_map(|step| match step.instruction.rest[..] {
-            [Operand::Register(slot), Operand::Number(_)] => Some(slot),
-            _ => None,
-        })
-        .collect();
+    let mut sums = Sums { found: Vec::new(), widths };
+    let compared = compared_with_numbers(steps);
     for (from, to) in blocks {
         let mut known: BTreeMap<u32, Expansion> = BTreeMap::new();
         for step in &mut steps[from as usize..to as usize] {
-            let instruction = &step.instruction;
-            let slot = |of: Option<&Operand<'_>>, width: u8| match of {
-                Some(Operand::Register(slot)) => Some(*slot).filter(|slot| widths[*slot as usize].1 == width),
-                _ => None,
-            };
-            if let Some((_, _, width)) = instruction.op.compares
-                && let (Some(a), Some(b)) = (slot(instruction.rest.first(), width), slot(instruction.rest.get(1), width))
-                && a != b
-            {
-                if !is_asked_for(step) {
-                    continue;
+            if let Some((a, b, width)) = sums.compared(step) {
+                if is_asked_for(step) {
+                    step.apart =
+                        sums.place(apart(a, b, width, &known), width).map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
                 }
-                // What was copied in front of it stands for its copy: only that lasts from round to round.
-                let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
-                    Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
-                    _ => slot,
-                };
-                let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
-                let mut terms = vec![(a, 1), (b, -1)];
-                terms.sort_unstable();
-                step.apart = place(terms, width).map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
                 continue;
             }
-            let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
-            let (multiplies, kind) = match (head, kind.strip_prefix("lo.")) {
-                ("mul" | "mad", Some(kind)) => (true, kind),
-                _ => (false, kind),
-            };
-            let width = type_of(kind).filter(|_| !kind.starts_with('f')).map_or(0, |(width, _)| width);
-            let operand = |nth: usize| match instruction.rest.get(nth)? {
-                Operand::Number(value) => Some(Expansion { terms: Vec::new(), offset: *value, width }),
-                of => {
-                    let slot = slot(Some(of), width)?;
-                    let plain = || Expansion { terms: vec![(slot, 1)], offset: 0, width };
-                    Some(known.get(&slot).filter(|known| known.width == width).cloned().unwrap_or_else(plain))
-                }
-            };
-            let number = |value: i128| Expansion { terms: Vec::new(), offset: value, width };
-            let expansion = (|| match head {
-                _ if step.is_wild || instruction.guard.is_some() || instruction.first.len() != 1 || !matches!(width, 32 | 64) => None,
-                "mov" => operand(0),
-                "add" => operand(0)?.plus(&operand(1)?, 1),
-                "sub" => operand(0)?.plus(&operand(1)?, -1),
-                "neg" => number(0).plus(&operand(0)?, -1),
-                "not" => number(-1).plus(&operand(0)?, -1),
-                "shl" => operand(0)?.times(1 << shift(instruction.rest.get(1)?)?),
-                "mul" | "mad" if multiplies => {
-                    let (one, two) = (operand(0)?, operand(1)?);
-                    let product = match (one.number(), two.number()) {
-                        (_, Some(factor)) => one.times(factor),
-                        (Some(factor), _) => two.times(factor),
-                        _ => None,
-                    };
-                    if head == "mul" { product } else { product?.plus(&operand(2)?, 1) }
-                }
-                _ => None,
-            })();
+            let expansion = sums.expansion(step, &known);
             if let Some(expansion) = &expansion {
-                let (plus, minus) =
-                    (expansion.terms.iter().any(|(_, times)| *times > 0), expansion.terms.iter().any(|(_, times)| *times < 0));
+                let terms = &expansion.terms;
+                let (plus, minus) = (terms.iter().any(|(_, times)| *times > 0), terms.iter().any(|(_, times)| *times < 0));
                 // What is compared may be a sum of two, since compilers count down by adding what they have negated.
-                let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && expansion.terms.len() > 1;
+                let is_compared = || step.writes.iter().any(|slot| compared.contains(slot)) && terms.len() > 1;
                 if (plus && minus && expansion.is_plain() || is_compared()) && is_asked_for(step) {
-                    step.derived = place(expansion.terms.clone(), width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
+                    step.derived =
+                        sums.place(terms.clone(), expansion.width).map(|(sum, sign)| Derived { sum, sign, offset: expansion.offset });
                 }
             }
             for &written in step.writes.iter().filter(|slot| **slot != u32::MAX) {
@@ -167,13 +101,109 @@ pub(crate) fn find(
         }
     }
     if has_cases {
-        add_copied(steps, widths, &mut found);
+        add_copied(steps, widths, &mut sums.found);
     }
-    found
+    sums.found
 }
 
-/// Adds sums that others are copied from. Where cases are told apart, how a counter is from its bound is known of the register that it was made in,
-/// which is copied to the one that is compared.
+/// Slots that are compared with a number.
+fn compared_with_numbers(steps: &[Step<'_>]) -> BTreeSet<u32> {
+    let compared = steps.iter().filter(|step| step.instruction.op.compares.is_some()).filter_map(|step| match step.instruction.rest[..] {
+        [Operand::Register(slot), Operand::Number(_)] => Some(slot),
+        _ => None,
+    });
+    compared.collect()
+}
+
+/// The difference of two registers that are compared. A register that was copied in front of the comparison stands for its copy: only that register
+/// lasts from round to round.
+fn apart(a: u32, b: u32, width: u8, known: &BTreeMap<u32, Expansion>) -> Vec<(u32, i8)> {
+    let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
+        Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
+        _ => slot,
+    };
+    let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
+    let mut terms = vec![(a, 1), (b, -1)];
+    terms.sort_unstable();
+    terms
+}
+
+/// The sums that were found, and the width of each slot.
+struct Sums<'w> {
+    found: Vec<Sum>,
+    widths: &'w [(Register, u8)],
+}
+
+impl Sums<'_> {
+    /// The number of a sum, and the sign with which it has these terms; none if there are too many.
+    fn place(&mut self, terms: Vec<(u32, i8)>, width: u8) -> Option<(u32, i8)> {
+        let sign = terms[0].1.signum();
+        let terms = terms.into_iter().map(|(slot, times)| (slot, times * sign)).collect();
+        let sum = Sum { terms, width };
+        let at = self.found.iter().position(|known| *known == sum).or_else(|| {
+            self.found.push(sum);
+            (self.found.len() <= MOST).then_some(self.found.len() - 1)
+        });
+        self.found.truncate(MOST);
+        at.map(|at| (at as u32, sign))
+    }
+
+    fn slot(&self, of: Option<&Operand<'_>>, width: u8) -> Option<u32> {
+        match of {
+            Some(Operand::Register(slot)) => Some(*slot).filter(|slot| self.widths[*slot as usize].1 == width),
+            _ => None,
+        }
+    }
+
+    /// Two registers that a step compares, and their width.
+    fn compared(&self, step: &Step<'_>) -> Option<(u32, u32, u8)> {
+        let (_, _, width) = step.instruction.op.compares?;
+        let (a, b) = (self.slot(step.instruction.rest.first(), width)?, self.slot(step.instruction.rest.get(1), width)?);
+        (a != b).then_some((a, b, width))
+    }
+
+    /// What a step results in, in terms of registers in front of it.
+    fn expansion(&self, step: &Step<'_>, known: &BTreeMap<u32, Expansion>) -> Option<Expansion> {
+        let instruction = &step.instruction;
+        let (head, kind) = instruction.opcode.split_once('.').unwrap_or(("", ""));
+        let (multiplies, kind) = match (head, kind.strip_prefix("lo.")) {
+            ("mul" | "mad", Some(kind)) => (true, kind),
+            _ => (false, kind),
+        };
+        let width = type_of(kind).filter(|_| !kind.starts_with('f')).map_or(0, |(width, _)| width);
+        let number = |value: i128| Expansion { terms: Vec::new(), offset: value, width };
+        let operand = |nth: usize| match instruction.rest.get(nth)? {
+            Operand::Number(value) => Some(number(*value)),
+            of => {
+                let slot = self.slot(Some(of), width)?;
+                let plain = || Expansion { terms: vec![(slot, 1)], offset: 0, width };
+                Some(known.get(&slot).filter(|known| known.width == width).cloned().unwrap_or_else(plain))
+            }
+        };
+        match head {
+            _ if step.is_wild || instruction.guard.is_some() || instruction.first.len() != 1 || !matches!(width, 32 | 64) => None,
+            "mov" => operand(0),
+            "add" => operand(0)?.plus(&operand(1)?, 1),
+            "sub" => operand(0)?.plus(&operand(1)?, -1),
+            "neg" => number(0).plus(&operand(0)?, -1),
+            "not" => number(-1).plus(&operand(0)?, -1),
+            "shl" => operand(0)?.times(1 << shift(instruction.rest.get(1)?)?),
+            "mul" | "mad" if multiplies => {
+                let (one, two) = (operand(0)?, operand(1)?);
+                let product = match (one.number(), two.number()) {
+                    (_, Some(factor)) => one.times(factor),
+                    (Some(factor), _) => two.times(factor),
+                    _ => None,
+                };
+                if head == "mul" { product } else { product?.plus(&operand(2)?, 1) }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Adds sums that others are copied from. Where cases are told apart, the distance of a counter from its bound is known
+/// of the register in which the counter was made. That register is copied to the one that is compared.
 fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
     let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
         ([to], [Operand::Register(from)]) if *to != u32::MAX => {

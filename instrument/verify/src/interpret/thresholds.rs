@@ -24,71 +24,55 @@ pub(crate) struct Thresholds {
 
 impl Thresholds {
     pub(crate) fn new(steps: &[Step<'_>], slots: usize, first_sum: u32) -> Self {
-        let mut classes = Classes { above: (0..slots as u32).collect() };
-        let slot = |operand: Option<&Operand<'_>>| match operand {
-            Some(Operand::Register(slot)) => Some(*slot),
-            _ => None,
-        };
-        for step in steps {
-            let (instruction, Some(result)) = (&step.instruction, step.writes.first().filter(|slot| **slot != u32::MAX)) else { continue };
-            let head = instruction.op.head;
-            let operands = match head {
-                "mov" | "cvt" | "neg" | "not" => 1,
-                "add" | "sub" | "min" | "max" | "selp" => 2,
-                _ => 0,
-            };
-            // What a register adds says little of where the sum comes to rest.
-            let registers = instruction.rest.iter().take(operands).filter(|operand| matches!(operand, Operand::Register(_))).count();
-            if registers > 1 && matches!(head, "add" | "sub") {
-                continue;
-            }
-            for of in (0..operands).filter_map(|nth| slot(instruction.rest.get(nth))) {
-                classes.unite(*result, of);
-            }
+        let class_of = classes(steps, slots, first_sum);
+        let mut thresholds = Self { by_class: vec![Vec::new(); class_of.len()], class_of };
+        thresholds.add_constants(steps);
+        thresholds.add_products(steps);
+        for marks in &mut thresholds.by_class {
+            marks.push(0);
+            marks.sort_unstable();
+            marks.dedup();
+            marks.truncate(MOST);
         }
-        for step in steps {
-            if let Some(derived) = step.derived
-                && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX)
-            {
-                classes.unite(*result, first_sum + derived.sum);
-            }
-        }
-        let roots: Vec<u32> = (0..slots as u32).map(|slot| classes.root(slot)).collect();
-        let mut by_class: Vec<Vec<i128>> = vec![Vec::new(); roots.len()];
+        thresholds
+    }
+
+    fn marks(&mut self, slot: u32) -> &mut Vec<i128> {
+        &mut self.by_class[self.class_of[slot as usize] as usize]
+    }
+
+    /// Adds what slots are compared with, set to and clamped to.
+    fn add_constants(&mut self, steps: &[Step<'_>]) {
         // What is compared with the size of a block comes to rest at the largest.
-        let mut of_blocks: Vec<usize> = Vec::new();
-        for step in steps {
-            let is_size = matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
-            if is_size && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) {
-                of_blocks.push(roots[*result as usize] as usize);
-            }
-        }
+        let is_size = |step: &&Step<'_>| matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
+        let of_blocks: Vec<u32> = steps.iter().filter(is_size).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
         for step in steps {
             let instruction = &step.instruction;
-            let head = instruction.op.head;
-            let compares = instruction.op.compares.is_some();
             let numbers =
                 instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
-            if compares {
+            if instruction.op.compares.is_some() {
                 let sides: Vec<u32> = instruction.rest.iter().filter_map(|operand| slot(Some(operand))).collect();
-                if sides.iter().any(|side| of_blocks.contains(&(roots[*side as usize] as usize))) {
+                if sides.iter().any(|side| of_blocks.contains(&self.class_of[*side as usize])) {
                     for side in &sides {
-                        by_class[roots[*side as usize] as usize].extend([MOST_THREADS - 1, MOST_THREADS, MOST_THREADS + 1]);
+                        self.marks(*side).extend([MOST_THREADS - 1, MOST_THREADS, MOST_THREADS + 1]);
                     }
                 }
                 for value in numbers {
                     for side in &sides {
-                        by_class[roots[*side as usize] as usize].extend([value - 1, value, value + 1]);
+                        self.marks(*side).extend([value - 1, value, value + 1]);
                     }
                 }
-            } else if matches!(head, "mov" | "min" | "max" | "selp")
-                && let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX)
+            } else if matches!(instruction.op.head, "mov" | "min" | "max" | "selp")
+                && let Some(result) = result(step)
             {
-                by_class[roots[*result as usize] as usize].extend(numbers);
+                self.marks(result).extend(numbers);
             }
         }
-        // What grows by a factor goes beyond its bound by that.
-        let mut products: Vec<(usize, Vec<i128>)> = Vec::new();
+    }
+
+    /// Adds multiples of the marks so far: what grows by a factor goes beyond its bound by that.
+    fn add_products(&mut self, steps: &[Step<'_>]) {
+        let mut products: Vec<(u32, Vec<i128>)> = Vec::new();
         for step in steps {
             let instruction = &step.instruction;
             let (Some(of), Some(Operand::Number(number))) = (slot(instruction.rest.first()), instruction.rest.get(1)) else { continue };
@@ -97,25 +81,58 @@ impl Thresholds {
                 "mul" if instruction.op.suffix.starts_with("lo.") && (2..=1 << MOST_SHIFT).contains(number) => *number,
                 _ => continue,
             };
-            let Some(result) = step.writes.first().filter(|slot| **slot != u32::MAX) else { continue };
-            let thresholds = by_class[roots[of as usize] as usize].iter().map(|mark| mark * factor).collect();
-            products.push((roots[*result as usize] as usize, thresholds));
+            let Some(result) = result(step) else { continue };
+            products.push((result, self.marks(of).iter().map(|mark| mark * factor).collect()));
         }
-        for (class, thresholds) in products {
-            by_class[class].extend(thresholds);
+        for (result, marks) in products {
+            self.marks(result).extend(marks);
         }
-        for thresholds in &mut by_class {
-            thresholds.push(0);
-            thresholds.sort_unstable();
-            thresholds.dedup();
-            thresholds.truncate(MOST);
-        }
-        Self { class_of: roots, by_class }
     }
 
     pub(crate) fn of(&self, slot: u32) -> &[i128] {
         self.class_of.get(slot as usize).map_or(&[], |class| &self.by_class[*class as usize])
     }
+}
+
+/// The slot of a step's first result, if that is followed.
+fn result(step: &Step<'_>) -> Option<u32> {
+    step.writes.first().copied().filter(|slot| *slot != u32::MAX)
+}
+
+fn slot(operand: Option<&Operand<'_>>) -> Option<u32> {
+    match operand {
+        Some(Operand::Register(slot)) => Some(*slot),
+        _ => None,
+    }
+}
+
+/// The class of each slot, by copies and by sums with constants.
+fn classes(steps: &[Step<'_>], slots: usize, first_sum: u32) -> Vec<u32> {
+    let mut classes = Classes { above: (0..slots as u32).collect() };
+    for step in steps {
+        let Some(result) = result(step) else { continue };
+        let instruction = &step.instruction;
+        let head = instruction.op.head;
+        let operands = match head {
+            "mov" | "cvt" | "neg" | "not" => 1,
+            "add" | "sub" | "min" | "max" | "selp" => 2,
+            _ => 0,
+        };
+        // What a register adds says little of where the sum comes to rest.
+        let registers = instruction.rest.iter().take(operands).filter(|operand| matches!(operand, Operand::Register(_))).count();
+        if registers > 1 && matches!(head, "add" | "sub") {
+            continue;
+        }
+        for of in (0..operands).filter_map(|nth| slot(instruction.rest.get(nth))) {
+            classes.unite(result, of);
+        }
+    }
+    for step in steps {
+        if let (Some(derived), Some(result)) = (step.derived, result(step)) {
+            classes.unite(result, first_sum + derived.sum);
+        }
+    }
+    (0..slots as u32).map(|slot| classes.root(slot)).collect()
 }
 
 /// Disjoint sets of slots.

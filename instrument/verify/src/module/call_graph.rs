@@ -1,6 +1,9 @@
 //! The call graph of a module.
 
-use cuinstr_ptx::{Calls, Function, Module, is_system};
+use cuinstr_ptx::{Function, Module, is_system};
+
+/// For each function its calls of functions of the module: statement and callee.
+pub(crate) type Calls = [Vec<(u32, u32)>];
 
 /// What a `call` leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +21,12 @@ pub(crate) enum Callee<'c, 'a> {
 /// Functions by name, and those whose address is taken.
 #[derive(Debug)]
 pub(crate) struct Callees<'a> {
-    calls: Calls<'a>,
+    calls: cuinstr_ptx::Calls<'a>,
 }
 
 impl<'a> Callees<'a> {
     pub(crate) fn new(module: &Module<'a>, text: &'a str) -> Self {
-        Self { calls: Calls::new(text, module) }
+        Self { calls: cuinstr_ptx::Calls::new(text, module) }
     }
 
     /// What the call at a statement leads to.
@@ -37,4 +40,43 @@ impl<'a> Callees<'a> {
             cuinstr_ptx::Callee::Lost => Callee::Unknown(""),
         }
     }
+    /// For each function its calls of functions of the module: statement and callee.
+    pub(crate) fn known(&self, module: &Module<'a>) -> Vec<Vec<(u32, u32)>> {
+        let of = |function: &Function<'a>| {
+            let mut found = Vec::new();
+            for at in function.calls.iter().map(|call| call.statement) {
+                match self.of(function, at) {
+                    Callee::Known(index) => found.push((at, index)),
+                    Callee::Pointer(all) => found.extend(all.iter().map(|index| (at, *index))),
+                    Callee::System | Callee::Unknown(_) => {}
+                }
+            }
+            found
+        };
+        module.functions.iter().map(of).collect()
+    }
+}
+
+/// The functions, each behind those that it calls as far as that is possible.
+pub(crate) fn callees_first(calls: &Calls) -> Vec<usize> {
+    let mut seen = vec![false; calls.len()];
+    let mut order = Vec::with_capacity(calls.len());
+    for root in 0..calls.len() {
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((function, next)) = work.pop() {
+            match calls[function].get(next) {
+                Some((_, to)) => {
+                    work.push((function, next + 1));
+                    if !std::mem::replace(&mut seen[*to as usize], true) {
+                        work.push((*to as usize, 0));
+                    }
+                }
+                None => order.push(function),
+            }
+        }
+    }
+    order
 }

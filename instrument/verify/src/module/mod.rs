@@ -2,9 +2,13 @@
 
 pub(crate) mod call_graph;
 pub(crate) mod call_trees;
+pub(crate) mod describe;
+pub(crate) mod functions;
 pub(crate) mod linkage;
 pub(crate) mod marked;
 pub(crate) mod module_proof;
+pub(crate) mod recursion;
 pub mod report;
 pub(crate) mod source_location;
 pub(crate) mod stores;
+pub(crate) mod weights;

@@ -1,4 +1,4 @@
-//! Source locations, from `.loc`.
+//! Where a statement stands: its line in the PTX, and its place in the source, from `.loc`.
 
 use crate::module::report::{Frame, Place};
 use cuinstr_ptx::{Function, Inlined, Module, Point, Strings};
@@ -65,5 +65,27 @@ impl<'a> SourceLocations<'a> {
 
     pub(crate) fn file(&self, number: u32) -> String {
         self.files.get(&number).map_or_else(|| format!("file {number}"), |path| (*path).to_owned())
+    }
+}
+
+/// Where the lines of a text begin.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { starts: std::iter::once(0).chain(text.bytes().zip(1..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next)).collect() }
+    }
+
+    /// The line of a statement.
+    pub(crate) fn of(&self, function: &Function<'_>, statement: u32) -> usize {
+        self.number(function.statements[statement as usize].start as usize)
+    }
+
+    /// The line of the text, from 1, that holds this byte.
+    pub(crate) fn number(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= offset)
     }
 }

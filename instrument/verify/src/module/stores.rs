@@ -1,8 +1,8 @@
 //! Stores to the control block and to the flag. A kernel that changes them can't be stopped, whatever its loops poll.
 //!
 //! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record
-//! (docs/ABI.md). Any other store is a fault if it may write the control block or the flag through an address that the
-//! function makes of their names or of the flag's pointer.
+//! (docs/ABI.md). A function makes addresses of the names of the control block and the flag, and of the flag's pointer.
+//! Any other store is a fault if it may write either of them through such an address.
 //!
 //! An address is an interval of offsets from either, by reaching definitions. What an instruction other than a sum
 //! makes of such an address may be any address.

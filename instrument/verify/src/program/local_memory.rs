@@ -94,39 +94,12 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
     if variables.is_empty() {
         return Default::default();
     }
-    let mut given_away = vec![false; variables.len()];
-    let mut addresses =
-        Addresses { variables, registers: BTreeMap::new(), words: BTreeMap::new(), named: Vec::new(), mentions: BTreeSet::new() };
-    for statement in 0..function.statements.len() as u32 {
-        let named = addresses.named_by(code, statement).map(|named| (named, statement));
-        let named: Vec<(Named, u32)> = named.collect();
-        addresses.named.extend(named);
-    }
-    addresses.named.sort_unstable();
-    for name in addresses.variables.keys().copied().collect::<Vec<_>>() {
-        addresses.mention(Named::Variable(name));
-    }
+    let count = variables.len();
+    let mut addresses = Addresses::new(code, variables);
     if !addresses.settle(code) {
         return Default::default();
     }
-    let mut uses: Vec<Use> = Vec::new();
-    let mut next = addresses.next(0);
-    while let Some(statement) = next {
-        next = addresses.next(statement + 1);
-        let done = addresses.look(code, statement);
-        if let Some((register, address)) = done.puts
-            && addresses.registers.get(&register) != Some(&address)
-        {
-            // A register that has two meanings has none.
-            let other = addresses.registers.get(&register).map_or(address.variable, |other| other.variable);
-            given_away[other] = true;
-            given_away[address.variable] = true;
-        }
-        for variable in done.gives_away {
-            given_away[variable] = true;
-        }
-        uses.extend(done.uses);
-    }
+    let (mut uses, given_away) = addresses.uses(code, count);
     // Behind a variable's end other variables may lie.
     let is_within = |used: &Use| {
         let size = locals[used.variable].1.bytes.and_then(|bytes| i64::try_from(bytes).ok());
@@ -148,6 +121,11 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
         return Default::default();
     }
     uses.retain(|used| !given_away[used.variable]);
+    words(uses, code.register_count())
+}
+
+/// The words that these loads and stores are about. What overlaps something else is no word.
+fn words(mut uses: Vec<Use>, first: u32) -> (Vec<u8>, BTreeMap<u32, Word>) {
     uses.sort_unstable_by_key(|used| (used.variable, used.from));
     let (mut words, mut found) = (Vec::new(), BTreeMap::new());
     let mut at = 0;
@@ -165,7 +143,7 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
             all[0].width.filter(|_| all.iter().all(|used| (used.from, used.width) == (all[0].from, all[0].width) && is_plain(used)));
         if let Some(width) = width {
             words.push(width);
-            let word = code.register_count() + words.len() as Register - 1;
+            let word = first + words.len() as Register - 1;
             // What is read by a kept address is unknown: that one may not be there yet.
             let followed = all.iter().filter(|used| !used.is_by_kept);
             found.extend(followed.map(|used| (used.at, Word { word, is_store: used.is_store })));
@@ -176,6 +154,42 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
 }
 
 impl Addresses {
+    /// The variables, and where each name stands.
+    fn new(code: &Code<'_>, variables: BTreeMap<NameId, usize>) -> Self {
+        let mut addresses =
+            Self { variables, registers: BTreeMap::new(), words: BTreeMap::new(), named: Vec::new(), mentions: BTreeSet::new() };
+        for statement in 0..code.function.statements.len() as u32 {
+            let named: Vec<(Named, u32)> = addresses.named_by(code, statement).map(|named| (named, statement)).collect();
+            addresses.named.extend(named);
+        }
+        addresses.named.sort_unstable();
+        for name in addresses.variables.keys().copied().collect::<Vec<_>>() {
+            addresses.mention(Named::Variable(name));
+        }
+        addresses
+    }
+
+    /// All loads and stores by these addresses, and for each variable whether its address is given away.
+    fn uses(&self, code: &Code<'_>, variables: usize) -> (Vec<Use>, Vec<bool>) {
+        let (mut uses, mut given_away) = (Vec::new(), vec![false; variables]);
+        for &statement in &self.mentions {
+            let done = self.look(code, statement);
+            if let Some((register, address)) = done.puts
+                && self.registers.get(&register) != Some(&address)
+            {
+                // A register that has two meanings has none.
+                let other = self.registers.get(&register).map_or(address.variable, |other| other.variable);
+                given_away[other] = true;
+                given_away[address.variable] = true;
+            }
+            for variable in done.gives_away {
+                given_away[variable] = true;
+            }
+            uses.extend(done.uses);
+        }
+        (uses, given_away)
+    }
+
     /// Finds all registers and words that hold addresses; false if that takes too long.
     fn settle(&mut self, code: &Code<'_>) -> bool {
         for _ in 0..MOST_LOOKS {

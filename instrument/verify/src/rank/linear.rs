@@ -16,8 +16,8 @@ pub const MOST_TOGETHER: u64 = 1 << 26;
 
 /// The least bound that some register gives: `base` is what registers hold at the head in any round, and `found` says how they come back.
 ///
-/// A register that is between L and H at the head in every round, and d less or more in each round than in the one before, without
-/// wrapping, is there for at most (H - L) / d further rounds.
+/// Let a register be between L and H at the head in every round. In each round it moves by d in one direction, without
+/// wrapping. Then at most (H - L) / d further rounds follow.
 ///
 /// With `begun` the register is so only in rounds that another went before, which is one more.
 pub(crate) fn count(pass: &Pass<'_, '_>, found: &Found, base: &State, begun: bool) -> Option<Count> {
@@ -65,8 +65,9 @@ fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Interval>
     again.iter().find(|(_, held)| held.name == name && name != NO_NAME).map(|(_, held)| held.range).filter(|range| !range.is_full(width))
 }
 
-/// How far a register may fall in all, and how many rounds of this loop that allows, for a register that falls far enough in each round to
-/// pay for the rounds inside, each of which was added to every register at its price; or at least does not rise then.
+/// How far a register may fall in all, and how many rounds of this loop that allows. The register falls far enough in
+/// each round to pay for the rounds inside. Each of those was added to every register at its price; or at least does
+/// not rise then.
 pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<(u64, u64)> {
     let again = found.again.as_ref()?;
     let bound = |(slot, value): (u32, &Value)| {

@@ -1,14 +1,14 @@
 //! The proof of one loop.
 //!
 //! An infinite run of a function, its callees returning, passes some set of blocks for ever: a strongly connected set
-//! S. For each loop, which is a head and the strongly connected set around it, the proof shows that no S with that head
+//! S. A loop is a head and the strongly connected set around it. For each loop the proof shows that no S with that head
 //! can be passed for ever once the flag is set. Then the head is taken out, and what is still strongly connected inside
 //! is a loop of its own. This is enough: each S lies in one of the sets and holds its head, or lies in a set inside.
 //!
-//! For one head, an iteration is interpreted from the head, starting from the loop invariant (`base`), under the
-//! assumption that the flag holds the launch's number. Every edge of S is taken in iterations that begin after the host
-//! wrote the flag. So edges that no such iteration can take are not in S. What is left around the head must be empty,
-//! or have a ranking function.
+//! For one head, an iteration is interpreted from the head. It starts from the loop invariant (`base`), and assumes
+//! that the flag holds the launch's number. Every edge of S is taken in iterations that begin after the host wrote the
+//! flag. So edges that no such iteration can take are not in S. What is left around the head must be empty, or have a
+//! ranking function.
 
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, MOST_TICKS};

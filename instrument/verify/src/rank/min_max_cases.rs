@@ -4,10 +4,10 @@
 //! run four iterations between them. That either test comes true exactly is known only where the length is that
 //! operand. So the loop is interpreted once with each operand as the result.
 //!
-//! Let every path to a loop pass an instruction outside it that takes the larger or smaller of two values, or one of
-//! two by a predicate. A thread in the loop last passed that instruction with one of both as its result. For each case,
-//! what registers hold is followed from the instruction to the loop, without passing it again. What is proved of the
-//! loop in both cases holds.
+//! Let every path to a loop pass one instruction outside it. The instruction takes the larger or smaller of two values,
+//! or one of two by a predicate. A thread in the loop last passed that instruction with one of both as its result. For
+//! each case, what registers hold is followed from the instruction to the loop, without passing it again. What is
+//! proved of the loop in both cases holds.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

@@ -1,9 +1,10 @@
 //! Two phases in a nest: the iterations of all loops counted together, where one register goes on in each of them.
 //!
 //! A nest may run for free until a register reaches a bound, and pay from then on. Each of its loops adds to that
-//! register and compares it with the bound. The free edges of these branches are taken while the register is within the
-//! bound, so at most as often as it can be moved there. The paid edges are taken as often as is paid for. Wrapping
-//! round is no concern: the register would have to move through all values, and most of that is paid for.
+//! register and compares it with the bound. The free edges of these branches are taken only while the register is
+//! within the bound. So they are taken at most as often as the register can be moved there. The paid edges are taken as
+//! often as is paid for. Wrapping round is no concern: the register would have to move through all values, and most of
+//! that is paid for.
 
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};

@@ -7,8 +7,8 @@ use crate::interpret::work::{Way, Work};
 use crate::rank::linear::count_together;
 use crate::rank::remaining::{begin, is_not_zero};
 
-/// How far some register may fall in all that pays so much for what a loop's rounds pass, and how many rounds that allows if there are so many
-/// of them anyway.
+/// Whether some register pays the price of what a loop's rounds pass. If so: how far it may fall in all, and how many
+/// rounds that allows. Without it there are at most `rounds`.
 pub(crate) fn pays(
     work: &mut Work<'_, '_>,
     (blocks, head): (&[u32], u32),

@@ -24,8 +24,9 @@ const MOST_WITH_SUMS: usize = 2000;
 
 /// The loops of each of these strongly connected sets, outermost first.
 ///
-/// A first look at a set leaves little behind of what it does to registers that its own proof does not need, such as an allowance that loops
-/// further down go on with. Where one of those is not proved, the sets in front of it are looked at once more, for what they leave behind alone.
+/// A first look at a set forgets most of what it does to registers that its own proof does not need. Loops further down
+/// may need one, such as a budget that they go on with. Where one of those is not proved, the sets in front of it are
+/// looked at once more, for what they leave behind alone.
 pub(crate) fn rounds(
     body: &mut Body<'_>,
     rpo: &[u32],

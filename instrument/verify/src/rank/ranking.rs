@@ -9,8 +9,9 @@ use crate::rank::wrapping::wrapping;
 
 /// The same without these edges.
 ///
-/// A strip's price is taken off an allowance that stops at zero, so that it falls in each round or is zero where the next one begins. If no
-/// round that begins with zero there comes back, those that go on for ever begin with something else, and in them it has fallen.
+/// A strip's price is taken off a budget that stops at zero. So the budget falls in each round, or is zero where the
+/// next one begins. Let no round that begins with zero there come back. Then those that go on for ever begin with
+/// something else, and in them the budget has fallen.
 pub(crate) fn remaining(
     work: &mut Work<'_, '_>,
     blocks: &[u32],

@@ -1,8 +1,8 @@
 //! Iterations of loops within loops, counted together.
 //!
-//! Each loop's own trip count is found by itself; counts of nested loops would multiply. Where one register pays for
-//! the iterations of several loops, as one budget does for all strips of an activation, their sum is bounded by what
-//! the register can pay.
+//! Each loop's own trip count is found by itself; counts of nested loops would multiply. One register may pay for the
+//! iterations of several loops, as one budget does for all strips of an activation. Then what the register can pay
+//! bounds their sum.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;

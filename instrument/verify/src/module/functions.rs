@@ -1,0 +1,126 @@
+//! The functions of a module, and what each does once the flag says stop.
+
+use crate::domain::state::State;
+use crate::domain::value::Assumption;
+use crate::interpret::body::Body;
+use crate::interpret::parameters::{self, NotZero};
+use crate::interpret::pass::{Found, Pass};
+use crate::interpret::slice::Slice;
+use crate::interpret::slicing::Depth;
+use crate::interpret::work::allotted;
+use crate::module::call_graph::{Callee, Callees};
+use crate::module::call_trees::Live;
+use crate::program::cfg::Graph;
+use cuinstr_ptx::Module;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deepest chain of calls that is followed for whether a callee stops.
+const DEEPEST: u32 = 32;
+
+/// Most ways to say of a function's parameters which are not zero.
+const MOST_GIVEN: usize = 4;
+
+/// The functions of a module.
+pub(crate) struct Functions<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) module: &'a Module<'a>,
+    pub(crate) graphs: Vec<Graph>,
+    pub(crate) callees: Callees<'a>,
+    /// For each function its calls of functions of the module.
+    pub(crate) calls: Vec<Vec<(u32, u32)>>,
+    /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
+    returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
+    depth: Cell<u32>,
+}
+
+impl<'a> Functions<'a> {
+    pub(crate) fn new(text: &'a str, module: &'a Module<'a>) -> Self {
+        let callees = Callees::new(module, text);
+        let calls = callees.known(module);
+        let graphs = module.functions.iter().map(Graph::new).collect();
+        Self { text, module, graphs, callees, calls, returns: RefCell::default(), depth: Cell::new(0) }
+    }
+
+    /// The block of a function that the statement lies in.
+    pub(crate) fn block_of(&self, function: usize, statement: u32) -> u32 {
+        self.graphs[function].blocks.partition_point(|block| block.end <= statement) as u32
+    }
+
+    /// Whether a call returns to its caller.
+    pub(crate) fn call_returns(&self, function: usize, statement: u32, assumption: Assumption, not_zero: NotZero) -> bool {
+        if !assumption.asked {
+            return true;
+        }
+        let function = &self.module.functions[function];
+        match self.callees.of(function, statement) {
+            Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
+            Callee::Pointer(all) => all.iter().any(|index| self.returns(*index as usize, assumption.trap, 0)),
+            Callee::System | Callee::Unknown(_) => true,
+        }
+    }
+
+    /// Whether a function may return once the flag says stop.
+    fn returns(&self, index: usize, trap: bool, not_zero: NotZero) -> bool {
+        let key = (index, trap, not_zero);
+        if let Some(known) = self.returns.borrow().get(&key) {
+            return *known;
+        }
+        let many = self.returns.borrow().range((index, trap, 0)..=(index, trap, NotZero::MAX)).count() > MOST_GIVEN;
+        if many || self.depth.get() >= DEEPEST {
+            return true;
+        }
+        // A function that is asked about while it is being looked at calls itself: then nothing is claimed.
+        self.returns.borrow_mut().insert(key, true);
+        self.depth.set(self.depth.get() + 1);
+        let answer = self.follow(index, trap, not_zero, |found, _| found.returns);
+        self.depth.set(self.depth.get() - 1);
+        self.returns.borrow_mut().insert(key, answer);
+        answer
+    }
+
+    /// What a function may do once the flag is set.
+    pub(crate) fn live(&self, index: usize) -> Live {
+        Live { returns: self.returns(index, false, 0), blocks: Some(self.reached(index, false)) }
+    }
+
+    /// The blocks of a function that a thread reaches once the flag says stop.
+    pub(crate) fn reached(&self, index: usize, trap: bool) -> BTreeSet<u32> {
+        self.follow(index, trap, 0, |found, order| {
+            let states = order.iter().zip(&found.states);
+            states.filter(|(_, state)| state.is_some()).map(|(block, _)| *block).collect()
+        })
+    }
+
+    /// Follows a whole function from its entry with the flag saying stop.
+    fn follow<T>(&self, index: usize, trap: bool, not_zero: NotZero, then: impl FnOnce(Found, &[u32]) -> T) -> T {
+        let graph = &self.graphs[index];
+        let place = graph.reverse_postorder();
+        let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
+        let code = cuinstr_ptx::Code::new(self.text, &self.module.functions[index]);
+        let body = Body::new(&code, graph);
+        let mut slice = Slice::new(&body, &order, Depth::Registers);
+        parameters::take(&mut slice, &body, not_zero);
+        order.sort_by_key(|block| place[*block as usize]);
+        let start = State::default();
+        let fixed = vec![false; slice.slots.len()];
+        let pass = Pass {
+            body: &body,
+            slice: &slice,
+            order: &order,
+            position: &place,
+            closed: &|_| false,
+            assumption: Assumption { asked: true, late: 0, trap },
+            returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
+            head: None,
+            choice: None,
+            edge_cost: &|_, _| None,
+            fixed: &fixed,
+            asks_action: &Cell::new(false),
+            allowed: allotted(&order, &slice),
+        };
+        let starts: &[(u32, State)] = if order.is_empty() { &[] } else { &[(0, start)] };
+        let found = pass.run(starts);
+        then(found, &order)
+    }
+}

@@ -1,0 +1,83 @@
+//! The weight of each function's calls, and what a program is told of each function.
+
+use crate::module::call_graph::{Callee, callees_first};
+use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
+use crate::module::functions::Functions;
+use crate::module::recursion::Recursion;
+use crate::module::report::Linkage;
+use crate::rank::loops::LoopProof;
+use std::collections::BTreeMap;
+
+/// What is too heavy in each function, and what a program is told of each. Where something is too heavy, only what a thread can still do once the
+/// flag is set counts in a second look.
+pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursions: &[Recursion]) -> (Vec<TooMuch>, Vec<Linkage>) {
+    let calls = &functions.calls;
+    let weighed = |index: usize| {
+        let rounds = &all[index];
+        let may_return =
+            if rounds.is_empty() { Vec::new() } else { functions.graphs[index].may_return(&functions.module.functions[index]) };
+        let returning = rounds.iter().map(|round| may_return[round.head as usize]).collect();
+        Weighed::new(rounds, returning, &calls[index], |statement| functions.block_of(index, statement))
+    };
+    let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
+    let mut lives = vec![Live::ANYTHING; calls.len()];
+    for &index in recursions.iter().flat_map(|recursion| &recursion.set) {
+        lives[index as usize] = functions.live(index as usize);
+    }
+    let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
+    let (mut all_weights, mut found) = weights(functions, &weighed, &lives);
+    if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
+        let lives: Vec<Live> = (0..calls.len()).map(|index| functions.live(index)).collect();
+        (all_weights, found) = weights(functions, &weighed, &lives);
+    }
+    (found, links(functions, &weighed, &all_weights))
+}
+
+/// What a program is told of each function.
+fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeight]) -> Vec<Linkage> {
+    let calls = &functions.calls;
+    let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
+    let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
+        let known = outside.entry(callee.to_owned()).or_insert(0);
+        *known = known.saturating_add(times);
+    };
+    for index in callees_first(calls) {
+        let mut own = BTreeMap::new();
+        let function = &functions.module.functions[index];
+        for at in function.calls.iter().map(|call| call.statement) {
+            if let Callee::Unknown(callee) = functions.callees.of(function, at) {
+                add(&mut own, callee, weighed[index].times(functions.block_of(index, at)));
+            }
+        }
+        for (statement, to) in calls[index].iter().filter(|(_, to)| !outside[*to as usize].is_empty()) {
+            let times = weighed[index].times(functions.block_of(index, *statement));
+            for (callee, more) in &outside[*to as usize] {
+                add(&mut own, callee, times.saturating_mul(*more));
+            }
+        }
+        outside[index] = own;
+    }
+    let all = functions.module.functions.iter().zip(outside).zip(weights);
+    all.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
+}
+
+/// The weight of each function, and what is too heavy in it, where so much of each function is reached.
+fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<CallWeight>, Vec<TooMuch>) {
+    let calls = &functions.calls;
+    // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
+    let live = |index: usize, statement: u32| {
+        let blocks = lives[index].blocks.as_ref();
+        blocks.is_none_or(|blocks| blocks.contains(&functions.block_of(index, statement)))
+    };
+    let made: Vec<Vec<(u32, u32)>> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, all)| all.iter().filter(|(statement, _)| live(index, *statement)).copied().collect())
+        .collect();
+    let mut weights = vec![CallWeight::ONE; calls.len()];
+    for index in callees_first(&made) {
+        weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
+    }
+    let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
+    (weights, too_much)
+}
