@@ -11,7 +11,7 @@ use cuinstr::diagnostic::Code;
 use cuinstr::duration;
 use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
-use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, Limits, Pass, PollGap, Polls};
+use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, Pass, PollGap, Polls};
 use cuinstr::project::config::{is_identifier, space_of};
 pub(crate) use gpus::{ChoiceArgs, GpusArgs};
 pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
@@ -250,6 +250,14 @@ pub(crate) struct RewriteArgs {
 
     #[command(flatten)]
     pub(crate) how: HowArgs,
+
+    /// Read conditions (`#if`) as under `nvcc -D`: code that these leave out gets no polls and is no gap. The file refuses to compile without it.
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]", value_parser = given_macro)]
+    pub(crate) defined: Vec<GivenMacro>,
+
+    /// The same for a macro that neither the command line of nvcc nor an included file defines.
+    #[arg(short = 'U', long = "undefine", value_name = "NAME", value_parser = no_macro)]
+    pub(crate) undefined: Vec<GivenMacro>,
 
     /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
     #[arg(long, value_enum, default_value_t = Format::Full)]
@@ -546,6 +554,9 @@ impl RewriteArgs {
         if is_dash(&self.output) && self.files.len() > 1 {
             return Err(usage_error(ErrorKind::ArgumentConflict, "several files can't go to one output: name a folder with `-o DIR`"));
         }
+        if let Some(both) = self.defined.iter().find(|macro_| self.undefined.iter().any(|other| other.name == macro_.name)) {
+            return Err(usage_error(ErrorKind::ArgumentConflict, format!("`{}` can't be both defined and undefined", both.name)));
+        }
         if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(usage_error(ErrorKind::ArgumentConflict, "standard input can be read only once"));
         }
@@ -558,7 +569,8 @@ fn mistyped(word: &std::ffi::OsStr) -> Option<clap::Error> {
     let text = word.to_str().filter(|text| !text.starts_with('-') && !Path::new(text).exists())?;
     let command = Cli::command();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help", "nvcc", "ptxas"]).collect();
-    let near = nearest(text, names.iter().copied()).filter(|near| *near != text)?;
+    let begun = || names.iter().copied().find(|name| text.len() > 2 && name.starts_with(text));
+    let near = nearest(text, names.iter().copied()).or_else(begun).filter(|near| *near != text)?;
     let message = format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?");
     Some(usage_error(ErrorKind::InvalidSubcommand, message))
 }
@@ -570,6 +582,17 @@ fn code(text: &str) -> Result<Code, String> {
         Some(near) => format!("no such code; the nearest is {near}, and `cuinstr explain` lists them"),
         None => "no such code".to_owned(),
     })
+}
+
+/// `NAME` or `NAME=VALUE`; without a value it stands for 1, as compilers have it.
+fn given_macro(text: &str) -> Result<GivenMacro, String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+    let given = no_macro(name)?;
+    Ok(GivenMacro { value: Some(value.to_owned()), ..given })
+}
+
+fn no_macro(name: &str) -> Result<GivenMacro, String> {
+    if is_identifier(name) { Ok(GivenMacro { name: name.to_owned(), value: None }) } else { Err(format!("`{name}` is no name of a macro")) }
 }
 
 fn device_macro(text: &str) -> Result<DeviceMacro, String> {

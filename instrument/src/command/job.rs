@@ -172,6 +172,7 @@ impl Job<'_> {
             limits: self.args.how.limits(),
             pausable: self.args.how.pausable,
             device_macros: self.args.how.device_macro.clone(),
+            given_macros: self.args.defined.iter().chain(&self.args.undefined).cloned().collect(),
             strict: self.args.how.strict,
             rewritten_too: self.moved.inputs(),
             ..Options::default()
@@ -191,7 +192,10 @@ impl Job<'_> {
     /// `-v`: what became of the input, and what decided it.
     pub(crate) fn story(&self, done: &Done) -> String {
         let what = match &done.outcome {
-            Outcome::Rewritten { summary, .. } => format!("rewritten, {} polls in {} functions", summary.polls, summary.functions),
+            Outcome::Rewritten { summary, .. } => {
+                let functions = if summary.functions == 1 { "function" } else { "functions" };
+                format!("rewritten, {} polls in {} {functions}", summary.polls, summary.functions)
+            }
             Outcome::Copied => "copied unchanged".to_owned(),
             Outcome::Failed => "refused".to_owned(),
         };

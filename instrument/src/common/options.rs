@@ -158,6 +158,15 @@ pub struct ValueMacro {
     pub likely: Option<i64>,
 }
 
+/// A macro as the compiler's command line has it, which decides conditions (`#if`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenMacro {
+    /// Its name.
+    pub name: String,
+    /// What it stands for; absent: no file and no option defines it.
+    pub value: Option<String>,
+}
+
 /// A gap that a person has looked at and accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiver {
@@ -194,6 +203,8 @@ pub struct Options {
     pub pausable: bool,
     /// Macros that mark device functions, beside those the file defines and the known families.
     pub device_macros: Vec<DeviceMacro>,
+    /// Macros that decide conditions. Code that these leave out is none.
+    pub given_macros: Vec<GivenMacro>,
     /// Macros that open a loop, beside those the file defines and the known families.
     pub loop_macros: Vec<String>,
     /// Macros of other files that are known to open no loop and to jump nowhere, so that the text behind one is no loop's body.

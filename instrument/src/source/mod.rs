@@ -22,7 +22,7 @@ use crate::source::syntax::macros::Macros;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::splice::{self, Joined};
 use crate::source::syntax::token::{self, Kind, Lexed};
-use crate::source::syntax::{header, keyword};
+use crate::source::syntax::{condition, header, keyword};
 use cuinstr_abi::sites::hash;
 use std::ops::Range;
 
@@ -53,7 +53,8 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     let joined = splice::join(source);
     let original = source;
     let source = &*joined.text;
-    let lexed = token::lex(source, 0..source.len(), false);
+    let mut lexed = token::lex(source, 0..source.len(), false);
+    condition::decide(source, &mut lexed, &options.given_macros);
     let mut diagnostics = encoding(source, &lexed);
     if lexed.tokens.is_empty() {
         diagnostics.push(Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before"));

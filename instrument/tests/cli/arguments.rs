@@ -35,10 +35,13 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
         ("verfy k.ptx", "did you mean `cuinstr verify`?"),
         ("explian CI010", "did you mean `cuinstr explain`?"),
         ("completion bash", "did you mean `cuinstr completions`?"),
+        ("complet bash", "did you mean `cuinstr completions`?"),
         ("nvc -c k.cu", "is not nvcc"),
         ("completions tcsh", "bash"),
         ("k.cu l.cu -o out.cu", "write `-o out.cu/` for a folder of that name"),
         ("k.cu -o out.cu -v -q", "cannot be used with"),
+        ("k.cu -o out.cu -D 2X", "`2X` is no name of a macro"),
+        ("k.cu -o out.cu -DX -UX", "`X` can't be both defined and undefined"),
     ] {
         project.run(arguments).exits(2).says(why);
         assert_eq!(project.names("."), ["k.cu", "l.cu"], "{arguments}");

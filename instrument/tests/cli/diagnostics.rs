@@ -50,6 +50,20 @@ fn a_gap_is_an_error_under_strict() {
 }
 
 #[test]
+fn an_arm_that_is_not_compiled_is_no_gap() {
+    let old = format!("#if defined(OLD) && OLD < 3\n{ASM}#endif\n{SPIN}");
+    let project = Project::new(&[("k.cu", &old)]);
+    project.run("k.cu -o out.cu --strict").exits(1).says("error[CI013]");
+    project.run("k.cu -o out.cu --strict -DOLD=2").exits(1).says("error[CI013]");
+    for (option, check) in [("-UOLD", "#if !(!defined(OLD))\n#error"), ("-D OLD=3", "#if !(defined(OLD) && (OLD) == 3)\n#error")] {
+        project.run(&format!("k.cu -o out.cu --strict {option}")).exits(0);
+        // Another compilation may have the arm, which has no polls now.
+        let output = project.read("out.cu");
+        assert!(output.starts_with(check) && output.contains(ASM), "{output}");
+    }
+}
+
+#[test]
 fn a_refused_input_leaves_the_old_output_and_says_so() {
     let project = Project::new(&[("k.cu", ""), ("out.cu", "old")]);
     project.run("k.cu -o out.cu").exits(1).says("CI003").says("out.cu was there before and is unchanged");

@@ -2,13 +2,13 @@
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::Kind as SiteKind;
-use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::grammar::{self, Grammar, TreeKind};
 use crate::source::syntax::scopes::innermost_scope;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
-use crate::source::syntax::token::{Kind, Line};
+use crate::source::syntax::token::Kind;
+use crate::source::syntax::{asm, condition};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -146,19 +146,11 @@ fn blanks(input: &SourceFile, fragment: &Fragment, body: &Body, range: (usize, u
             _ => {}
         }
     }
-    // Text behind `#if 0` is no code.
-    let mut dead_from = None;
-    for directive in input.lexed.directives[first..].iter().take_while(|directive| directive.span.start < span.end) {
-        match directive.line {
-            Line::If(Some(false)) => dead_from = Some(directive.span.start),
-            Line::Else { .. } | Line::Endif => {
-                if let Some(from) = dead_from.take() {
-                    blank.push(from..directive.span.start);
-                }
-            }
-            _ => {}
-        }
-    }
+    // Text that is never compiled is no code.
+    let dead = condition::dead(&input.lexed.directives).into_iter();
+    blank.extend(
+        dead.filter(|dead| dead.start < span.end && dead.end > span.start).map(|dead| dead.start.max(span.start)..dead.end.min(span.end)),
+    );
     blank
 }
 

@@ -2,7 +2,7 @@
 //! lets compilers name the user's file.
 
 use crate::common::block_decision::{DECIDE, DECLINE, OF_CLUSTERS};
-use crate::common::options::{AtExit, BarrierMarks, Options};
+use crate::common::options::{AtExit, BarrierMarks, GivenMacro, Options};
 use crate::common::poll_interval::{self, PollInterval};
 use crate::common::site::{Form, Kind, SiteMap};
 use cuinstr_abi::control;
@@ -45,7 +45,7 @@ const LINE: usize = 180;
 
 /// The whole prelude.
 pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_bytes: Option<u64>) -> String {
-    let mut text = String::new();
+    let mut text = given(options);
     if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
         let _ = writeln!(text, "#define {OWN_STOPS} 1");
     }
@@ -60,6 +60,25 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_
     }
     text.push_str(&record(sites));
     let _ = writeln!(text, "#line 1 \"{}\"", escape_path(&options.path));
+    text
+}
+
+/// Refuses a compilation for which the macros that were given do not hold: it would compile code that has no polls.
+fn given(options: &Options) -> String {
+    let mut text = String::new();
+    for GivenMacro { name, value } in &options.given_macros {
+        let (holds, told) = match value {
+            Some(value) if value.parse::<u32>().is_ok() => {
+                (format!("defined({name}) && ({name}) == {value}"), format!("-D {name}={value}"))
+            }
+            Some(_) => (format!("defined({name})"), format!("-D {name}")),
+            None => (format!("!defined({name})"), format!("-U {name}")),
+        };
+        let _ = writeln!(
+            text,
+            "#if !({holds})\n#error \"this file was rewritten with {told}, which does not hold for this compilation\"\n#endif"
+        );
+    }
     text
 }
 

@@ -1,7 +1,8 @@
 //! A run of tokens that is read as one piece of code: the file, or the body of a macro. It pairs brackets, also where the arms of an `#if` open
 //! different ones.
 
-use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
+use crate::source::syntax::condition::arms;
+use crate::source::syntax::token::{Directive, Kind, Lexed, Token, lex};
 use std::ops::Range;
 
 /// Stands for "no token".
@@ -100,62 +101,16 @@ fn enclosed(tokens: &[Token], mates: &[u32]) -> Vec<bool> {
 
 /// Drops directives and dead arms; marks the borders of the others.
 fn live_tokens(tokens: &[Token], directives: &[Directive]) -> Vec<Token> {
-    struct Conditional {
-        /// Whether tokens before the conditional are live.
-        outer: bool,
-        live: bool,
-        /// An arm is known to be the one compiled: later ones are dead.
-        decided: bool,
-        /// Whether a border has been written, so that further ones are `ArmElse`.
-        open: bool,
-    }
+    let arms = arms(directives);
     let mut out = Vec::with_capacity(tokens.len());
-    let mut stack: Vec<Conditional> = Vec::new();
     let mut live = true;
     for token in tokens {
-        let Kind::Directive(index) = token.kind else {
-            if live {
-                out.push(*token);
-            }
-            continue;
-        };
-        let mut border = |kind| out.push(Token { kind, ..*token });
-        match directives[index as usize].line {
-            Line::If(value) => {
-                let conditional =
-                    Conditional { outer: live, live: value != Some(false), decided: value == Some(true), open: live && value.is_none() };
-                if conditional.open {
-                    border(Kind::ArmIf);
-                }
-                live = conditional.outer && conditional.live;
-                stack.push(conditional);
-            }
-            Line::Else { ref last } => {
-                if let Some(top) = stack.last_mut() {
-                    if top.decided {
-                        top.live = false;
-                    } else if top.outer {
-                        // After a dead first arm the next may be the whole of it.
-                        if top.open {
-                            border(Kind::ArmElse);
-                        } else if !*last {
-                            border(Kind::ArmIf);
-                            top.open = true;
-                        }
-                        top.live = true;
-                    }
-                    live = top.outer && top.live;
-                }
-            }
-            Line::Endif => {
-                if let Some(top) = stack.pop() {
-                    if top.open {
-                        border(Kind::ArmEnd);
-                    }
-                    live = top.outer;
-                }
-            }
-            Line::Define(_) | Line::Pragma | Line::Other => {}
+        if let Kind::Directive(index) = token.kind {
+            let arm = &arms[index as usize];
+            out.extend(arm.border.map(|kind| Token { kind, ..*token }));
+            live = arm.live;
+        } else if live {
+            out.push(*token);
         }
     }
     out

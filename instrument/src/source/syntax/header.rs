@@ -2,6 +2,7 @@
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::Options;
+use crate::source::syntax::condition;
 use crate::source::syntax::token::{Lexed, Line};
 
 /// Headers in angle brackets, or of the toolkit, that hold no loop which device code could run.
@@ -20,8 +21,9 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
     if options.in_unit {
         return Vec::new();
     }
-    let others = lexed.directives.iter().filter(|directive| directive.line == Line::Other);
-    let named = others.filter_map(|directive| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
+    let arms = condition::arms(&lexed.directives);
+    let others = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
+    let named = others.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
     let unknown = named.filter(|(_, name)| !is_known(name) && !is_rewritten(name, options));
     unknown
         .map(|(span, name)| {

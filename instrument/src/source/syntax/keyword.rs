@@ -1,6 +1,7 @@
 //! Words of the language that are macros in a file.
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
+use crate::source::syntax::condition;
 use crate::source::syntax::token::{Kind, Lexed, Line, kind_of_word};
 
 /// Words that inserted text uses.
@@ -9,22 +10,13 @@ const INSERTED: &[&[u8]] =
 
 /// Definitions of macros that have the names of such words. One that inserted text would trip over, under no condition, is an error.
 pub(crate) fn redefined(source: &[u8], lexed: &Lexed) -> Vec<Diagnostic> {
-    let mut conditions: Vec<Option<bool>> = Vec::new();
+    let arms = condition::arms(&lexed.directives);
     let mut found = Vec::new();
-    for directive in &lexed.directives {
+    for (directive, arm) in lexed.directives.iter().zip(&arms) {
         match &directive.line {
-            Line::If(value) => conditions.push(*value),
-            Line::Else { .. } => {
-                if let Some(condition) = conditions.last_mut() {
-                    *condition = condition.map(|live| !live);
-                }
-            }
-            Line::Endif => {
-                conditions.pop();
-            }
-            Line::Define(define) if !conditions.contains(&Some(false)) => {
+            Line::Define(define) if arm.live => {
                 let word = &source[define.name.clone()];
-                let is_inserted = INSERTED.contains(&word) && conditions.is_empty();
+                let is_inserted = INSERTED.contains(&word) && arm.depth == 0;
                 if is_inserted || decides(kind_of_word(word)) {
                     let text = String::from_utf8_lossy(word);
                     let message = format!("`{text}` is a macro here: what repeats can't be told from the text");

@@ -2,6 +2,7 @@
 
 pub(crate) mod asm;
 pub(crate) mod class;
+pub(crate) mod condition;
 pub(crate) mod declaration;
 pub(crate) mod definition;
 pub(crate) mod fragment;

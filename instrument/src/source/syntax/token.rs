@@ -83,12 +83,11 @@ impl Token {
 /// The effect of a preprocessor line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// `#if`, `#ifdef`, `#ifndef`; the value is known for a literal `0` or `1`.
+    /// `#if`, `#ifdef`, `#ifndef`; the value is known for a literal `0` or `1`, and where macros that the user gave tell it.
     If(Option<bool>),
-    /// `#elif` and its like, or `#else`, after which there is no further arm.
-    Else {
-        last: bool,
-    },
+    /// `#elif` and its like, with its value as far as it is known.
+    Elif(Option<bool>),
+    Else,
     Endif,
     Define(Define),
     Pragma,
@@ -295,8 +294,8 @@ impl Lexer<'_> {
                 })
             }
             b"ifdef" | b"ifndef" => Line::If(None),
-            b"elif" | b"elifdef" | b"elifndef" => Line::Else { last: false },
-            b"else" => Line::Else { last: true },
+            b"elif" | b"elifdef" | b"elifndef" => Line::Elif(None),
+            b"else" => Line::Else,
             b"endif" => Line::Endif,
             b"pragma" => Line::Pragma,
             b"define" => inner.define(end),

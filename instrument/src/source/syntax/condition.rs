@@ -1,0 +1,299 @@
+//! Which arms of an `#if` are compiled, as far as literals and the macros that the user gave tell.
+
+use crate::common::options::GivenMacro;
+use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How deep parentheses and signs are followed.
+const DEPTH: usize = 32;
+
+/// What holds behind a directive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arm {
+    /// The border of an arm that the directive is; none where its condition is known.
+    pub(crate) border: Option<Kind>,
+    /// Whether the text behind it may be compiled.
+    pub(crate) live: bool,
+    /// In how many conditions it stands.
+    pub(crate) depth: usize,
+}
+
+/// A condition whose end has not come yet.
+#[derive(Debug)]
+struct Conditional {
+    /// Whether the text before it is live.
+    outer: bool,
+    /// An arm is known to be the one compiled: later ones are dead.
+    decided: bool,
+    /// Whether a border has been written, so that further ones are `ArmElse`.
+    open: bool,
+}
+
+/// Follows directives.
+#[derive(Debug)]
+struct Walk {
+    stack: Vec<Conditional>,
+    live: bool,
+}
+
+impl Walk {
+    fn new() -> Self {
+        Self { stack: Vec::new(), live: true }
+    }
+
+    fn step(&mut self, line: &Line) -> Arm {
+        let border = match line {
+            Line::If(value) => {
+                let open = self.live && value.is_none();
+                self.stack.push(Conditional { outer: self.live, decided: *value == Some(true), open });
+                self.live &= *value != Some(false);
+                open.then_some(Kind::ArmIf)
+            }
+            Line::Elif(value) => self.next_arm(*value),
+            Line::Else => self.next_arm(Some(true)),
+            Line::Endif => self.stack.pop().and_then(|top| {
+                self.live = top.outer;
+                top.open.then_some(Kind::ArmEnd)
+            }),
+            Line::Define(_) | Line::Pragma | Line::Other => None,
+        };
+        Arm { border, live: self.live, depth: self.stack.len() }
+    }
+
+    fn next_arm(&mut self, value: Option<bool>) -> Option<Kind> {
+        let top = self.stack.last_mut()?;
+        self.live = top.outer && !top.decided && value != Some(false);
+        if !self.live {
+            return None;
+        }
+        top.decided = value == Some(true);
+        // Behind dead arms the next may be the whole of it.
+        if top.open {
+            return Some(Kind::ArmElse);
+        }
+        top.open = !top.decided;
+        top.open.then_some(Kind::ArmIf)
+    }
+}
+
+/// What holds behind each directive.
+pub(crate) fn arms(directives: &[Directive]) -> Vec<Arm> {
+    let mut walk = Walk::new();
+    directives.iter().map(|directive| walk.step(&directive.line)).collect()
+}
+
+/// Texts between directives that are never compiled.
+pub(crate) fn dead(directives: &[Directive]) -> Vec<Range<usize>> {
+    let next = directives.iter().skip(1).map(|directive| directive.span.start);
+    let behind = directives.iter().zip(arms(directives)).zip(next);
+    behind.filter(|((_, arm), _)| !arm.live).map(|((directive, _), next)| directive.span.end..next).collect()
+}
+
+/// Values that a condition's names have; a name that is none of these is unknown.
+type Known<'a> = BTreeMap<&'a [u8], Option<&'a [u8]>>;
+
+/// Gives conditions the values that they have under these macros. From a line on that defines a name anew, the name is unknown.
+pub(crate) fn decide(source: &[u8], lexed: &mut Lexed, given: &[GivenMacro]) {
+    if given.is_empty() {
+        return;
+    }
+    let mut known: Known = given.iter().map(|one| (one.name.as_bytes(), one.value.as_ref().map(String::as_bytes))).collect();
+    let mut walk = Walk::new();
+    for directive in &mut lexed.directives {
+        let words = lex(source, directive.span.clone(), true).tokens;
+        let first = words.iter().position(|word| matches!(word.kind, Kind::Ident | Kind::Keyword | Kind::If | Kind::Else));
+        let (word, rest) = first.map_or((&[][..], &[][..]), |first| (&source[words[first].range()], &words[first + 1..]));
+        match &mut directive.line {
+            Line::If(value) | Line::Elif(value) => *value = value.or_else(|| holds(source, word, rest, &known)),
+            Line::Define(define) if walk.live => _ = known.remove(&source[define.name.clone()]),
+            Line::Other if walk.live && word == b"undef" => {
+                if let Some(name) = rest.first() {
+                    known.remove(&source[name.range()]);
+                }
+            }
+            _ => {}
+        }
+        walk.step(&directive.line);
+    }
+}
+
+/// Whether a condition holds, if that is known.
+fn holds(source: &[u8], word: &[u8], rest: &[Token], known: &Known) -> Option<bool> {
+    let mut reader = Reader { source, tokens: rest, at: 0, depth: 0, known };
+    let negated = word.ends_with(b"ndef");
+    if negated || word.ends_with(b"def") {
+        return reader.defined().map(|value| value != negated);
+    }
+    let value = reader.level(0)?;
+    if reader.at == rest.len() { value.map(|value| value != 0) } else { None }
+}
+
+/// Reads an expression. Of each part the outer `Option` says whether it could be read, the inner one whether its value is known.
+struct Reader<'a> {
+    source: &'a [u8],
+    tokens: &'a [Token],
+    at: usize,
+    depth: usize,
+    known: &'a Known<'a>,
+}
+
+/// Operators from the loosest level to the tightest.
+const LEVELS: [&[&[u8]]; 6] = [&[b"||"], &[b"&&"], &[b"==", b"!="], &[b"<=", b">=", b"<", b">"], &[b"+", b"-"], &[b"*", b"/", b"%"]];
+
+impl<'a> Reader<'a> {
+    fn text(&self) -> &'a [u8] {
+        self.tokens.get(self.at).map_or(&[], |token| &self.source[token.range()])
+    }
+
+    fn takes(&mut self, text: &[u8]) -> bool {
+        let found = self.text() == text;
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Whether the name that comes is defined.
+    fn defined(&mut self) -> Option<bool> {
+        let name = self.text();
+        self.at += 1;
+        self.known.get(name).map(Option::is_some)
+    }
+
+    fn level(&mut self, level: usize) -> Option<Option<i64>> {
+        let Some(operators) = LEVELS.get(level) else { return self.operand() };
+        let mut left = self.level(level + 1)?;
+        while let Some(operator) = operators.iter().find(|operator| self.text() == **operator) {
+            self.at += 1;
+            let right = self.level(level + 1)?;
+            left = result(operator, left, right);
+        }
+        Some(left)
+    }
+
+    fn operand(&mut self) -> Option<Option<i64>> {
+        self.depth += 1;
+        let value = if self.depth > DEPTH { None } else { self.operand_within() };
+        self.depth -= 1;
+        value
+    }
+
+    fn operand_within(&mut self) -> Option<Option<i64>> {
+        let token = *self.tokens.get(self.at)?;
+        let text = self.text();
+        self.at += 1;
+        match (text, token.kind) {
+            (b"!", _) => self.operand().map(|value| value.map(|value| i64::from(value == 0))),
+            (b"-", _) => self.operand().map(|value| value.and_then(i64::checked_neg)),
+            (b"(", _) => {
+                let value = self.level(0)?;
+                self.takes(b")").then_some(value)
+            }
+            (b"defined", _) => {
+                let is_enclosed = self.takes(b"(");
+                let value = self.defined().map(i64::from);
+                (!is_enclosed || self.takes(b")")).then_some(value)
+            }
+            (_, Kind::Number) => Some(number(text)),
+            // A macro with arguments, or `__has_include`.
+            (_, Kind::Ident) if self.text() != b"(" => Some(match self.known.get(text) {
+                Some(Some(value)) => number(value),
+                Some(None) => Some(0),
+                None => None,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A decimal integer without a sign that fits into 32 bits, so that it is the same with and without a type's suffix.
+fn number(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?.trim_end_matches(['l', 'L']);
+    let is_octal = text.starts_with('0') && text != "0";
+    text.parse::<u32>().ok().filter(|_| !is_octal && !text.starts_with('+')).map(i64::from)
+}
+
+fn result(operator: &[u8], left: Option<i64>, right: Option<i64>) -> Option<i64> {
+    match (operator, left, right) {
+        (b"||", Some(1..), _) | (b"||", _, Some(1..)) => return Some(1),
+        (b"&&", Some(0), _) | (b"&&", _, Some(0)) => return Some(0),
+        _ => {}
+    }
+    let (left, right) = (left?, right?);
+    match operator {
+        b"||" => Some(i64::from(left != 0 || right != 0)),
+        b"&&" => Some(i64::from(left != 0 && right != 0)),
+        b"==" => Some(i64::from(left == right)),
+        b"!=" => Some(i64::from(left != right)),
+        b"<" => Some(i64::from(left < right)),
+        b">" => Some(i64::from(left > right)),
+        b"<=" => Some(i64::from(left <= right)),
+        b">=" => Some(i64::from(left >= right)),
+        b"+" => left.checked_add(right),
+        b"-" => left.checked_sub(right),
+        b"*" => left.checked_mul(right),
+        b"/" => left.checked_div(right),
+        _ => left.checked_rem(right),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The letters of the text that may be compiled with `A` 3, `B` 1, `E` empty, and no `U`.
+    fn live(text: &str) -> String {
+        let given = |name: &str, value: Option<&str>| GivenMacro { name: name.to_owned(), value: value.map(str::to_owned) };
+        let given = [given("A", Some("3")), given("B", Some("1")), given("E", Some("")), given("U", None)];
+        let mut lexed = lex(text.as_bytes(), 0..text.len(), false);
+        decide(text.as_bytes(), &mut lexed, &given);
+        let dead = dead(&lexed.directives);
+        let is_live = |token: &&Token| token.kind == Kind::Ident && !dead.iter().any(|dead| dead.contains(&(token.start as usize)));
+        lexed.tokens.iter().filter(is_live).map(|token| &text[token.range()]).collect()
+    }
+
+    #[test]
+    fn conditions_have_the_values_that_macros_give_them() {
+        let both = |condition: &str| live(&format!("#if {condition}\nx\n#else\ny\n#endif\n"));
+        for condition in [
+            "A == 3",
+            "A",
+            "defined A",
+            "defined(A) && !defined(U)",
+            "U == 0",
+            "A > 2 && (A < 4)",
+            "X || B",
+            "!U",
+            "A - 3 == U",
+            "A * 2 % 4 == 2",
+            "-A < 0",
+            "defined(E)",
+            "A /* three */ >= 3L",
+        ] {
+            assert_eq!(both(condition), "x", "{condition}");
+            assert_eq!(both(&format!("!({condition})")), "y", "{condition}");
+        }
+        for condition in
+            ["X", "A == X", "defined(X)", "A(3)", "E", "A << 1", "__has_include(<a.h>)", "A == 0x3", "X && B", "A /", "1 / U", "A ? 1 : 0"]
+        {
+            assert_eq!(both(condition), "xy", "{condition}");
+        }
+        assert_eq!(both("X && U"), "y");
+        assert_eq!(live("#ifdef A\nx\n#else\ny\n#endif\n#ifndef A\nz\n#endif\n#ifdef U\nu\n#endif\n#ifndef U\nv\n#endif\n"), "xv");
+    }
+
+    #[test]
+    fn arms_behind_the_one_that_is_compiled_are_dead() {
+        assert_eq!(live("#if U\na\n#elif A == 3\nb\n#elif X\nc\n#else\nd\n#endif\ne\n"), "be");
+        assert_eq!(live("#if X\na\n#elif A == 3\nb\n#else\nc\n#endif\n"), "ab");
+        assert_eq!(live("#if X\na\n#elif U\nb\n#else\nc\n#endif\n"), "ac");
+        assert_eq!(live("#if U\n#if A\na\n#else\nb\n#endif\nc\n#elif X\nd\n#else\ne\n#endif\n"), "de");
+        assert_eq!(live("#ifdef U\na\n#elifdef B\nb\n#else\nc\n#endif\n"), "b");
+    }
+
+    #[test]
+    fn a_name_that_the_file_defines_anew_is_unknown() {
+        assert_eq!(live("#undef A\n#if A\nx\n#else\ny\n#endif\n"), "xy");
+        assert_eq!(live("#if X\n#define U 1\n#endif\n#if U\nx\n#else\ny\n#endif\n"), "xy");
+        assert_eq!(live("#ifndef A\n#define A 7\n#endif\n#if A == 3\nx\n#else\ny\n#endif\n"), "x");
+    }
+}
