@@ -3,7 +3,7 @@
 use crate::judge::Program;
 use crate::suite::{self, Tests};
 use crate::weave::{Edit, weave};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -143,7 +143,11 @@ impl Copy {
                 return Ok(Built::of(&messages));
             }
             let broken = broken(&messages, &places);
-            ensure!(!broken.is_empty() && !broken.is_subset(dropped), "the copy in {} does not compile", self.tree.display());
+            if broken.is_subset(dropped) {
+                let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
+                errors.filter_map(|message| message["message"]["rendered"].as_str()).for_each(|text| eprintln!("{text}"));
+                bail!("the copy in {} does not compile", self.tree.display());
+            }
             eprintln!("do not compile: {broken:?}");
             dropped.extend(broken);
         }

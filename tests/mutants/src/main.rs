@@ -107,12 +107,13 @@ fn build(root: &Path, wanted: Vec<Wanted>, seed: u64) -> Result<(Manifest, BTree
     let mut copy = Copy::new(root)?;
     let (mut edits, mut number, mut parts) = (BTreeMap::new(), 0, Vec::new());
     let mut tests: Vec<Tests> = Vec::new();
+    let paths: Vec<String> = wanted.iter().flat_map(|part| part.paths.clone()).collect();
+    let listed = listed::list(root, &paths)?;
     for part in wanted {
-        let mut all = Vec::new();
-        for path in &part.paths {
-            all.extend(listed::list(root, path)?);
-        }
+        let is_below = |mutant: &&Mutant| part.paths.iter().any(|path| Path::new(&mutant.file).starts_with(path));
+        let mut all: Vec<Mutant> = listed.iter().filter(is_below).cloned().collect();
         let known = all.len();
+        ensure!(known > 0, "cargo mutants knows of no fault in {}", part.name);
         listed::shuffle(&mut all, seed);
         let (mutants, without_form) = choose(&mut copy, all, part.count, &mut number, &mut edits)?;
         for new in part.tests.iter().filter(|new| !tests.contains(new)).cloned().collect::<Vec<_>>() {
@@ -121,8 +122,14 @@ fn build(root: &Path, wanted: Vec<Wanted>, seed: u64) -> Result<(Manifest, BTree
         let own = part.tests.iter().filter_map(|own| tests.iter().position(|tests| tests == own)).collect();
         parts.push(Part { name: part.name, known, without_form, broken: 0, mutants, tests: own });
     }
-    let mut dropped = BTreeSet::new();
+    // What did not compile before is not tried again.
+    let kept = root.join("target/mutants/broken.json");
+    let mut broken: BTreeSet<String> = fs::read(&kept).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let all = || parts.iter().flat_map(|part| &part.mutants);
+    let mut dropped = all().filter(|mutant| broken.contains(&mutant.name)).map(|mutant| mutant.number).collect();
     let built = copy.build(&edits, &tests, &mut dropped)?;
+    broken.extend(all().filter(|mutant| dropped.contains(&mutant.number)).map(|mutant| mutant.name.clone()));
+    fs::write(&kept, serde_json::to_vec(&broken)?)?;
     for part in &mut parts {
         let chosen = part.mutants.len();
         part.mutants.retain(|mutant| !dropped.contains(&mutant.number));

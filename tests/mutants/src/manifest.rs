@@ -4,6 +4,7 @@ use crate::judge::Program;
 use crate::suite::Tests;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -104,15 +105,19 @@ impl Manifest {
     pub(crate) fn pack(&self, folder: &Path, others: impl IntoIterator<Item = PathBuf>) -> Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("manifest.json"), serde_json::to_vec_pretty(self)?)?;
-        fs::copy(std::env::current_exe()?, folder.join("mutants"))?;
+        let staging = folder.join("staging");
         let programs = self.tests.iter().map(|runnable| runnable.program.path.clone());
-        let mut files: Vec<PathBuf> = programs.chain(others).collect();
-        files.sort();
-        files.dedup();
-        let relative = files.iter().map(|file| file.strip_prefix("/").map(Path::to_owned)).collect::<Result<Vec<_>, _>>()?;
+        let mut names = BTreeSet::new();
+        for file in programs.chain(others) {
+            let name = file.strip_prefix("/")?.to_owned();
+            strip(&file, &staging.join(&name))?;
+            names.insert(name);
+        }
+        strip(&std::env::current_exe()?, &folder.join("mutants"))?;
         let mut command = Command::new("tar");
-        command.args(["--create", "--xz", "--file"]).arg(folder.join("programs.tar.xz")).args(["--directory", "/"]).args(relative);
+        command.args(["--create", "--xz", "--file"]).arg(folder.join("programs.tar.xz")).arg("--directory").arg(&staging).args(names);
         ensure!(command.env("XZ_OPT", "-6 -T2").status()?.success(), "tar fails");
+        fs::remove_dir_all(&staging)?;
         Ok(())
     }
 
@@ -131,4 +136,12 @@ impl Manifest {
         }
         Ok(manifest)
     }
+}
+
+/// A program without its symbols.
+fn strip(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.parent().context("a folder")?)?;
+    let status = Command::new("strip").arg("-o").args([to, from]).status().context("strip")?;
+    ensure!(status.success(), "strip {} fails", from.display());
+    Ok(())
 }
