@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let pace = Pace { jobs: arguments.jobs.max(1), end: arguments.limit.map(|seconds| Instant::now() + Duration::from_secs(seconds)) };
     let manifest = if let Some(folder) = &arguments.run {
-        Manifest::unpack(folder, &std::env::current_dir()?)?
+        Manifest::unpack(folder)?
     } else {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let wanted = wanted(&arguments.pairs)?;

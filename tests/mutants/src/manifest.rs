@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -101,7 +100,7 @@ impl Manifest {
         text
     }
 
-    /// Puts all that another machine needs into a folder, beside the tree itself.
+    /// Puts all that another machine needs into a folder.
     pub(crate) fn pack(&self, folder: &Path, others: impl IntoIterator<Item = PathBuf>) -> Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("manifest.json"), serde_json::to_vec_pretty(self)?)?;
@@ -116,23 +115,21 @@ impl Manifest {
         strip(&std::env::current_exe()?, &folder.join("mutants"))?;
         let mut command = Command::new("tar");
         command.args(["--create", "--xz", "--file"]).arg(folder.join("programs.tar.xz")).arg("--directory").arg(&staging).args(names);
+        // Links lead to compilers of this machine.
+        command.args(["--exclude", "*/tree/.c*", "--directory", "/"]).arg(self.tree.strip_prefix("/")?);
         ensure!(command.env("XZ_OPT", "-6 -T2").status()?.success(), "tar fails");
         fs::remove_dir_all(&staging)?;
         Ok(())
     }
 
-    /// Reads such a folder. Puts the programs where they were built, and this tree where theirs was.
-    pub(crate) fn unpack(folder: &Path, tree: &Path) -> Result<Self> {
+    /// Reads such a folder. Puts the programs and their tree where they were built.
+    pub(crate) fn unpack(folder: &Path) -> Result<Self> {
         let manifest = folder.join("manifest.json");
         let manifest: Self = serde_json::from_slice(&fs::read(&manifest).with_context(|| manifest.display().to_string())?)?;
         if !manifest.tests.iter().all(|runnable| runnable.program.path.is_file()) {
             let archive = folder.join("programs.tar.xz");
             let status = Command::new("tar").args(["--extract", "--file"]).arg(&archive).args(["--directory", "/"]).status()?;
             ensure!(status.success(), "tar can't take {} apart", archive.display());
-        }
-        if !manifest.tree.exists() {
-            fs::create_dir_all(manifest.tree.parent().context("a folder")?)?;
-            symlink(tree, &manifest.tree).with_context(|| manifest.tree.display().to_string())?;
         }
         Ok(manifest)
     }
