@@ -1,7 +1,9 @@
 //! A copy of the tree with faults in it, and its test programs.
 
+use crate::judge::Program;
+use crate::suite::{self, Tests};
 use crate::weave::{Edit, weave};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,23 +11,40 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What each faulty text asks.
-const SWITCH: &str = "
+/// What each faulty text asks. With `CUINSTR_MUTANTS_REACHED` no fault is in force, and the numbers of those that were asked for go to that file.
+const SWITCH: &str = r#"
 #[doc(hidden)]
 #[allow(warnings, clippy::all)]
+#[inline]
 pub fn __mutant(number: u32) -> bool {
-    static ACTIVE: ::std::sync::OnceLock<u32> = ::std::sync::OnceLock::new();
-    *ACTIVE.get_or_init(|| ::std::env::var(\"CUINSTR_MUTANT\").ok().and_then(|text| text.parse().ok()).unwrap_or(0)) == number
+    match __MUTANT.load(::std::sync::atomic::Ordering::Relaxed) {
+        active if active == number => true,
+        0x4000_0000.. => __mutant_asked(number),
+        _ => false,
+    }
 }
-";
 
-/// A test program, and where it runs.
-#[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) name: String,
-    pub(crate) path: PathBuf,
-    pub(crate) folder: PathBuf,
+#[doc(hidden)]
+#[allow(warnings, clippy::all)]
+pub static __MUTANT: ::std::sync::atomic::AtomicU32 = ::std::sync::atomic::AtomicU32::new(0x4000_0000);
+
+#[cold]
+#[allow(warnings, clippy::all)]
+fn __mutant_asked(number: u32) -> bool {
+    static SEEN: ::std::sync::Mutex<::std::collections::BTreeSet<u32>> = ::std::sync::Mutex::new(::std::collections::BTreeSet::new());
+    let Some(path) = ::std::env::var_os("CUINSTR_MUTANTS_REACHED") else {
+        let active = ::std::env::var("CUINSTR_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        __MUTANT.store(active, ::std::sync::atomic::Ordering::Relaxed);
+        return active == number;
+    };
+    if SEEN.lock().is_ok_and(|mut seen| seen.insert(number)) {
+        if let Ok(mut file) = ::std::fs::OpenOptions::new().create(true).append(true).open(path) {
+            let _ = ::std::io::Write::write_all(&mut file, format!("{number}\n").as_bytes());
+        }
+    }
+    false
 }
+"#;
 
 /// A copy of the tree.
 pub(crate) struct Copy {
@@ -105,45 +124,80 @@ impl Copy {
     }
 
     /// Builds the tests with the faults that compile; adds the others to `dropped`.
-    pub(crate) fn build(
-        &self,
-        edits: &BTreeMap<String, Vec<Edit>>,
-        tests: &[&[&str]],
-        dropped: &mut BTreeSet<usize>,
-    ) -> Result<Vec<Vec<Program>>> {
-        'again: loop {
+    pub(crate) fn build(&self, edits: &BTreeMap<String, Vec<Edit>>, tests: &[Tests], dropped: &mut BTreeSet<usize>) -> Result<Built> {
+        let packages: BTreeSet<&str> = tests.iter().map(|tests| tests.package.as_str()).collect();
+        let targets: BTreeSet<&str> = tests.iter().map(|tests| tests.target.as_str()).filter(|target| *target != "lib").collect();
+        loop {
             let places = self.plant(edits, dropped)?;
-            let mut programs = Vec::new();
-            for arguments in tests {
-                let output = Command::new("cargo")
-                    .args(["test", "--no-run", "--message-format=json"])
-                    .args(*arguments)
-                    .current_dir(&self.tree)
-                    .env("CARGO_TARGET_DIR", self.root.join("target"))
-                    .stderr(Stdio::inherit())
-                    .output()?;
-                let messages: Vec<Value> =
-                    String::from_utf8_lossy(&output.stdout).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-                if output.status.success() {
-                    programs.push(messages.iter().filter_map(program).collect());
-                    continue;
-                }
-                let broken = broken(&messages, &places);
-                ensure!(!broken.is_empty() && !broken.is_subset(dropped), "the copy in {} does not compile", self.tree.display());
-                eprintln!("do not compile: {broken:?}");
-                dropped.extend(broken);
-                continue 'again;
+            let mut command = Command::new("cargo");
+            command.args(["test", "--no-run", "--locked", "--lib", "--message-format=json", "--features", suite::FEATURES]);
+            command.args(packages.iter().flat_map(|package| ["-p", package])).args(targets.iter().flat_map(|target| ["--test", target]));
+            for name in QUICK {
+                command.arg("--config").arg(format!("profile.dev.package.{name}.opt-level=1"));
             }
-            return Ok(programs);
+            command.env("CARGO_INCREMENTAL", "0").current_dir(&self.tree);
+            let output = command.env("CARGO_TARGET_DIR", self.root.join("target/mutants/build")).stderr(Stdio::inherit()).output()?;
+            let lines = String::from_utf8_lossy(&output.stdout);
+            let messages: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            if output.status.success() {
+                return Ok(Built::of(&messages));
+            }
+            let broken = broken(&messages, &places);
+            if broken.is_subset(dropped) {
+                let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
+                errors.filter_map(|message| message["message"]["rendered"].as_str()).for_each(|text| eprintln!("{text}"));
+                bail!("the copy in {} does not compile", self.tree.display());
+            }
+            eprintln!("do not compile: {broken:?}");
+            dropped.extend(broken);
         }
     }
 }
 
-fn program(message: &Value) -> Option<Program> {
-    let path = PathBuf::from(message["executable"].as_str()?);
-    let is_test = message["profile"]["test"] == true;
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-    is_test.then(|| Program { name: message["target"]["name"].as_str().unwrap_or_default().to_owned(), path, folder })
+/// Crates whose tests are slow otherwise. Overflows and assertions are faults that tests see, so both stay.
+const QUICK: [&str; 5] = ["cuinstr", "cuinstr-ptx", "cuinstr-verify", "cuinstr-simulate", "cuinstr-differential"];
+
+/// What a build made.
+pub(crate) struct Built {
+    /// Test programs by package and target.
+    pub(crate) programs: BTreeMap<(String, String), Program>,
+    /// Programs and libraries that these start or load.
+    pub(crate) others: BTreeSet<PathBuf>,
+}
+
+impl Built {
+    fn of(messages: &[Value]) -> Self {
+        let mut built = Self { programs: BTreeMap::new(), others: BTreeSet::new() };
+        for message in messages.iter().filter(|message| message["reason"] == "compiler-artifact") {
+            let texts = |list: &Value| list.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect();
+            let (kinds, files): (Vec<String>, Vec<String>) = (texts(&message["target"]["kind"]), texts(&message["filenames"]));
+            let Some(manifest) = message["manifest_path"].as_str().map(Path::new) else { continue };
+            let folder = manifest.parent().unwrap_or(manifest).to_owned();
+            match message["executable"].as_str() {
+                Some(path) if message["profile"]["test"] == true => {
+                    let target = if kinds.iter().any(|kind| kind == "test") { message["target"]["name"].as_str() } else { Some("lib") };
+                    let key = (package(message), target.unwrap_or_default().to_owned());
+                    built.programs.insert(key, Program { path: path.into(), folder });
+                }
+                Some(path) => drop(built.others.insert(path.into())),
+                None if kinds.iter().any(|kind| kind == "cdylib") => {
+                    built.others.extend(files.iter().filter(|file| file.ends_with(".so")).map(PathBuf::from));
+                }
+                None => {}
+            }
+        }
+        built
+    }
+}
+
+/// The name in a package's identity, `path+file:///FOLDER#NAME@VERSION` or, where the folder bears the name, `…/NAME#VERSION`.
+fn package(message: &Value) -> String {
+    let id = message["package_id"].as_str().unwrap_or_default();
+    let (folder, name) = id.rsplit_once('#').unwrap_or(("", id));
+    match name.split_once('@') {
+        Some((name, _)) => name.to_owned(),
+        None => folder.rsplit('/').next().unwrap_or_default().to_owned(),
+    }
 }
 
 /// The faults in whose text the compiler finds an error.
@@ -159,32 +213,4 @@ fn broken(messages: &[Value], places: &BTreeMap<String, Vec<(usize, Range<usize>
         hit.map(|(number, _)| *number).collect::<Vec<_>>()
     });
     found.collect()
-}
-
-/// How a program fared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ran {
-    Passed,
-    Failed,
-    TimedOut,
-}
-
-/// Runs a test program with one fault in force, or none for 0.
-pub(crate) fn run(program: &Program, arguments: &[&str], mutant: usize, limit: std::time::Duration) -> Result<Ran> {
-    let since = std::time::Instant::now();
-    let mut command = Command::new("setsid");
-    command.arg("--wait").arg(&program.path).args(arguments).current_dir(&program.folder).env("CUINSTR_MUTANT", mutant.to_string());
-    command.env("CARGO_MANIFEST_DIR", &program.folder).env("INSTA_UPDATE", "no").env("RUST_BACKTRACE", "0");
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(if status.success() { Ran::Passed } else { Ran::Failed });
-        }
-        if since.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(Ran::TimedOut);
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
 }

@@ -39,14 +39,14 @@ impl Place {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Span {
     pub(crate) start: Place,
     pub(crate) end: Place,
 }
 
 /// A fault.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Mutant {
     pub(crate) file: String,
     pub(crate) genre: Genre,
@@ -55,13 +55,16 @@ pub(crate) struct Mutant {
     pub(crate) span: Span,
 }
 
-/// All faults of a file, or of the files in a folder.
-pub(crate) fn list(root: &Path, path: &str) -> Result<Vec<Mutant>> {
-    let pattern = if root.join(path).is_dir() { format!("{}/**", path.trim_end_matches('/')) } else { path.to_owned() };
-    let output = Command::new("cargo").args(["mutants", "--workspace", "--list", "--json", "-f", &pattern]).current_dir(root).output()?;
+/// All faults of these files, and of the files in these folders.
+pub(crate) fn list(root: &Path, paths: &[String]) -> Result<Vec<Mutant>> {
+    let mut command = Command::new("cargo");
+    command.args(["mutants", "--workspace", "--list", "--json"]).current_dir(root);
+    for path in paths {
+        command.arg("-f").arg(if root.join(path).is_dir() { format!("{path}/**") } else { path.clone() });
+    }
+    let output = command.output()?;
     ensure!(output.status.success(), "cargo mutants: {} (cargo install cargo-mutants --locked)", String::from_utf8_lossy(&output.stderr));
     let mut mutants: Vec<Mutant> = serde_json::from_slice(&output.stdout).context("the list of cargo mutants")?;
-    ensure!(!mutants.is_empty(), "cargo mutants knows of no fault in {path}");
     mutants.sort_by(|a, b| (&a.file, a.span.start, &a.name).cmp(&(&b.file, b.span.start, &b.name)));
     Ok(mutants)
 }

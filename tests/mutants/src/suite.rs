@@ -1,39 +1,59 @@
 //! Which tests can see which part of the code.
 
-/// Tests that are built and run together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// A test program, and what it is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tests {
-    /// What follows `cargo test --no-run`.
-    pub(crate) build: &'static [&'static str],
-    /// What each program is given.
-    pub(crate) run: &'static [&'static str],
+    pub(crate) package: String,
+    /// Its name; `lib` for the tests that the library holds.
+    pub(crate) target: String,
+    pub(crate) arguments: Vec<String>,
 }
 
-const fn tests(build: &'static [&'static str], run: &'static [&'static str]) -> Tests {
-    Tests { build, run }
-}
+type Entry = (&'static str, &'static str, &'static [&'static str]);
 
-const PROOF: &[Tests] = &[tests(&["-p", "cuinstr-verify", "--lib"], &[]), tests(&["-p", "cuinstr-tests", "--test", "verify"], &[])];
-const READER: &[Tests] = &[tests(&["-p", "cuinstr-ptx", "--lib", "--test", "reading", "--test", "mutated"], &[])];
-const PASS: &[Tests] = &[tests(&["-p", "cuinstr", "--lib"], &["polls"]), tests(&["-p", "cuinstr-tests", "--test", "polls"], &[])];
-const PLAN: &[Tests] = &[
-    tests(&["-p", "cuinstr", "--lib"], &[]),
-    tests(&["-p", "cuinstr-tests", "--test", "snapshots", "--test", "invariants", "--test", "differential"], &[]),
+const PROOF: &[Entry] = &[("cuinstr-verify", "lib", &[]), ("cuinstr-tests", "verify", &[]), ("cuinstr-tests", "polls", &[])];
+const READER: &[Entry] = &[
+    ("cuinstr-ptx", "lib", &[]),
+    ("cuinstr-ptx", "reading", &[]),
+    ("cuinstr-ptx", "mutated", &[]),
+    ("cuinstr-verify", "lib", &[]),
+    ("cuinstr-tests", "polls", &[]),
+    ("cuinstr-tests", "verify", &[]),
 ];
-const ABI: &[Tests] =
-    &[tests(&["-p", "cuinstr-abi"], &[]), tests(&["-p", "cuinstr-runtime", "--features", "worker", "--lib", "--test", "report"], &[])];
-const IMAGE: &[Tests] = &[tests(&["-p", "cuinstr-image"], &[])];
-const RUNTIME: &[Tests] = &[
-    tests(&["-p", "cuinstr-runtime", "--features", "worker", "--lib", "--test", "report"], &[]),
-    tests(&["-p", "cuinstr-runtime", "--features", "worker", "--test", "stand_in"], &["--skip", "harm", "--test-threads", "4"]),
-    tests(&["-p", "cuinstr-runtime", "--features", "worker", "--test", "worker"], &["--test-threads", "4"]),
+const PASS: &[Entry] = &[
+    ("cuinstr", "lib", &["polls"]),
+    ("cuinstr-tests", "polls", &[]),
+    ("cuinstr-tests", "simulated", &[]),
+    ("cuinstr-tests", "verify", &[]),
 ];
-const JOURNAL: &[Tests] = &[tests(&["-p", "cuinstr-evaluate"], &[])];
-const LAUNCHER: &[Tests] =
-    &[tests(&["-p", "cuinstr", "--lib"], &["launcher"]), tests(&["-p", "cuinstr", "--test", "launcher"], &["headers"])];
+const PLAN: &[Entry] = &[
+    ("cuinstr", "lib", &[]),
+    ("cuinstr-tests", "snapshots", &[]),
+    ("cuinstr-tests", "invariants", &[]),
+    ("cuinstr-tests", "differential", &[]),
+];
+const ABI: &[Entry] = &[
+    ("cuinstr-abi", "lib", &[]),
+    ("cuinstr-runtime", "lib", &[]),
+    ("cuinstr-runtime", "report", &[]),
+    ("cuinstr-tests", "snapshots", &[]),
+    ("cuinstr-runtime", "stand_in", &["--skip", "harm"]),
+];
+const IMAGE: &[Entry] =
+    &[("cuinstr-image", "lib", &[]), ("cuinstr-runtime", "lib", &[]), ("cuinstr-runtime", "stand_in", &["--skip", "harm"])];
+const RUNTIME: &[Entry] = &[
+    ("cuinstr-runtime", "lib", &[]),
+    ("cuinstr-runtime", "report", &[]),
+    ("cuinstr-runtime", "worker", &[]),
+    ("cuinstr-runtime", "stand_in", &["--skip", "harm"]),
+];
+const JOURNAL: &[Entry] = &[("cuinstr-evaluate", "lib", &[]), ("cuinstr-tests", "evaluate", &[])];
+const LAUNCHER: &[Entry] = &[("cuinstr", "lib", &["launcher"]), ("cuinstr", "launcher", &["headers"])];
 
 /// The longest beginning of a path decides.
-const SUITES: &[(&str, &[Tests])] = &[
+const SUITES: &[(&str, &[Entry])] = &[
     ("instrument/verify", PROOF),
     ("instrument/ptx", READER),
     ("instrument/src/polls", PASS),
@@ -45,8 +65,17 @@ const SUITES: &[(&str, &[Tests])] = &[
     ("evaluate", JOURNAL),
 ];
 
-/// The tests of a path, if there are any.
-pub(crate) fn of(path: &str) -> Option<&'static [Tests]> {
+/// Features of crates that tests need beside the usual ones.
+pub(crate) const FEATURES: &str = "cuinstr-runtime/snapshot,cuinstr-runtime/worker";
+
+/// The tests of a path, the fastest first; none if the path belongs to no part.
+pub(crate) fn of(path: &str) -> Option<Vec<Tests>> {
     let fits = SUITES.iter().filter(|(beginning, _)| path.starts_with(beginning));
-    fits.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tests)| *tests)
+    let (_, entries) = fits.max_by_key(|(beginning, _)| beginning.len())?;
+    let tests = entries.iter().map(|(package, target, arguments)| Tests {
+        package: (*package).to_owned(),
+        target: (*target).to_owned(),
+        arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+    });
+    Some(tests.collect())
 }

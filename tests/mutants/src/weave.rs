@@ -76,8 +76,8 @@ impl Finder<'_> {
         self.constants -= 1;
     }
 
-    fn body(&mut self, is_constant: bool, block: &syn::Block) {
-        if is_constant || !self.is(Genre::FnValue) {
+    fn body(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        if signature.constness.is_some() || is_opaque(&signature.output) || !self.is(Genre::FnValue) {
             return;
         }
         let (span, wanted) = (block.span(), &self.mutant.span);
@@ -88,6 +88,19 @@ impl Finder<'_> {
             self.put(at..at, format!(" if crate::__mutant({}) {{ return {}; }} ", self.number, self.mutant.replacement));
         }
     }
+}
+
+/// Whether a function returns some type with a trait, which two ways to return can't share.
+fn is_opaque(output: &syn::ReturnType) -> bool {
+    struct Opaque(bool);
+    impl<'ast> Visit<'ast> for Opaque {
+        fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
+            self.0 = true;
+        }
+    }
+    let mut opaque = Opaque(false);
+    opaque.visit_return_type(output);
+    opaque.0
 }
 
 /// Whether an expression binds something, as an arm of `if let` does.
@@ -121,7 +134,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         let is_constant = item.sig.constness.is_some();
-        self.body(is_constant, &item.block);
+        self.body(&item.sig, &item.block);
         self.constants += usize::from(is_constant);
         visit::visit_item_fn(self, item);
         self.constants -= usize::from(is_constant);
@@ -129,7 +142,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         let is_constant = item.sig.constness.is_some();
-        self.body(is_constant, &item.block);
+        self.body(&item.sig, &item.block);
         self.constants += usize::from(is_constant);
         visit::visit_impl_item_fn(self, item);
         self.constants -= usize::from(is_constant);
