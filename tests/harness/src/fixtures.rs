@@ -3,6 +3,7 @@
 use crate::header::{Header, Place};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Where a hang never ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,13 +110,18 @@ fn read(folders: &[(&str, &str, Place)]) -> Result<Vec<Fixture>, String> {
     if errors.is_empty() { Ok(fixtures) } else { Err(errors.join("\n")) }
 }
 
-/// The workspace's root, as it was when this crate was compiled.
+/// The workspace's root: `CUINSTR_WORKSPACE` names it where tests run on another machine, else it is as it was when this crate was compiled.
 ///
 /// # Panics
 /// Never: the crate lies in a folder of the workspace.
 #[must_use]
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate lies in a folder of the workspace's tests")
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let built =
+            || Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate lies in a folder of the workspace's tests");
+        std::env::var_os("CUINSTR_WORKSPACE").map_or_else(|| built().to_owned(), PathBuf::from)
+    });
+    &ROOT
 }
 
 /// The `.cu` files of a folder in order of their names.

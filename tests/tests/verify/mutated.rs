@@ -1,6 +1,7 @@
 //! PTX that compilers made, changed by chance: an answer in time that its size bounds, the same one each time, and never a panic.
 //!
-//! `CUINSTR_MUTANTS` asks for more of them than a test run has time for, and `CUINSTR_SEEDS` names a folder of PTX files to make them of.
+//! `CUINSTR_MUTANTS` asks for more of them than a test run has time for, `CUINSTR_MUTANTS_SEED` is the number of the first, and `CUINSTR_SEEDS` names a
+//! folder of PTX files to make them of.
 
 use cuinstr::verify::verify_ptx;
 use cuinstr_harness::process::processor_time;
@@ -174,11 +175,12 @@ fn keep(number: usize, text: &str) -> String {
 
 #[test]
 fn what_is_changed_by_chance_is_answered_the_same_each_time_and_hides_no_loop() {
-    let asked = std::env::var("CUINSTR_MUTANTS").ok().and_then(|count| count.parse().ok());
+    let asked = |name: &str| std::env::var(name).ok().and_then(|count| count.parse::<usize>().ok());
     let seeds = seeds();
     let (mut held, mut unlike) = (0_usize, 0_usize);
-    let count = asked.unwrap_or(60_usize);
-    for number in 0..count {
+    let count = asked("CUINSTR_MUTANTS").unwrap_or(60);
+    let first = asked("CUINSTR_MUTANTS_SEED").unwrap_or(0);
+    for number in first..first + count {
         let mut random = Random::new(number as u64);
         let seed = &seeds[random.below(seeds.len())];
         let mut text = seed.clone();

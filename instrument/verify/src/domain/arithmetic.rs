@@ -293,6 +293,8 @@ pub(crate) fn convert(suffix: &str, width: u8, value: Value, source: &impl Sourc
     if to > 64 || from > 64 || suffix.contains('f') || width != to {
         return None;
     }
+    // Unknown if the register is wider than what is read of it.
+    let held = value;
     let value = if let Operand::Register(_) = operand { source.value(operand, 0) } else { value };
     let narrow = Interval::between(0, 0, from).add(value.range, from).as_integers(signed, from);
     let strided = |of: Interval, width: u8| Interval::constant(0, width).add(of, width);
@@ -301,7 +303,23 @@ pub(crate) fn convert(suffix: &str, width: u8, value: Value, source: &impl Sourc
     let is_plain = low.is_some_and(|low| low.lo == low.hi) && narrow.lo >= 0;
     let alike =
         low.filter(|_| is_plain).and_then(|low| source.alike(Kind::Wide(low), 64)).filter(|held| held.range.unsigned(64).hi < 1 << 32);
-    Some(alike.unwrap_or_else(|| Value::of(strided(narrow, to)).kind(low.map_or(Kind::Plain, Kind::Wide))))
+    Some(alike.unwrap_or_else(|| Value {
+        delta: converted(&held, (from, signed), to),
+        ..Value::of(strided(narrow, to)).kind(low.map_or(Kind::Plain, Kind::Wide))
+    }))
+}
+
+/// How what a conversion makes of a value relates to a register: as the value does, where both are the same integer.
+fn converted(value: &Value, (from, signed): (u8, bool), to: u8) -> Option<Delta> {
+    let is_kept = |as_signed: bool| {
+        let (own, whole) = (value.range.as_integers(as_signed, from), Interval::full(to).as_integers(as_signed, to));
+        // What is widened is read with or without its sign.
+        let is_read_so = to <= from || as_signed == signed || value.range.signed(from).lo >= 0;
+        is_read_so && whole.lo <= own.lo && own.hi <= whole.hi
+    };
+    let delta = value.delta?.plain();
+    let delta = Delta { unsigned: delta.unsigned && is_kept(false), signed: delta.signed && is_kept(true), ..delta };
+    (delta.unsigned || delta.signed).then_some(delta)
 }
 
 pub(crate) fn select(instruction: &Instruction<'_>, width: u8, source: &impl Source) -> Option<Value> {

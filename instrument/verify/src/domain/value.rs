@@ -177,6 +177,13 @@ impl Value {
         }
     }
 
+    /// What 64 bits can be whose lower half is in this range, if they are that half with or without a sign.
+    pub(crate) fn widened(&self, low: Interval) -> Option<Interval> {
+        let (signed, unsigned) = (self.range.signed(64), self.range.unsigned(64));
+        let is_signed = signed.lo >= i32::MIN.into() && signed.hi <= i32::MAX.into();
+        (is_signed || unsigned.hi <= u32::MAX.into()).then(|| Interval::constant(0, 64).add(low.as_integers(is_signed, 32), 64))
+    }
+
     /// How the value relates to a register if it is not 0.
     pub(crate) fn unless_zero(&self) -> Option<Delta> {
         match self.kind {

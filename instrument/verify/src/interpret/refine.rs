@@ -203,9 +203,17 @@ impl Pass<'_, '_> {
             let form = held.form.as_ref().filter(|form| width_of(slot) == width && form.alone().is_some_and(|(root, _)| root == name))?;
             Some(form.range(narrowed, width))
         };
+        // Of 64 bits that hold 32 with or without a sign, those say what they are.
+        let by_low = |slot: u32, held: &Value| match held.kind {
+            Kind::Wide(form) if width == 32 && width_of(slot) == 64 && form.alone().is_some_and(|(root, _)| root == name) => {
+                held.widened(form.range(narrowed, width))
+            }
+            _ => None,
+        };
         let related = |slot, held: &Value| {
             has_term(held.delta)
                 || has_term(saturated(held))
+                || by_low(slot, held).is_some()
                 || held.form.is_some() && (by_sum(slot, held).is_some() || by_root(slot, held).is_some())
         };
         let can_be = state.change(related, |slot, held| {
@@ -213,7 +221,8 @@ impl Pass<'_, '_> {
             if let Kind::Saturated(delta, pair) = held.kind {
                 held.kind = Kind::Saturated(delta.narrow(name, bounds), pair);
             }
-            by_sum(slot, held).is_none_or(|range| held.meet(range, width))
+            by_low(slot, held).is_none_or(|range| held.meet(range, 64))
+                && by_sum(slot, held).is_none_or(|range| held.meet(range, width))
                 && by_root(slot, held).is_none_or(|range| held.meet(range, width))
         });
         if !can_be {
