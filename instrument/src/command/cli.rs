@@ -3,6 +3,7 @@
 mod checkpoint;
 mod gpus;
 mod run;
+mod values;
 
 pub(crate) use checkpoint::{Action, Lock, Place, Target, Then};
 use clap::error::ErrorKind;
@@ -12,10 +13,10 @@ use cuinstr::duration;
 use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, Pass, PollGap, Polls};
-use cuinstr::project::config::{is_identifier, space_of};
 pub(crate) use gpus::{ChoiceArgs, GpusArgs};
 pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
 use std::path::{Path, PathBuf};
+use values::{code, device_macro, given_macro, no_macro, poll_gap};
 
 const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
@@ -422,11 +423,6 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A time within [`PollGap::RANGE`].
-fn poll_gap(text: &str) -> Result<PollGap, String> {
-    PollGap::from_nanoseconds(duration::parse(text)?).ok_or_else(|| "between 2us and 10ms".to_owned())
-}
-
 /// `--polls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PollsArg {
@@ -573,35 +569,6 @@ fn mistyped(word: &std::ffi::OsStr) -> Option<clap::Error> {
     let near = nearest(text, names.iter().copied()).or_else(begun).filter(|near| *near != text)?;
     let message = format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?");
     Some(usage_error(ErrorKind::InvalidSubcommand, message))
-}
-
-fn code(text: &str) -> Result<Code, String> {
-    let id = text.to_ascii_uppercase();
-    let known = || Code::ALL.iter().map(|code| code.id());
-    Code::from_id(&id).ok_or_else(|| match nearest(&id, known()).or_else(|| known().next_back()) {
-        Some(near) => format!("no such code; the nearest is {near}, and `cuinstr explain` lists them"),
-        None => "no such code".to_owned(),
-    })
-}
-
-/// `NAME` or `NAME=VALUE`; without a value it stands for 1, as compilers have it.
-fn given_macro(text: &str) -> Result<GivenMacro, String> {
-    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
-    let given = no_macro(name)?;
-    Ok(GivenMacro { value: Some(value.to_owned()), ..given })
-}
-
-fn no_macro(name: &str) -> Result<GivenMacro, String> {
-    if is_identifier(name) { Ok(GivenMacro { name: name.to_owned(), value: None }) } else { Err(format!("`{name}` is no name of a macro")) }
-}
-
-fn device_macro(text: &str) -> Result<DeviceMacro, String> {
-    let (name, space) = text.split_once('=').ok_or("write NAME=device, NAME=kernel or NAME=host-device")?;
-    if !is_identifier(name) {
-        return Err(format!("`{name}` is no name of a macro"));
-    }
-    let space = space_of(space).ok_or_else(|| format!("`{space}` is none of device, kernel, host-device"))?;
-    Ok(DeviceMacro { name: name.to_owned(), space })
 }
 
 #[cfg(test)]

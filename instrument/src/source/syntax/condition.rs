@@ -125,11 +125,33 @@ fn holds(source: &[u8], word: &[u8], rest: &[Token], known: &Known) -> Option<bo
     if negated || word.ends_with(b"def") {
         return reader.defined().map(|value| value != negated);
     }
-    let value = reader.level(0)?;
-    if reader.at == rest.len() { value.map(|value| value != 0) } else { None }
+    match reader.level(0)? {
+        Value::Is(value) if reader.at == rest.len() => Some(value != 0),
+        _ => None,
+    }
 }
 
-/// Reads an expression. Of each part the outer `Option` says whether it could be read, the inner one whether its value is known.
+/// The value of a part of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Is(i64),
+    Unknown,
+}
+
+impl Value {
+    fn of(value: Option<i64>) -> Self {
+        value.map_or(Self::Unknown, Self::Is)
+    }
+
+    fn map(self, change: impl Fn(i64) -> Option<i64>) -> Self {
+        match self {
+            Self::Is(value) => Self::of(change(value)),
+            Self::Unknown => self,
+        }
+    }
+}
+
+/// Reads an expression. Parts that can't be read have no value at all.
 struct Reader<'a> {
     source: &'a [u8],
     tokens: &'a [Token],
@@ -159,7 +181,7 @@ impl<'a> Reader<'a> {
         self.known.get(name).map(Option::is_some)
     }
 
-    fn level(&mut self, level: usize) -> Option<Option<i64>> {
+    fn level(&mut self, level: usize) -> Option<Value> {
         let Some(operators) = LEVELS.get(level) else { return self.operand() };
         let mut left = self.level(level + 1)?;
         while let Some(operator) = operators.iter().find(|operator| self.text() == **operator) {
@@ -170,35 +192,35 @@ impl<'a> Reader<'a> {
         Some(left)
     }
 
-    fn operand(&mut self) -> Option<Option<i64>> {
+    fn operand(&mut self) -> Option<Value> {
         self.depth += 1;
         let value = if self.depth > DEPTH { None } else { self.operand_within() };
         self.depth -= 1;
         value
     }
 
-    fn operand_within(&mut self) -> Option<Option<i64>> {
+    fn operand_within(&mut self) -> Option<Value> {
         let token = *self.tokens.get(self.at)?;
         let text = self.text();
         self.at += 1;
         match (text, token.kind) {
-            (b"!", _) => self.operand().map(|value| value.map(|value| i64::from(value == 0))),
-            (b"-", _) => self.operand().map(|value| value.and_then(i64::checked_neg)),
+            (b"!", _) => Some(self.operand()?.map(|value| Some(i64::from(value == 0)))),
+            (b"-", _) => Some(self.operand()?.map(i64::checked_neg)),
             (b"(", _) => {
                 let value = self.level(0)?;
                 self.takes(b")").then_some(value)
             }
             (b"defined", _) => {
                 let is_enclosed = self.takes(b"(");
-                let value = self.defined().map(i64::from);
+                let value = Value::of(self.defined().map(i64::from));
                 (!is_enclosed || self.takes(b")")).then_some(value)
             }
-            (_, Kind::Number) => Some(number(text)),
+            (_, Kind::Number) => Some(Value::of(number(text))),
             // A macro with arguments, or `__has_include`.
             (_, Kind::Ident) if self.text() != b"(" => Some(match self.known.get(text) {
-                Some(Some(value)) => number(value),
-                Some(None) => Some(0),
-                None => None,
+                Some(Some(value)) => Value::of(number(value)),
+                Some(None) => Value::Is(0),
+                None => Value::Unknown,
             }),
             _ => None,
         }
@@ -212,16 +234,17 @@ fn number(text: &[u8]) -> Option<i64> {
     text.parse::<u32>().ok().filter(|_| !is_octal && !text.starts_with('+')).map(i64::from)
 }
 
-fn result(operator: &[u8], left: Option<i64>, right: Option<i64>) -> Option<i64> {
-    match (operator, left, right) {
-        (b"||", Some(1..), _) | (b"||", _, Some(1..)) => return Some(1),
-        (b"&&", Some(0), _) | (b"&&", _, Some(0)) => return Some(0),
-        _ => {}
-    }
-    let (left, right) = (left?, right?);
-    match operator {
-        b"||" => Some(i64::from(left != 0 || right != 0)),
-        b"&&" => Some(i64::from(left != 0 && right != 0)),
+fn result(operator: &[u8], left: Value, right: Value) -> Value {
+    let is = |wanted: bool| [left, right].iter().any(|value| matches!(value, Value::Is(value) if (*value != 0) == wanted));
+    let (left, right) = match (operator, left, right) {
+        (b"||", _, _) if is(true) => return Value::Is(1),
+        (b"&&", _, _) if is(false) => return Value::Is(0),
+        (_, Value::Is(left), Value::Is(right)) => (left, right),
+        _ => return Value::Unknown,
+    };
+    Value::of(match operator {
+        b"||" => Some(0),
+        b"&&" => Some(1),
         b"==" => Some(i64::from(left == right)),
         b"!=" => Some(i64::from(left != right)),
         b"<" => Some(i64::from(left < right)),
@@ -233,7 +256,7 @@ fn result(operator: &[u8], left: Option<i64>, right: Option<i64>) -> Option<i64>
         b"*" => left.checked_mul(right),
         b"/" => left.checked_div(right),
         _ => left.checked_rem(right),
-    }
+    })
 }
 
 #[cfg(test)]
