@@ -64,6 +64,14 @@ fn an_arm_that_is_not_compiled_is_no_gap() {
 }
 
 #[test]
+fn a_header_that_is_never_included_is_no_gap() {
+    let [included, not] = ["1", "0"].map(|condition| format!("#if {condition}\n#include \"steps.cuh\"\n#endif\n{SPIN}"));
+    let project = Project::new(&[("k.cu", &included), ("l.cu", &not)]);
+    project.run("k.cu -o out.cu --strict").exits(1).says("error[CI016]");
+    project.run("l.cu -o out.cu --strict").exits(0);
+}
+
+#[test]
 fn a_refused_input_leaves_the_old_output_and_says_so() {
     let project = Project::new(&[("k.cu", ""), ("out.cu", "old")]);
     project.run("k.cu -o out.cu").exits(1).says("CI003").says("out.cu was there before and is unchanged");
