@@ -251,6 +251,11 @@ impl ContextState {
         }
     }
 
+    /// The context.
+    pub(crate) fn home(&self) -> ContextHandle {
+        self.home
+    }
+
     /// Makes the context the current one of this thread.
     pub(crate) fn bind(&self) -> Result<(), DriverFault> {
         self.home.bind()

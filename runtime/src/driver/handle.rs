@@ -34,6 +34,11 @@ impl ContextHandle {
         self.id
     }
 
+    /// Whether it is the context at this address.
+    pub(crate) fn is_at(self, address: usize) -> bool {
+        self.address == address
+    }
+
     /// Makes it the current one of this thread.
     pub(crate) fn bind(self) -> Result<(), DriverFault> {
         let mut current = ptr::null_mut();

@@ -2,10 +2,10 @@
 
 use super::{LaunchSlot, Shared};
 use crate::context::state::{ContextState, SLOT_BYTES, SLOTS};
-use crate::driver::handle::ContextHandle;
+use crate::driver::handle::{self, ContextHandle};
 use crate::driver::{self, Pinned};
 use crate::error::{DriverFault, Error};
-use cudarc::driver::CudaContext;
+use cudarc::driver::{CudaContext, sys};
 use cuinstr_abi::control::FIRST_LAUNCH;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -72,6 +72,9 @@ impl LaunchContext {
     pub(crate) fn of_handle(context: ContextHandle) -> Result<Arc<Self>, Error> {
         static STATIONS: OnceLock<Mutex<Contexts>> = OnceLock::new();
         let contexts = || STATIONS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if !contexts().contains_key(&context.id()) {
+            Self::forget_gone(contexts);
+        }
         let place = Arc::clone(contexts().entry(context.id()).or_default());
         // Not under the lock: opening may wait for this context's kernels, and other contexts have nothing to do with them.
         let opened = place.get_or_init(|| Self::open(context).map(Arc::new));
@@ -83,6 +86,29 @@ impl LaunchContext {
         })?;
         found.check()?;
         Ok(found)
+    }
+
+    /// Drops what is known of contexts that are gone and that nobody asks about any more.
+    fn forget_gone<'a>(contexts: impl Fn() -> MutexGuard<'a, Contexts>) {
+        let unused: Vec<Arc<Self>> = {
+            let known = contexts();
+            let opened = known.values().filter_map(|place| place.get()?.as_ref().ok());
+            opened.filter(|context| Arc::strong_count(context) == 1 && context.in_flight() == 0).cloned().collect()
+        };
+        // Not under the lock, since it asks the driver.
+        let gone: Vec<u64> = unused.iter().filter(|context| context.is_gone()).map(|context| context.home().id()).collect();
+        drop(unused);
+        let dropped: Vec<_> = contexts().extract_if(|id, _| gone.contains(id)).collect();
+        drop(dropped);
+    }
+
+    /// Whether the driver knows its memory no more, or as another context's. That is asked by an address, which need not be valid.
+    fn is_gone(&self) -> bool {
+        let Some(memory) = self.memory() else { return false };
+        match handle::context_of_memory(memory) {
+            Ok(owner) => !owner.is_some_and(|owner| self.home().is_at(owner)),
+            Err(fault) => fault.code == sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32,
+        }
     }
 
     fn open(home: ContextHandle) -> Result<Self, Error> {

@@ -36,6 +36,12 @@ fn reloading() {
     until("all is given back", || live() == before);
 }
 
+/// Bytes of this process that are in memory.
+fn resident() -> u64 {
+    let words = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    4096 * words.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages")
+}
+
 fn reopening() {
     let round = || {
         let world = World::new();
@@ -48,6 +54,13 @@ fn reopening() {
         round();
     }
     until("all is given back", || ["live contexts", "live device", "live pinned"].map(command) == [0; 3]);
+    // What this process knew of them goes, too: some 40 KB each.
+    let before = resident();
+    for _ in 0..200 {
+        round();
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 2 << 20, "200 contexts left {grown} bytes");
 }
 
 fn busy() {
