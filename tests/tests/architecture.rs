@@ -72,6 +72,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "tests/gpu/src/launcher.rs",
     "tests/gpu/src/launcher/control.rs",
     "tests/gpu/src/launcher/memory.rs",
+    "tests/measure/src/pause/figures.rs",
     "tests/measure/src/pause/subject.rs",
 ];
 
