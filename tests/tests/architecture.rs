@@ -23,6 +23,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/examples/race.rs",
     "runtime/examples/snapshot.rs",
     "runtime/examples/stop_a_hang.rs",
+    "runtime/examples/suspended.rs",
     "runtime/gpus/src/probe.rs",
     "runtime/interpose/src/calls.rs",
     "runtime/interpose/src/control.rs",
@@ -44,6 +45,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/src/launch/again.rs",
     "runtime/src/launch/argument.rs",
     "runtime/src/launch/prepared.rs",
+    "runtime/src/launch/remainder.rs",
     "runtime/src/snapshot.rs",
     "runtime/src/worker/serve.rs",
     "runtime/stand-in/src/calls.rs",
@@ -70,6 +72,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "tests/gpu/src/launcher.rs",
     "tests/gpu/src/launcher/control.rs",
     "tests/gpu/src/launcher/memory.rs",
+    "tests/measure/src/pause/figures.rs",
     "tests/measure/src/pause/subject.rs",
 ];
 

@@ -141,12 +141,18 @@ fn described(launch: &Running) -> String {
 
 /// Asks a process something, and says so if it is not there.
 fn asked<T: DeserializeOwned>(process: u32, request: &str) -> anyhow::Result<Option<(Watched, Vec<T>)>> {
-    let Some(watched) = Watched::of(process) else {
-        to_stderr(&format!("error: process {process} is not watched: `cuinstr ps` lists those that are\n"));
-        return Ok(None);
-    };
-    let answer = watched.ask(request).map_err(|error| anyhow::anyhow!("process {process} does not answer: {error}"))?;
-    Ok(Some((watched, answer)))
+    let answer = Watched::of(process).map(|watched| (watched.ask(request), watched));
+    match answer {
+        Some((Ok(answer), watched)) => Ok(Some((watched, answer))),
+        // It has left a socket behind.
+        Some((Err(error), _)) if error.kind() != io::ErrorKind::ConnectionRefused => {
+            Err(anyhow::anyhow!("process {process} does not answer: {error}"))
+        }
+        _ => {
+            to_stderr(&format!("error: process {process} is not watched: `cuinstr ps` lists those that are\n"));
+            Ok(None)
+        }
+    }
 }
 
 /// Has the kernels of a process stop.

@@ -75,14 +75,14 @@ fn with(ledger: Id, call: impl FnOnce(&Ledger) -> Result<(), Failure>) -> i32 {
 unsafe fn open(
     device: i32,
     ledger: *mut Id,
-    make: impl FnOnce(&Arc<cudarc::driver::CudaContext>) -> Result<Ledger, Fault>,
+    begin: impl FnOnce(&Arc<cudarc::driver::CudaContext>) -> Result<Ledger, Fault>,
 ) -> Result<(), Failure> {
     if ledger.is_null() {
         return Err(null("ledger"));
     }
     let device = usize::try_from(device).map_err(|_| Failure::new(Status::BadArgument, format!("there is no device {device}")))?;
     let _visit = Visit::begin();
-    let made = make(&cuinstr_runtime::open(device)?)?;
+    let made = begin(&cuinstr_runtime::open(device)?)?;
     // SAFETY: the caller's place.
     unsafe { put(ledger, Id(LEDGERS.keep(made)), "ledger") }
 }

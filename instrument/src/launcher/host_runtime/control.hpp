@@ -5,6 +5,7 @@ __cuinstr_once void stop_all() {
   state& at = here();
   if (at.process != __cuinstr_c_getpid() || at.fails || at.finished) return;
   const u32 number = __atomic_add_fetch(&at.stops_wanted, 1, __ATOMIC_ACQ_REL);
+  wake(&at.stops_wanted);
   const u64 since = now_ns();
   // Numbers begin again at zero.
   while (int(__atomic_load_n(&at.stops_made, __ATOMIC_ACQUIRE) - number) < 0 && now_ns() - since < answer_ns) sleep_ns(100000ull);

@@ -19,6 +19,7 @@ int __cuinstr_c_gethostname(char*, unsigned long) __asm__("gethostname");
 int __cuinstr_c_clock_gettime(int, long*) __asm__("clock_gettime");
 int __cuinstr_c_nanosleep(const long*, long*) __asm__("nanosleep");
 int __cuinstr_c_sched_yield() __asm__("sched_yield");
+long __cuinstr_c_syscall(long, ...) __asm__("syscall");
 int __cuinstr_c_fflush(void*) __asm__("fflush");
 void __cuinstr_c_exit(int) __asm__("_exit") __attribute__((noreturn));
 char* __cuinstr_c_strerror(int) __asm__("strerror");

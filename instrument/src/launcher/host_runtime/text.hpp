@@ -16,6 +16,17 @@ inline void sleep_ns(u64 ns) {
   const long time[2] = {long(ns / 1000000000ull), long(ns % 1000000000ull)};
   __cuinstr_c_nanosleep(time, nullptr);
 }
+#if defined(__aarch64__)
+const long futex = 98;
+#else
+const long futex = 202;
+#endif
+// Waits until a word is no longer what it was seen to be, but not longer than so many nanoseconds.
+inline void wait_while(const u32* word, u32 seen, u64 ns) {
+  const long time[2] = {long(ns / 1000000000ull), long(ns % 1000000000ull)};
+  __cuinstr_c_syscall(futex, word, 128, seen, time, nullptr, 0);
+}
+inline void wake(const u32* word) { __cuinstr_c_syscall(futex, word, 129, 1, nullptr, nullptr, 0); }
 inline bool same(const char* a, const char* b) {
   while (*a != 0 && *a == *b) ++a, ++b;
   return *a == *b;

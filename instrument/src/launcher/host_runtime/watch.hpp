@@ -274,7 +274,8 @@ __cuinstr_once void look_at_all() {
 __cuinstr_once void* watch(void*) {
   const u64 period = period_ns();
   for (;;) {
-    sleep_ns(period);
+    // One who asks for the end of all launches does not wait for a period.
+    wait_while(&here().stops_wanted, here().stops_made, period);
     end_if_held();
     // At the process's end it is never given back.
     if (!here().watching.try_for(period)) continue;
