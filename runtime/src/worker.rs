@@ -45,6 +45,7 @@
 //! The way of a call: [`Worker`] (`handle`) → [`RemoteModule`], [`RemoteBuffer`] (`remote`) → [`RemoteLaunch`] (`launch`) → `process` (asked
 //! and listened to, by the messages of `wire`) ⇄ `serve` in the child; `spares` has the next process, `reaper` the last one.
 
+mod argument;
 mod handle;
 mod launch;
 mod pending;
@@ -58,8 +59,9 @@ mod wire;
 mod words;
 
 pub use crate::error::worker::Fault;
+pub use argument::Argument;
 pub use handle::{Builder, Worker};
 pub use launch::{RemoteCanceller, RemoteLaunch, RemoteRunning};
 pub use remote::{RemoteBuffer, RemoteKernel, RemoteModule, Restore};
 pub use serve::serve_if_asked;
-pub use value::{Argument, Element};
+pub use value::Element;

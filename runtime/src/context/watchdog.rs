@@ -4,7 +4,7 @@
 //! a grid that fills the GPU leaves no room for one that comes later.
 
 use crate::driver::{self, Pinned, PriorityStream, Support};
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const WAIT: u32 = 0;

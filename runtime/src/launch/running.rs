@@ -232,7 +232,7 @@ impl Running {
 
     /// Why a launch that does not leave was told to stop, and how far that got; `None` if it has left by now.
     #[cfg(all(feature = "worker", unix))]
-    pub(crate) fn so_far(&self) -> Option<(crate::outcome::Cause, Box<crate::report::Report>)> {
+    pub(crate) fn so_far(&self) -> Option<(crate::cause::Cause, Box<crate::report::Report>)> {
         let _ = self.launch_context.bind();
         self.slot.so_far(self.number)
     }
