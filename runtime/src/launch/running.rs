@@ -1,7 +1,6 @@
 //! A launch in flight, as its owner and those who may cancel it see it.
 
 use super::again::Again;
-use super::remainder::Remainder;
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
 use crate::slot::LaunchSlot;
@@ -24,11 +23,11 @@ use std::time::{Duration, Instant};
 #[must_use = "dropping it cancels the launch; call `wait`"]
 pub struct Running {
     launch_context: Arc<LaunchContext>,
-    slot: Arc<LaunchSlot>,
-    number: u32,
+    pub(super) slot: Arc<LaunchSlot>,
+    pub(super) number: u32,
     grace: Duration,
     is_over: bool,
-    again: Option<Box<Again>>,
+    pub(super) again: Option<Box<Again>>,
 }
 
 /// Cancels a launch, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
@@ -125,18 +124,6 @@ impl Running {
             Some(again) => again.let_streams_go(&self.slot, self.number),
             None => Err(Error::Order("only the streams of a launch that is paused can be let go")),
         }
-    }
-
-    /// What is left of a paused launch, to be kept apart from it: [`Remainder::start`](crate::Remainder::start) runs those blocks. This launch stays paused.
-    ///
-    /// # Errors
-    /// If the launch is not paused.
-    pub fn remainder(&self) -> Result<Remainder> {
-        let left = self.again.as_ref().zip(self.slot.left(self.number));
-        let (again, (blocks, timeout)) = left.ok_or(Error::Order("only a launch that is paused has a remainder"))?;
-        let mut prepared = again.prepared.clone();
-        prepared.given.limits.timeout = timeout;
-        Ok(Remainder { prepared, config: again.config, blocks: blocks.into() })
     }
 
     /// Takes back a request to pause that is not met in time. Blocks that have declined are launched beside those that
