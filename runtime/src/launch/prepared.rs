@@ -5,7 +5,7 @@ use super::argument::Value;
 use super::settings::{Settings, setting_methods};
 use crate::error::{Error, Result};
 use crate::launch::Running;
-use crate::limits::{Given, Limits, limit_methods};
+use crate::limits::{Given, limit_methods};
 use crate::module::Kernel;
 use cudarc::driver::{CudaStream, DeviceRepr, LaunchConfig};
 use std::sync::{Arc, Mutex};
@@ -73,7 +73,7 @@ impl Prepared {
     }
 
     #[cfg(all(feature = "snapshot", unix))]
-    pub(crate) fn given_limits(&self) -> &Limits {
+    pub(crate) fn given_limits(&self) -> &crate::limits::Limits {
         &self.given.limits
     }
 
