@@ -137,8 +137,8 @@ impl Build {
         self
     }
 
-    /// Stops threads that run longer than this, whoever launches them, counted from their own entry. Fractions of a nanosecond and more than 584 years
-    /// are cut off.
+    /// Stops threads that run longer than this, counted from their own entry. It does not matter which host launches
+    /// them. Fractions of a nanosecond and more than 584 years are cut off.
     pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
         self.settings.limits.timeout_ns = Some(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX).max(1));
         self

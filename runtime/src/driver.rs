@@ -6,7 +6,7 @@ pub(crate) mod handle;
 #[cfg(all(feature = "snapshot", unix))]
 pub(crate) mod mapped;
 
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{CudaFunction, CudaModule, CudaStream, DevicePtr, DriverError};
 use std::ffi::{CString, c_void};

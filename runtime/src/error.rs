@@ -3,44 +3,11 @@
 #[cfg(all(feature = "worker", unix))]
 pub(crate) mod worker;
 
+use crate::fault::DriverFault;
 use crate::names::UnknownKernel;
-use crate::outcome::Outcome;
-use serde::Serialize;
+use crate::outcome::{Completed, Outcome};
 use std::fmt;
 use std::time::Duration;
-
-/// A call of the CUDA driver that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DriverFault {
-    /// Name of the call.
-    pub call: &'static str,
-    /// Number of the error, as in `cuda.h`.
-    pub code: u32,
-    /// Name of the error.
-    pub name: String,
-}
-
-impl fmt::Display for DriverFault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {} ({})", self.call, self.name, self.code)
-    }
-}
-
-impl std::error::Error for DriverFault {}
-
-impl DriverFault {
-    /// Whether the context has been destroyed, or the driver with it.
-    pub(crate) fn is_of_gone_context(&self) -> bool {
-        matches!(self.code, 4 | 201 | 709)
-    }
-
-    /// Whether the error ends its context: every later call in it fails, too.
-    #[must_use]
-    pub fn is_sticky(&self) -> bool {
-        // Illegal address, misaligned address, illegal instruction and its kin, assert, trap, hardware errors and unknown ones.
-        matches!(self.code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 999)
-    }
-}
 
 /// Which launch ended a context for good, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -251,6 +218,19 @@ pub enum Error {
     /// Any other answer of the driver.
     #[error(transparent)]
     Driver(DriverFault),
+}
+
+impl Outcome {
+    /// What a launch that did all its work has to say; any other one is an error, so that `?` lets no stop pass for a success.
+    ///
+    /// # Errors
+    /// [`Error::Unfinished`] with the outcome, for a launch that was stopped or crashed.
+    pub fn into_result(self) -> Result<Completed> {
+        match self {
+            Self::Completed { elapsed, late, fuel_used } => Ok(Completed { elapsed, late, fuel_used }),
+            other => Err(Error::Unfinished(Box::new(other))),
+        }
+    }
 }
 
 impl From<DriverFault> for Error {

@@ -1,7 +1,8 @@
 //! Guards a launch that somebody else makes: a host with a context, modules and launches of its own.
 //!
-//! Such a host loads a rewritten module and launches its kernels as it always did; what it lacks is the other half. The way of a guard:
-//! [`Attached`] → [`Attached::arm`] → the host launches → [`Guard::launched`] → [`Guard::wait_for`] → [`Outcome`].
+//! Such a host loads a rewritten module and launches its kernels as it always did. A guard adds what the host lacks:
+//! limits, a wait with a bound, and a report. The way of a guard: [`Attached`] → [`Attached::arm`] → the host launches
+//! → [`Guard::launched`] → [`Guard::wait_for`] → [`Outcome`].
 //!
 //! ```no_run
 //! use cuinstr_runtime::guard::{About, Attached, Handle, Limits};
@@ -22,8 +23,9 @@
 //! # Ok::<(), cuinstr_runtime::Error>(())
 //! ```
 //!
-//! Between `arm` and `launched` the stream may be given several launches of the module: they share the limits and the outcome, as one launch
-//! would. Each call answers within a bound. The current context of the calling thread is the same after a call as before it.
+//! Between `arm` and `launched` the stream may be given several launches of the module. They share the limits and the
+//! outcome, as one launch would. Each call answers within a bound. A call does not change the calling thread's current
+//! context.
 
 mod attach;
 mod origin;

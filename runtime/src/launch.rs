@@ -294,7 +294,7 @@ impl<'a> Launch<'a> {
     }
 
     /// The driver's refusal of a launch, in the kernel's words.
-    fn refused(&self, fault: crate::error::DriverFault) -> Error {
+    fn refused(&self, fault: crate::fault::DriverFault) -> Error {
         match fault.code {
             1 | 701 => Error::Arguments { kernel: self.kernel.name().to_owned(), what: format!("the driver refuses the launch: {fault}") },
             _ => fault.into(),

@@ -35,9 +35,11 @@
 //! child, which may be lost. `worker::Worker` offers the same launches and outcomes over it, and has the next child
 //! ready.
 
+mod cause;
 mod context;
 mod driver;
 mod error;
+mod fault;
 pub mod guard;
 #[cfg(feature = "jit")]
 pub mod jit;
@@ -56,15 +58,17 @@ mod timer;
 #[cfg(all(feature = "worker", unix))]
 pub mod worker;
 
+pub use cause::{Cause, Tier};
 pub use context::device::{device_count, open};
 pub use cudarc;
 pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
-pub use error::{DriverFault, Error, Poison, Result};
+pub use error::{Error, Poison, Result};
+pub use fault::DriverFault;
 pub use launch::{Cancel, Canceller, InFlight, Launch, Pauser, Prepared, Reference, Remainder, Running, Stopping};
 pub use limits::{Clock, GRACE, LONGEST_TIMEOUT, Limits};
 pub use module::{Kernel, Module};
-pub use outcome::{Cause, Completed, Outcome, Tier};
+pub use outcome::{Completed, Outcome};
 pub use report::Report;
 pub use slot::FlagMemory;
 

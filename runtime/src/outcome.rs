@@ -1,6 +1,7 @@
 //! How a launch ended.
 
-use crate::error::{DriverFault, Error, Result};
+use crate::cause::{Cause, Tier};
+use crate::fault::DriverFault;
 use crate::report::Report;
 use serde::Serialize;
 use serde::ser::{SerializeStruct as _, Serializer};
@@ -49,32 +50,6 @@ pub enum Outcome {
     },
 }
 
-/// Why a launch was stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// Somebody cancelled it, or dropped its handle.
-    Cancelled,
-    /// Its time was up.
-    Deadline,
-    /// A block used up its cycles.
-    Budget,
-    /// A thread used up its fuel.
-    Fuel,
-}
-
-/// By what means a launch was stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tier {
-    /// Its threads left at their polls. Nothing else is lost.
-    Leave = 1,
-    /// The watchdog kernel trapped: the process has lost its GPU state.
-    Watchdog = 2,
-    /// Its process was killed: the worker has lost its device memory.
-    Worker = 3,
-}
-
 /// A launch of which every thread did all its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
@@ -87,17 +62,6 @@ pub struct Completed {
 }
 
 impl Outcome {
-    /// What a launch that did all its work has to say; any other one is an error, so that `?` lets no stop pass for a success.
-    ///
-    /// # Errors
-    /// [`Error::Unfinished`] with the outcome, for a launch that was stopped or crashed.
-    pub fn into_result(self) -> Result<Completed> {
-        match self {
-            Self::Completed { elapsed, late, fuel_used } => Ok(Completed { elapsed, late, fuel_used }),
-            other => Err(Error::Unfinished(Box::new(other))),
-        }
-    }
-
     /// Whether the kernel did all its work.
     #[must_use]
     pub fn is_completed(&self) -> bool {

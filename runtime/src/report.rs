@@ -167,10 +167,10 @@ impl Report {
 
     /// Says why the launch was stopped, where its record does not.
     #[cfg(all(feature = "worker", unix))]
-    pub(crate) fn stopped_for(&mut self, cause: crate::Cause, timeout_ns: Option<u64>) {
+    pub(crate) fn stopped_for(&mut self, cause: crate::cause::Cause, timeout_ns: Option<u64>) {
         if self.why.is_none() {
             (self.why, self.limit) = match cause {
-                crate::Cause::Deadline => (Some(Why::Deadline), timeout_ns),
+                crate::cause::Cause::Deadline => (Some(Why::Deadline), timeout_ns),
                 _ => (Some(Why::Flag), None),
             };
         }

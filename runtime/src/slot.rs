@@ -11,13 +11,15 @@ pub(crate) mod pool;
 mod verdict;
 mod wait;
 
+use crate::cause::{Cause, Tier};
 use crate::context::orders::Orders;
 use crate::context::state::ContextState;
 use crate::context::watchdog::Watchdog;
 use crate::driver::{self, Event, Pinned};
-use crate::error::{DriverFault, Error};
+use crate::error::Error;
+use crate::fault::DriverFault;
 use crate::limits::Limits;
-use crate::outcome::{Cause, Outcome, Tier};
+use crate::outcome::Outcome;
 use crate::report::{Launched, Report};
 use crate::sources::{NoSources, Sources};
 use crate::timer::{Key, Timed, Timer};

@@ -31,20 +31,22 @@
 //! }
 //! ```
 //!
-//! **Whose program.** The child runs this program again, which is why `main` calls [`serve_if_asked`]; or the program that
-//! [`Builder::program`] names, such as `cuinstr-worker`, which this crate brings. It speaks with its parent through its standard input; its
-//! standard output and error are the parent's, so that kernels may print.
+//! **Whose program.** The child runs this program again, so `main` calls [`serve_if_asked`]. [`Builder::program`] may
+//! name another program, such as `cuinstr-worker` of this crate. The child speaks with its parent through its standard
+//! input. Its standard output and error are the parent's, so that kernels may print.
 //!
-//! **No wait is without a bound.** A worker that does not answer in time is killed, and who waited for it is told. Its parent's end
-//! is its own. Dropping things waits for nothing.
+//! **No wait is without a bound.** A worker that does not answer in time is killed, and the waiting call says so. A
+//! worker ends with its parent. Dropping a handle waits for nothing.
 //!
-//! **What it costs.** A launch makes a round trip between two processes, tens of microseconds. Buffers go through a pipe, at a few GB a
-//! second. Each process has a context, some hundred MB on host and device. When a killed process had a kernel on the GPU, the driver needs a
-//! tenth of a second to take it down; the spare's kernels share the GPU with it until then. All clients of one MPS server go down together.
+//! **What it costs.** A launch makes a round trip between two processes, which takes tens of microseconds. Buffers go
+//! through a pipe, at a few GB a second. Each process has a context, some hundred MB on host and device. If a killed
+//! process had a kernel on the GPU, the driver needs a tenth of a second to end that kernel. Until then the spare's
+//! kernels share the GPU with it. All clients of one MPS server go down together.
 //!
 //! The way of a call: [`Worker`] (`handle`) → [`RemoteModule`], [`RemoteBuffer`] (`remote`) → [`RemoteLaunch`] (`launch`) → `process` (asked
 //! and listened to, by the messages of `wire`) ⇄ `serve` in the child; `spares` has the next process, `reaper` the last one.
 
+mod argument;
 mod handle;
 mod launch;
 mod pending;
@@ -58,8 +60,9 @@ mod wire;
 mod words;
 
 pub use crate::error::worker::Fault;
+pub use argument::Argument;
 pub use handle::{Builder, Worker};
 pub use launch::{RemoteCanceller, RemoteLaunch, RemoteRunning};
 pub use remote::{RemoteBuffer, RemoteKernel, RemoteModule, Restore};
 pub use serve::serve_if_asked;
-pub use value::{Argument, Element};
+pub use value::Element;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// Longest a file may get.
 const MOST_LINES: usize = 600;
 
-/// Files that may hold `unsafe`: calls of the CUDA driver, of NVRTC and of libclang, none of which this project can vouch for, launches, for
-/// whose arguments only the caller can, and an allocator that counts.
+/// Files that may hold `unsafe`: calls of the CUDA driver, of NVRTC and of libclang, for which this project can't
+/// vouch; launches, for whose arguments only the caller can vouch; and an allocator that counts.
 const MAY_BE_UNSAFE: &[&str] = &[
     "evaluate/src/baseline/child.rs",
     "instrument/clang/src/lib.rs",
@@ -202,6 +202,26 @@ fn no_file_is_longer_than_a_person_reads_in_one_go() {
     for (path, text) in rust_files(ALL) {
         let lines = text.lines().count();
         assert!(lines <= MOST_LINES, "{path} has {lines} lines");
+    }
+}
+
+/// Longest a function may get without a reason, which begins with these words in its comment.
+const MOST_LINES_OF_A_FUNCTION: usize = 80;
+const REASON: &str = "Over 80 lines: ";
+
+#[test]
+fn a_long_function_says_why_it_is_no_shorter() {
+    for (path, text) in rust_files(ALL) {
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| names(code(line), "fn") && !code(line).contains("fn(")) {
+            let indent = line.len() - line.trim_start().len();
+            let closes = format!("{}}}", " ".repeat(indent));
+            let is_end = |(nth, other): (usize, &&str)| *other == closes || nth == 0 && other.ends_with([';', '}']);
+            let length = lines[at..].iter().enumerate().position(is_end).map_or(1, |end| end + 1);
+            let comment = lines[..at].iter().rev().take_while(|line| line.trim_start().starts_with(['/', '#']));
+            let has_reason = comment.into_iter().any(|line| line.contains(REASON));
+            assert!(length <= MOST_LINES_OF_A_FUNCTION || has_reason, "{path}:{}: {length} lines", at + 1);
+        }
     }
 }
 

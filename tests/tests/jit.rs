@@ -1,8 +1,8 @@
 //! `cuinstr_runtime::jit` with the real NVRTC and no GPU: modules, symbols, messages on the user's own lines, and what is said where NVRTC is
 //! not whole. Without nvcc, beside which NVRTC lies, each test shows as ignored with the reason, or fails where `CUINSTR_REQUIRE` names it.
 //!
-//! The loader looks for libraries in the folders that it was started with, so the tests run in a process of their own, and so does each
-//! that needs another folder.
+//! The loader looks for libraries in the folders that it was started with. So the tests run in a process of their own,
+//! and each test that needs another folder in a further one.
 
 use cuinstr::options::{Limits, Options, Pass};
 use cuinstr_harness::nvcc::Nvcc;

@@ -1,9 +1,10 @@
 //! Outputs: where they go, and how no reader ever sees half of one.
 //!
-//! The text is complete in memory before anything is opened. It goes to a file without a name in the output's own folder, which the system
-//! removes with the process, whatever kills that. Once complete, the file gets the output's name. Where an old output has that name, the file first
-//! gets a hidden one, since only a name can be renamed over another. A process that is killed between these two calls leaves the hidden name; the
-//! next write of the same output removes it. File systems without such files (`O_TMPFILE`) get a hidden temporary file from the start.
+//! The text is complete in memory before anything is opened. It goes to a file without a name, in the output's own
+//! folder. The system removes such a file with the process, however the process ends. Once complete, the file gets the
+//! output's name. An old output may have that name. Then the file first gets a hidden name, since only a name can be
+//! renamed over another. A process that is killed between these two calls leaves the hidden name. The next write of the
+//! same output removes it. File systems without such files (`O_TMPFILE`) get a hidden temporary file from the start.
 //! Nothing is synced: after a power cut a compiler's outputs are built again too.
 
 use cuinstr::diagnostic::{Code, Diagnostic};

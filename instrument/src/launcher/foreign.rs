@@ -1,4 +1,4 @@
-//! Headers in folders of `-isystem`: they stay as they are, but a macro of theirs may mark the user's functions.
+//! Headers in folders of `-isystem`. They stay as they are, but their macros may mark the user's functions.
 
 use crate::project::include;
 use std::collections::BTreeSet;

@@ -18,7 +18,7 @@
 //!
 //! - `host`: one call of the host's compiler. `preprocess`: its arguments. `foreign`: headers that stay as they are.
 //! - `overlay`: the folders that the preprocessor sees. `links` says where paths lead, `plan` what is known of an overlay.
-//! - `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
+//! - `unit_names`: what the files of a unit say of names. `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
 //! - `record`: site maps as a variable. `translate`: the user's paths again. `recursion`: which calls need a poll.
 //!
 //! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its
@@ -53,6 +53,7 @@ mod session;
 mod settings;
 mod signal;
 mod translate;
+mod unit_names;
 mod unit_rows;
 
 pub use compiler::{find, is_nvcc, other_compiler};

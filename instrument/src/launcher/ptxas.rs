@@ -1,4 +1,5 @@
-//! A stand-in for ptxas, for tools that run it themselves (Triton, clang, CUDA.jl): polls are inserted into its inputs, then the real one runs.
+//! A stand-in for ptxas, for tools that run ptxas themselves (Triton, clang, CUDA.jl). It inserts polls into the
+//! inputs, then the real ptxas runs.
 
 use super::error::{Error, NOT_FOUND};
 use super::process::{cannot_start, code_of};

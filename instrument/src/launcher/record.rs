@@ -1,5 +1,6 @@
-//! The site maps of a unit as one variable of its device code. A unit reads the sites of all headers that it includes, most of which it never
-//! compiles, so they are packed: as text they were the larger part of objects that include a library of templates.
+//! The site maps of a unit as one variable of its device code. A unit reads the sites of all headers that it includes,
+//! and never compiles most of them. So the site maps are packed. As text they were the larger part of objects that
+//! include a library of templates.
 
 use cuinstr_abi::sites::{PACKED_MAGIC, SiteMap};
 use std::fmt::Write as _;

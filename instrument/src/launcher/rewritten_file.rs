@@ -4,21 +4,18 @@ use super::cache::Cache;
 use super::error::Error;
 use super::process::absolute;
 use super::settings::Settings;
+use super::unit_names::UnitNames;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::options::{DeviceMacro, Options, Polls, Space, ValueMacro};
+use crate::options::Options;
 use crate::prelude;
 use crate::project::config::{self, Config, slashes};
 use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
-use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::macros::Macros;
-use crate::source::syntax::token::{Lexed, is_name_byte, lex};
-use crate::source::syntax::{definition, keyword, macro_values, macros, splice};
 use crate::{Rewrite, rewrite};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -57,17 +54,8 @@ pub(super) struct Maker<'a> {
     settings: &'a Settings,
     cache: Cache,
     configs: BTreeMap<PathBuf, Config>,
-    /// Macros of the translation unit's files that mark device functions in others of them.
-    shared_macros: Vec<DeviceMacro>,
-    /// Macros of its files that open no loop.
-    plain_macros: HashSet<Vec<u8>>,
-    /// Macros of its files that stand for values, and names in capitals that none of them defines.
-    value_macros: Vec<ValueMacro>,
-    /// Names of unmarked functions that device code of its files uses, and names of all device functions.
-    device_names: BTreeSet<Vec<u8>>,
-    device_functions: BTreeSet<Vec<u8>>,
-    /// Whether one of its files, or the command line, makes a macro of a word of the language.
-    redefines: bool,
+    /// What the files of its translation unit say of names.
+    names: UnitNames,
     /// What decides what becomes of a source, the text that is inserted too: two builds of this tool may run at once.
     digest: u64,
 }
@@ -75,71 +63,12 @@ pub(super) struct Maker<'a> {
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the cache.
     pub(super) fn new(settings: &'a Settings, cache: Cache) -> Self {
-        Self {
-            settings,
-            cache,
-            configs: BTreeMap::new(),
-            shared_macros: Vec::new(),
-            plain_macros: HashSet::new(),
-            value_macros: Vec::new(),
-            device_names: BTreeSet::new(),
-            device_functions: BTreeSet::new(),
-            redefines: false,
-            digest: settings.digest(),
-        }
+        Self { settings, cache, configs: BTreeMap::new(), names: UnitNames::default(), digest: settings.digest() }
     }
 
-    /// Learns from the macros of the unit's files. Which mark functions, so that a function is known by a macro of
-    /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
-    /// text. `foreign` files stay as they are, and only what their macros mark counts.
+    /// Learns what the unit's files say of names ([`UnitNames::learn`]).
     pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
-        let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
-        let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
-        let command_line = lex(defined, 0..defined.len(), false);
-        let all: Vec<_> = files.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain([(defined, &command_line)]).collect();
-        let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
-        self.redefines = all.iter().any(|(bytes, lexed)| !keyword::redefined(bytes, lexed).is_empty());
-        self.value_macros = macro_values::of_files(&all, Some(&words));
-        self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
-        let foreign: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).collect();
-        let marking: Vec<_> = foreign.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain(all).collect();
-        // A macro may stand for one of a file that comes later.
-        for _ in 0..3 {
-            let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
-            let options = Options { device_macros: self.shared_macros.clone(), ..self.settings.options() };
-            for (bytes, lexed) in &marking {
-                for (name, space) in macros::definitions(bytes, lexed, &options) {
-                    // Where another file gives the name another meaning, what it marks may run on the host as well.
-                    known.entry(name).and_modify(|other| *other = both(*other, space)).or_insert(space);
-                }
-            }
-            let found: Vec<_> = known.into_iter().filter_map(|(name, space)| Some(DeviceMacro { name, space: space? })).collect();
-            if found == self.shared_macros {
-                break;
-            }
-            self.shared_macros = found;
-        }
-        self.learn_names(&files);
-    }
-
-    /// Learns which names device code of any file uses that another file gives to a function without a mark.
-    fn learn_names(&mut self, files: &[(&[u8], Lexed)]) {
-        let fragments: Vec<_> = files.iter().filter_map(|(bytes, lexed)| Some((*bytes, lexed, Fragment::of_file(lexed).ok()?))).collect();
-        loop {
-            let text = |names: &BTreeSet<Vec<u8>>| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-            let options =
-                Options { device_macros: self.shared_macros.clone(), device_names: text(&self.device_names), ..self.settings.options() };
-            let names: Vec<_> = fragments
-                .iter()
-                .map(|(bytes, lexed, file)| definition::names(bytes, file, &Macros::read(bytes, lexed, &options), &options))
-                .collect();
-            let unmarked: BTreeSet<&Vec<u8>> = names.iter().flat_map(|names| &names.unmarked).collect();
-            let used = names.iter().flat_map(|names| &names.used).filter(|name| unmarked.contains(name)).cloned().collect();
-            self.device_functions = names.iter().flat_map(|names| names.device.iter().cloned()).collect();
-            if std::mem::replace(&mut self.device_names, used) == self.device_names {
-                return;
-            }
-        }
+        self.names.learn(files, foreign, defined, &self.settings.options());
     }
 
     /// What becomes of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
@@ -169,25 +98,7 @@ impl<'a> Maker<'a> {
             options.waivers = config.waivers(&site_path);
         }
         options.site_path = site_path;
-        let shared_macros = self.shared_macros.iter().filter(|shared| options.device_macros.iter().all(|own| own.name != shared.name));
-        let shared_macros: Vec<_> =
-            shared_macros.filter(|shared| memchr::memmem::find(bytes, shared.name.as_bytes()).is_some()).cloned().collect();
-        options.device_macros.extend(shared_macros);
-        let words: BTreeSet<&[u8]> = bytes.split(|byte| !is_name_byte(*byte)).filter(|word| !word.is_empty()).collect();
-        let plain = words.iter().filter(|word| self.plain_macros.contains(**word));
-        options.plain_macros = plain.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        let among = |names: &BTreeSet<Vec<u8>>| {
-            let named = words.iter().filter(|word| names.contains(**word));
-            named.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
-        };
-        options.device_names = among(&self.device_names);
-        options.device_functions = among(&self.device_functions);
-        options.in_unit = true;
-        if self.redefines && options.polls == Polls::Amortised {
-            options.polls = Polls::CountDown;
-        }
-        let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
-        options.value_macros = values.cloned().collect();
+        self.names.tell(bytes, &mut options);
         if !shared || !edits.is_empty() {
             return Ok(rewritten(&input.name, bytes, &options, edits));
         }
@@ -198,20 +109,6 @@ impl<'a> Maker<'a> {
         let file = rewritten(&input.name, bytes, &options, edits);
         self.cache.put(&key, bytes, &file)?;
         Ok(file)
-    }
-}
-
-fn read(bytes: &[u8]) -> (&[u8], Lexed) {
-    (bytes, lex(bytes, 0..bytes.len(), false))
-}
-
-/// What a name marks that two files define.
-fn both(one: Option<Space>, other: Option<Space>) -> Option<Space> {
-    match (one, other) {
-        (None, None) => None,
-        (one, other) if one == other => one,
-        (Some(Space::Kernel), _) | (_, Some(Space::Kernel)) => Some(Space::Kernel),
-        _ => Some(Space::HostDevice),
     }
 }
 

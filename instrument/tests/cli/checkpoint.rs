@@ -72,37 +72,8 @@ fn what_is_in_the_way_is_named_with_where_the_process_stands() {
     }
 }
 
-/// A stand-in for CRIU: `CRIU_MODE` says what goes wrong. Its restore starts a process that has the pid of the one that was dumped.
-const CRIU: &str = r#"#!/bin/bash
-[ "$1" = --version ] && { echo "Version: ${CRIU_VERSION:-4.1}"; exit; }
-step=$1
-while [ $# -gt 0 ]; do
-    case $1 in
-        --images-dir) images=$2 ;;
-        --tree) pid=$2 ;;
-    esac
-    shift
-done
-case $CRIU_MODE in
-    refuse) echo "(00.1) Error (criu/mem.c:1): can't dump a thing" > "$images/$step.log"; exit 1 ;;
-    full) echo "(00.1) Error (criu/page-xfer.c:1): No space left on device" > "$images/$step.log"; exit 1 ;;
-    die) kill -9 $$ ;;
-    orphan) kill -9 $PPID; exit ;;
-esac
-if [ $step = dump ]; then
-    echo "$pid" > "$images/pages.img"
-    kill -STOP "$pid"
-else
-    pid=$(cat "$images/pages.img")
-    for try in $(seq 200); do
-        echo $((pid - 1)) > /proc/sys/kernel/ns_last_pid
-        sleep 100 < /dev/null > /dev/null 2>&1 &
-        [ $! = "$pid" ] && exit 0
-        kill -9 $!
-    done
-    exit 1
-fi
-"#;
+/// A stand-in for CRIU: `CRIU_MODE` says what goes wrong.
+const CRIU: &str = include_str!("../../../tests/data/criu");
 
 impl World {
     /// `cuinstr checkpoint` with these words, with a CRIU that does as `mode` says.

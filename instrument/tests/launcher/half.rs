@@ -1,5 +1,6 @@
-//! The host half: what a program that knows nothing of us does about `CUINSTR_TIMEOUT` and its kin. There is no GPU here, so a library stands in for driver
-//! and runtime (`half/driver.cpp`), and does to the control block what docs/ABI.md says that a GPU does. `scripts/gpu-projects` shows the same on one.
+//! The host half: what a program that knows nothing of us does about `CUINSTR_TIMEOUT` and its kin. There is no GPU
+//! here. A library stands in for driver and runtime (`half/driver.cpp`). It does to the control block what docs/ABI.md
+//! says that a GPU does. `scripts/gpu-projects` shows the same on one.
 
 use crate::project::{BINARY, Project, expect, text};
 use crate::toolkit::nvcc;

@@ -1,5 +1,6 @@
-//! The launcher as build systems see it: `cuinstr nvcc …`, in place of nvcc. Most of it is shown with a shim that stands in for nvcc, records how
-//! it was called and has the host's compiler preprocess, as nvcc does; the rest needs nvcc itself.
+//! The launcher as build systems see it: `cuinstr nvcc …`, in place of nvcc. Most of it is shown with a shim that
+//! stands in for nvcc. The shim records how it was called, and has the host's compiler preprocess, as nvcc does; the
+//! rest needs nvcc itself.
 
 mod arguments;
 mod cargo;

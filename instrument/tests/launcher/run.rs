@@ -391,31 +391,8 @@ fn a_process_whose_kernel_does_not_end_is_checkpointed_all_the_same() {
     watched.end();
 }
 
-/// CRIU as far as a test needs it: a dump stops the process, and a restore starts another one of its number.
-const CRIU: &str = r#"#!/bin/bash
-[ "$1" = --version ] && { echo "Version: 4.1"; exit; }
-step=$1
-while [ $# -gt 0 ]; do
-    case $1 in
-        --images-dir) images=$2 ;;
-        --tree) pid=$2 ;;
-    esac
-    shift
-done
-if [ $step = dump ]; then
-    echo "$pid" > "$images/pages.img"
-    kill -STOP "$pid"
-    exit
-fi
-pid=$(cat "$images/pages.img")
-for try in $(seq 500); do
-    echo $((pid - 1)) > /proc/sys/kernel/ns_last_pid
-    sleep 100 < /dev/null > /dev/null 2>&1 &
-    [ $! = "$pid" ] && exit 0
-    kill -9 $!
-done
-exit 1
-"#;
+/// A stand-in for CRIU.
+const CRIU: &str = include_str!("../../../tests/data/criu");
 
 #[test]
 fn a_program_is_saved_while_it_runs_and_started_again_from_there() {

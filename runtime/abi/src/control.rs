@@ -26,7 +26,8 @@ pub const MOST_BLOCKS: u64 = 1 << 28;
 /// Number of sites that a stop record counts threads for; threads at further sites are counted in [`StopRecord::unlisted`].
 pub const SITE_SLOTS: usize = 64;
 
-/// Launch number that a module carries before any host arms it. Zero is never a launch, so an untouched flag stops nobody.
+/// Launch number that a module carries before any host arms it. Zero is never a launch, so an untouched flag stops no
+/// thread.
 pub const FIRST_LAUNCH: u32 = 1;
 
 /// Value of [`ControlBlock::timeout_ns`], [`ControlBlock::budget_cycles`] and [`ControlBlock::fuel`] that lifts the limit, compiled-in

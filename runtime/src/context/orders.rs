@@ -1,7 +1,7 @@
 //! What a launch is told, as the first words of its control block.
 
 use crate::driver;
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use cudarc::driver::sys;
 use cuinstr_abi::control::{ABI_VERSION, Action, ControlBlock, FIRST_LAUNCH};
 use std::mem::offset_of;

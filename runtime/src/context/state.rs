@@ -5,7 +5,8 @@ use super::orders::Orders;
 use super::watchdog::{Watchdog, WatchdogPool};
 use crate::driver::handle::ContextHandle;
 use crate::driver::{self, BesideStream, Event, Pinned, PriorityStream, Support};
-use crate::error::{DriverFault, Error, Poison};
+use crate::error::{Error, Poison};
+use crate::fault::DriverFault;
 use cudarc::driver::{CudaModule, CudaStream, sys};
 use cuinstr_abi::control::StopRecord;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +25,8 @@ const ROUNDS: u64 = 8;
 /// Longest that this may take.
 const COMPARING: Duration = Duration::from_millis(20);
 
-/// One for each context. Its memory is never given back: freeing would wait for every kernel of the context. It goes with the context, which whoever has a
-/// module or a launch in it keeps alive.
+/// One for each context. Its memory is never given back: freeing would wait for every kernel of the context. It goes
+/// with the context. Modules and launches keep their context alive.
 pub(crate) struct ContextState {
     home: ContextHandle,
     // Raises flags, and nothing else: behind a copy of its own a word would wait for every copy of the process.

@@ -1,10 +1,10 @@
 //! The second tier: a kernel of one thread that lies in wait beside a launch and traps when it is told to.
 //!
-//! A trap ends every kernel of the process, instrumented or not, and every context with it. It works only for a kernel that was there first:
-//! a grid that fills the GPU leaves no room for one that comes later.
+//! A trap ends every kernel of the process, instrumented or not, and every context with it. The watchdog must be on the
+//! GPU first, since a grid that fills the GPU leaves no room for a later kernel.
 
 use crate::driver::{self, Pinned, PriorityStream, Support};
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const WAIT: u32 = 0;

@@ -1,7 +1,7 @@
 //! Handles that another host made: its context, its module, its stream. What is asked of them here answers at once.
 
 use super::check;
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;

@@ -1,7 +1,7 @@
 //! Device memory at addresses of the caller's choice, and pinned memory to copy it through.
 
 use super::check;
-use crate::error::DriverFault;
+use crate::fault::DriverFault;
 use cudarc::driver::sys;
 use std::ptr;
 

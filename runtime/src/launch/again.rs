@@ -2,7 +2,8 @@
 
 use super::prepared::Prepared;
 use crate::driver::{self, BesideStream};
-use crate::error::{DriverFault, Error, Result};
+use crate::error::{Error, Result};
+use crate::fault::DriverFault;
 use crate::module::Instance;
 use crate::slot::LaunchSlot;
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, result, sys};

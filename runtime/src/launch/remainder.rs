@@ -2,7 +2,7 @@
 
 use super::prepared::Prepared;
 use super::running::Running;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use cudarc::driver::LaunchConfig;
 use std::sync::Arc;
 
@@ -14,6 +14,20 @@ pub struct Remainder {
     pub(crate) config: LaunchConfig,
     /// A bit for each block of the grid.
     pub(crate) blocks: Arc<[u32]>,
+}
+
+impl Running {
+    /// What is left of a paused launch, to be kept apart from it: [`Remainder::start`] runs those blocks. This launch stays paused.
+    ///
+    /// # Errors
+    /// If the launch is not paused.
+    pub fn remainder(&self) -> Result<Remainder> {
+        let left = self.again.as_ref().zip(self.slot.left(self.number));
+        let (again, (blocks, timeout)) = left.ok_or(Error::Order("only a launch that is paused has a remainder"))?;
+        let mut prepared = again.prepared.clone();
+        prepared.given.limits.timeout = timeout;
+        Ok(Remainder { prepared, config: again.config, blocks: blocks.into() })
+    }
 }
 
 impl Remainder {

@@ -1,7 +1,6 @@
 //! A launch in flight, as its owner and those who may cancel it see it.
 
 use super::again::Again;
-use super::remainder::Remainder;
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
 use crate::slot::LaunchSlot;
@@ -24,11 +23,11 @@ use std::time::{Duration, Instant};
 #[must_use = "dropping it cancels the launch; call `wait`"]
 pub struct Running {
     launch_context: Arc<LaunchContext>,
-    slot: Arc<LaunchSlot>,
-    number: u32,
+    pub(super) slot: Arc<LaunchSlot>,
+    pub(super) number: u32,
     grace: Duration,
     is_over: bool,
-    again: Option<Box<Again>>,
+    pub(super) again: Option<Box<Again>>,
 }
 
 /// Cancels a launch, from any thread and as often as you like. Once the launch is over it does nothing: it never hits a later one.
@@ -127,18 +126,6 @@ impl Running {
         }
     }
 
-    /// What is left of a paused launch, to be kept apart from it: [`Remainder::start`](crate::Remainder::start) runs those blocks. This launch stays paused.
-    ///
-    /// # Errors
-    /// If the launch is not paused.
-    pub fn remainder(&self) -> Result<Remainder> {
-        let left = self.again.as_ref().zip(self.slot.left(self.number));
-        let (again, (blocks, timeout)) = left.ok_or(Error::Order("only a launch that is paused has a remainder"))?;
-        let mut prepared = again.prepared.clone();
-        prepared.given.limits.timeout = timeout;
-        Ok(Remainder { prepared, config: again.config, blocks: blocks.into() })
-    }
-
     /// Takes back a request to pause that is not met in time. Blocks that have declined are launched beside those that
     /// still run, which may be waiting for them. Nothing happens if the launch is paused or over by then. A block that
     /// begins meanwhile may still decline. Then the launch is paused when all others have run.
@@ -232,7 +219,7 @@ impl Running {
 
     /// Why a launch that does not leave was told to stop, and how far that got; `None` if it has left by now.
     #[cfg(all(feature = "worker", unix))]
-    pub(crate) fn so_far(&self) -> Option<(crate::outcome::Cause, Box<crate::report::Report>)> {
+    pub(crate) fn so_far(&self) -> Option<(crate::cause::Cause, Box<crate::report::Report>)> {
         let _ = self.launch_context.bind();
         self.slot.so_far(self.number)
     }

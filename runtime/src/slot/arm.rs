@@ -1,11 +1,12 @@
 //! A launch is armed, its orders are sent, and its end is marked in its stream.
 
 use super::{FlagMemory, LaunchSlot, Plan, Shared};
+use crate::cause::{Cause, Tier};
 use crate::context::orders::Orders;
 use crate::driver;
-use crate::error::{DriverFault, Error};
+use crate::error::Error;
+use crate::fault::DriverFault;
 use crate::limits::{Clock, Limits};
-use crate::outcome::{Cause, Tier};
 use crate::timer::{Timed, Timer};
 use cudarc::driver::sys;
 use cuinstr_abi::control::{ABI_VERSION, Action, StopRecord, UNLIMITED};

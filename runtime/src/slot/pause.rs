@@ -7,7 +7,8 @@
 use super::{LaunchSlot, State};
 use crate::context::state::{ContextState, GATES};
 use crate::driver::{self, PinnedWords};
-use crate::error::{DriverFault, Error};
+use crate::error::Error;
+use crate::fault::DriverFault;
 use crate::limits::Clock;
 use crate::outcome::Outcome;
 use crate::timer::Timer;

@@ -2,11 +2,13 @@
 
 use super::pause::Settled;
 use super::{Copied, LaunchSlot, Shared, State};
+use crate::cause::{Cause, Tier};
 use crate::context::orders::Orders;
 use crate::context::state::ContextState;
 use crate::driver;
-use crate::error::{DriverFault, Error, Poison};
-use crate::outcome::{Cause, Outcome, Tier};
+use crate::error::{Error, Poison};
+use crate::fault::DriverFault;
+use crate::outcome::Outcome;
 use cuinstr_abi::control::{StopRecord, UNLIMITED, Why};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};

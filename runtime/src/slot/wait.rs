@@ -1,9 +1,10 @@
 //! Watching a launch in flight: when its time is up, when to look again, when waiting makes no sense any more.
 
 use super::{LaunchSlot, State, Subject};
+use crate::cause::{Cause, Tier};
 use crate::error::Error;
 use crate::limits::Clock;
-use crate::outcome::{Cause, Outcome, Tier};
+use crate::outcome::Outcome;
 use crate::timer::Timer;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;

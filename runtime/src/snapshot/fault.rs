@@ -1,6 +1,7 @@
 //! What can be wrong with a snapshot.
 
-use crate::error::{DriverFault, Error};
+use crate::error::Error;
+use crate::fault::DriverFault;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! A launch in a worker process: before it starts, and in flight.
 
+use super::argument::{Argument, Kind};
 use super::handle::Live;
 use super::pending::{PendingLaunch, Terms};
 use super::process::Process;
 use super::remote::{Lines, RemoteKernel};
-use super::value::{Argument, Kind};
 use super::wire::{Order, Parameter, Task};
 use super::words::nanos;
 use crate::error::Result;
@@ -34,6 +34,13 @@ pub struct RemoteLaunch<'a> {
     is_timed: bool,
     is_cooperative: bool,
     cluster: Option<[u32; 3]>,
+}
+
+impl RemoteKernel {
+    /// Prepares a launch: add arguments and a limit, then [`start`](RemoteLaunch::start).
+    pub fn launch(&self) -> RemoteLaunch<'_> {
+        RemoteLaunch::new(self)
+    }
 }
 
 impl<'a> RemoteLaunch<'a> {

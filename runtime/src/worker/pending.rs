@@ -1,8 +1,9 @@
 //! One launch in a worker process, as the parent sees it: when its end is overdue, and how it ended.
 
 use super::process::Process;
+use crate::cause::{Cause, Tier};
 use crate::error::{Error, Result};
-use crate::outcome::{Cause, Outcome, Tier};
+use crate::outcome::Outcome;
 use crate::report::{Launched, Report};
 use crate::sources::NoSources;
 use crate::timer::{Key, Timed, Timer};

@@ -1,7 +1,6 @@
 //! Modules, kernels and buffers in a worker process, each put there again when the process was lost and it is needed.
 
 use super::handle::{Live, Shared};
-use super::launch::RemoteLaunch;
 use super::process::Process;
 use super::value::{Element, from_bytes, to_bytes};
 use super::wire::{Answer, Task};
@@ -133,11 +132,6 @@ impl RemoteKernel {
 
     pub(super) fn shared_name(&self) -> Arc<str> {
         Arc::clone(&self.name)
-    }
-
-    /// Prepares a launch: add arguments and a limit, then [`start`](RemoteLaunch::start).
-    pub fn launch(&self) -> RemoteLaunch<'_> {
-        RemoteLaunch::new(self)
     }
 }
 

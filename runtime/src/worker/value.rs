@@ -1,7 +1,4 @@
-//! What travels as bytes: elements of buffers, and arguments.
-
-use super::remote::{Held, RemoteBuffer};
-use std::sync::Arc;
+//! Numbers as they lie in device memory, and travel.
 
 /// A number as it lies in device memory: an element of a [`RemoteBuffer`], or an argument.
 pub trait Element: Copy + sealed::Sealed {
@@ -15,24 +12,6 @@ pub trait Element: Copy + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
-}
-
-/// An argument of a remote launch: a number, a buffer, or the bytes of a struct that is passed by value.
-#[derive(Debug, Clone)]
-pub struct Argument(pub(super) Kind);
-
-#[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Bytes(Vec<u8>),
-    Buffer(Arc<Held>),
-}
-
-impl Argument {
-    /// The bytes of a struct that is passed by value, padding included, as C lays it out.
-    #[must_use]
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(Kind::Bytes(bytes.into()))
-    }
 }
 
 macro_rules! elements {
@@ -52,40 +31,19 @@ macro_rules! elements {
                 Self::from_le_bytes(own)
             }
         }
-
-        impl From<$type> for Argument {
-            fn from(value: $type) -> Self {
-                Self(Kind::Bytes(value.to_le_bytes().into()))
-            }
-        }
-
-        impl From<&$type> for Argument {
-            fn from(value: &$type) -> Self {
-                Self::from(*value)
-            }
-        }
     )* };
 }
 
-elements!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
-
-impl From<bool> for Argument {
-    fn from(value: bool) -> Self {
-        Self::from(u8::from(value))
-    }
+/// Calls a macro with all types of elements.
+macro_rules! for_elements {
+    ($with:ident) => {
+        $with!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
+    };
 }
 
-impl From<&RemoteBuffer> for Argument {
-    fn from(buffer: &RemoteBuffer) -> Self {
-        Self(Kind::Buffer(Arc::clone(&buffer.0)))
-    }
-}
+pub(super) use for_elements;
 
-impl From<&mut RemoteBuffer> for Argument {
-    fn from(buffer: &mut RemoteBuffer) -> Self {
-        Self::from(&*buffer)
-    }
-}
+for_elements!(elements);
 
 /// The bytes of a slice of elements.
 pub(super) fn to_bytes<T: Element>(elements: &[T]) -> Vec<u8> {
@@ -111,7 +69,5 @@ mod tests {
         assert_eq!(from_bytes::<f32>(&to_bytes(&numbers)), numbers);
         assert_eq!(to_bytes(&[0x0102_u16, 3]), [2, 1, 3, 0]);
         assert_eq!(from_bytes::<u64>(&[0; 15]), [0]);
-        let Argument(Kind::Bytes(bytes)) = Argument::from(true) else { panic!("a value") };
-        assert_eq!(bytes, [1]);
     }
 }

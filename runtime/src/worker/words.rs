@@ -1,9 +1,11 @@
 //! Outcomes and errors in a form that travels, and back.
 
+use crate::cause::{Cause, Tier};
 use crate::error::worker::Fault;
-use crate::error::{DriverFault, Error, Poison};
+use crate::error::{Error, Poison};
+use crate::fault::DriverFault;
 use crate::names::UnknownKernel;
-use crate::outcome::{Cause, Outcome, Tier};
+use crate::outcome::Outcome;
 use crate::report::Report;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,12 @@
-//! A fake worker's end of the pipe: the protocol of `runtime/src/worker/wire.rs`, spoken by hand.
+//! What fake workers share: the protocol of `runtime/src/worker/wire.rs`, spoken by hand, modules and buffers, and reports.
 
+use cuinstr_abi::control::{SITE_SLOTS, SiteCount, StopRecord};
+use cuinstr_abi::sites::SiteMap;
+use cuinstr_runtime::Report;
+use cuinstr_runtime::report::Launched;
+use cuinstr_runtime::sources::NoSources;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -74,4 +80,62 @@ impl Pipe {
     pub(crate) fn ended(&mut self, launch: &Value, end: &Value) {
         self.say(&json!({ "ended": { "launch": launch, "end": end } }), &[]);
     }
+}
+
+/// The modules and buffers of a fake worker, by their numbers.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) modules: HashMap<u64, Vec<u8>>,
+    pub(crate) buffers: HashMap<u64, Vec<u8>>,
+}
+
+impl Memory {
+    /// Does a task that is about modules or buffers alone, and answers.
+    pub(crate) fn serve(&mut self, pipe: &mut Pipe, serial: &Value, (task, about): (&str, &Value), payload: Vec<u8>) {
+        let id = |name: &str| about[name].as_u64().expect("a number");
+        match task {
+            "load" => drop(self.modules.insert(id("module"), payload)),
+            "find" => return pipe.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
+            "blank" => drop(self.buffers.insert(id("buffer"), vec![0; id("bytes") as usize])),
+            "fill" => drop(self.buffers.insert(id("buffer"), payload)),
+            "write" => {
+                let (buffer, offset) = (id("buffer"), id("offset") as usize);
+                self.buffers.get_mut(&buffer).expect("a buffer")[offset..offset + payload.len()].copy_from_slice(&payload);
+            }
+            "read" => {
+                let (from, bytes) = (id("offset") as usize, id("bytes") as usize);
+                return pipe.done(serial, &json!("bytes"), &self.buffers[&id("buffer")][from..from + bytes]);
+            }
+            "forget" => {
+                let numbers = |name: &str| about[name].as_array().expect("numbers").iter().map(|number| number.as_u64().expect("a number"));
+                numbers("modules").for_each(|module| drop(self.modules.remove(&module)));
+                numbers("buffers").for_each(|buffer| drop(self.buffers.remove(&buffer)));
+                return;
+            }
+            other => panic!("{other}"),
+        }
+        pipe.done(serial, &json!("nothing"), &[]);
+    }
+}
+
+/// The report of a stop at this site for this reason.
+pub(crate) fn stop_report(site: u64, why: u32, maps: &[SiteMap]) -> Report {
+    let record = StopRecord {
+        claimed: 1,
+        published: 1,
+        site,
+        why,
+        late: 0,
+        block: [0; 3],
+        thread: [5, 0, 0],
+        start_ns: 0,
+        fuel_used: 0,
+        elapsed_ns: 0,
+        elapsed_cycles: 0,
+        reserved: 0,
+        unlisted: 32,
+        sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
+    };
+    let launched = Launched { kernel: "k", grid: [1; 3], block: [32, 1, 1], ..Launched::default() };
+    Report::new(&record, &launched, maps, &NoSources)
 }

@@ -1,20 +1,15 @@
 //! The fake child: a worker whose kernels do what their names say.
 
-use crate::fake::Pipe;
+use crate::fake::{Memory, Pipe, stop_report};
 use crate::{BRIEF, LONG};
 use cuinstr_runtime::Report;
-use cuinstr_runtime::control::{SITE_SLOTS, SiteCount, StopRecord};
-use cuinstr_runtime::report::Launched;
-use cuinstr_runtime::sources::NoSources;
 use cuinstr_runtime::worker::Worker;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::thread;
 
 struct Fake {
     pipe: Pipe,
-    buffers: HashMap<u64, Vec<u8>>,
-    modules: HashMap<u64, Vec<u8>>,
+    memory: Memory,
 }
 
 /// A child that speaks through standard input. Unless its behaviour says otherwise it is a worker whose kernels do what their names say.
@@ -42,7 +37,7 @@ pub(crate) fn fake(behaviour: &str) {
         _ => {
             pipe.greet(1, 1);
             if pipe.is_greeted() {
-                Fake { pipe, buffers: HashMap::new(), modules: HashMap::new() }.serve();
+                Fake { pipe, memory: Memory::default() }.serve();
             }
         }
     }
@@ -53,7 +48,6 @@ impl Fake {
         while let Some((request, payload)) = self.pipe.hear() {
             let serial = &request["serial"];
             let (task, about) = request["task"].as_object().and_then(|task| task.iter().next()).expect("one task");
-            let id = |name: &str| about[name].as_u64().expect("a number");
             match task.as_str() {
                 "open" => self.pipe.done(serial, &json!({ "ready": { "device": "a fake", "arch": 90 } }), &[]),
                 "load" if payload == b"bad" => {
@@ -61,47 +55,16 @@ impl Fake {
                     let refusal = json!({ "module": { "fault": fault, "log": "line 3" } });
                     self.pipe.refused(serial, &refusal);
                 }
-                "load" => {
-                    self.modules.insert(id("module"), payload);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "find" => self.pipe.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
-                "blank" => {
-                    self.buffers.insert(id("buffer"), vec![0; id("bytes") as usize]);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "fill" => {
-                    self.buffers.insert(id("buffer"), payload);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "write" => {
-                    let (buffer, offset) = (id("buffer"), id("offset") as usize);
-                    self.buffers.get_mut(&buffer).expect("a buffer")[offset..offset + payload.len()].copy_from_slice(&payload);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "read" => {
-                    let (from, bytes) = (id("offset") as usize, id("bytes") as usize);
-                    let contents = self.buffers[&id("buffer")][from..from + bytes].to_vec();
-                    self.pipe.done(serial, &json!("bytes"), &contents);
-                }
                 "start" => self.start(serial, about),
                 "cancel" => self.pipe.ended(&about["launch"], &stopped("cancelled")),
-                "forget" => {
-                    for module in about["modules"].as_array().expect("numbers") {
-                        self.modules.remove(&module.as_u64().expect("a number"));
-                    }
-                    for buffer in about["buffers"].as_array().expect("numbers") {
-                        self.buffers.remove(&buffer.as_u64().expect("a number"));
-                    }
-                }
-                other => panic!("{other}"),
+                other => self.memory.serve(&mut self.pipe, serial, (other, about), payload),
             }
         }
     }
 
     fn start(&mut self, serial: &Value, order: &Value) {
         let launch = &order["launch"];
-        assert!(self.modules.contains_key(&order["module"].as_u64().expect("a number")), "the module is there");
+        assert!(self.memory.modules.contains_key(&order["module"].as_u64().expect("a number")), "the module is there");
         let kernel = order["kernel"].as_str().expect("a name");
         match kernel {
             "dies" => std::process::exit(4),
@@ -117,13 +80,14 @@ impl Fake {
             "adds one" => {
                 for argument in order["arguments"].as_array().expect("arguments") {
                     if let Some(buffer) = argument["buffer"].as_u64() {
-                        self.buffers.get_mut(&buffer).expect("a buffer").iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+                        self.memory.buffers.get_mut(&buffer).expect("a buffer").iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
                     }
                 }
                 self.pipe.ended(launch, &completed());
             }
             "counts modules" => {
-                self.pipe.ended(launch, &json!({ "completed": { "elapsed": self.modules.len(), "late": false, "fuel_used": null } }));
+                self.pipe
+                    .ended(launch, &json!({ "completed": { "elapsed": self.memory.modules.len(), "late": false, "fuel_used": null } }));
             }
             "leaves" => self.pipe.ended(launch, &stopped("deadline")),
             "stays" => self.pipe.ended(launch, &json!({ "undrained": { "why": "deadline", "since": 7_000_000, "report": report() } })),
@@ -155,22 +119,5 @@ fn stopped(why: &str) -> Value {
 }
 
 pub(crate) fn report() -> Report {
-    let record = StopRecord {
-        claimed: 1,
-        published: 1,
-        site: 0xa2,
-        why: 2,
-        late: 0,
-        block: [0; 3],
-        thread: [5, 0, 0],
-        start_ns: 0,
-        fuel_used: 0,
-        elapsed_ns: 0,
-        elapsed_cycles: 0,
-        reserved: 0,
-        unlisted: 32,
-        sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
-    };
-    let launched = Launched { kernel: "k", grid: [1; 3], block: [32, 1, 1], ..Launched::default() };
-    Report::new(&record, &launched, &[], &NoSources)
+    stop_report(0xa2, 2, &[])
 }

@@ -66,8 +66,8 @@ pub fn rare_lanes() -> Vec<Lane> {
     ]
 }
 
-/// What is compiled for a GPU: the plain programs, all forms without fuel, and the default form with another computation in it, and with strips that are
-/// too long, which must be found to differ.
+/// What is compiled for a GPU: the plain programs, and all forms without fuel. The default form with another
+/// computation in it, and the one with strips that are too long, must be found to differ.
 #[must_use]
 pub fn gpu_lanes() -> Vec<Lane> {
     let plain = Lane { name: "plain", counts_edges: false, ..model() };

@@ -1,8 +1,8 @@
 //! The least that launches a kernel and stops it: the driver API, two streams and the control block.
 //!
-//! The cases' own unsafe code is here and below. Handles and memory are never given back: a launcher lives in a child process that runs a few
-//! cases and is then killed, and a `Drop` that frees something could block for ever behind a kernel that hangs. For the same reason
-//! nothing here waits without a bound.
+//! The cases' own unsafe code is here and below. Handles and memory are never given back: a launcher lives in a child
+//! process that runs a few cases and is then killed. A `Drop` that frees something could block for ever behind a kernel
+//! that hangs. For the same reason nothing here waits without a bound.
 
 mod control;
 mod memory;

@@ -8,6 +8,7 @@ pub mod header;
 pub mod kept;
 pub mod nvcc;
 pub mod occupancy;
+pub mod prepared;
 pub mod process;
 pub mod ptx;
 pub mod random;

@@ -98,9 +98,9 @@ pub fn guards_alone_together(ptx: &str, guard: &str, counted: &[String], group: 
     module.has_cycle_of(&module.edges_but_back_to(counted), &guards, group)
 }
 
-/// For each statement that holds a text, in order: the number of more than 32 bits that is handed to a stop on a way on from it, before
-/// another strong load of 32 bits; none if there are several, or no such number. It may have been moved through registers that nothing else is
-/// written to, as compilers do for a debugger.
+/// For each statement that holds a text, in order: a stop on a way on from it gets a number of more than 32 bits,
+/// before another strong load of 32 bits; none if there are several, or no such number. It may have been moved through
+/// registers that nothing else is written to, as compilers do for a debugger.
 #[must_use]
 pub fn sites_of_guards(ptx: &str, guard: &str) -> Vec<Option<i64>> {
     let (module, guards) = Module::with_guards(ptx, guard);

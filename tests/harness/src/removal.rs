@@ -14,8 +14,9 @@ fn load_of_the_flag(text: &str) -> &'static str {
 /// The same statement, but weak: it may be served from a cache for ever, and is no poll.
 const WEAK: &str = "ld.global.u32";
 
-/// Kernels with a loop in which another with a poll stands that runs at least once, as only the values of its counter show, or which calls what
-/// does: the walk, which does not follow values, finds a way past it. The first three also where the compiler optimises.
+/// Kernels with a loop around another loop with a poll, or around a call of one. The inner loop runs at least once, as
+/// only the values of its counter show: the walk, which does not follow values, finds a way past it. The first three
+/// also where the compiler optimises.
 pub const RUNS_AT_LEAST_ONCE: &[&str] = &[
     "bitonic_sort",
     "fft1024",
@@ -49,10 +50,11 @@ pub struct Taken {
     pub by_values: usize,
 }
 
-/// Weakens the flag's load of each poll in turn, which makes it a poll no more, then of all polls of each site, and then of all. The text has a
-/// poll in each iteration. The proof must object where a naive walk finds a cycle that these polls alone were on, and only there; without any
-/// poll nothing is polled. The walk may find more for a kernel whose name ends like one of [`RUNS_AT_LEAST_ONCE`]; then these polls must hold
-/// some loop where they are all that there is.
+/// Weakens the flag's load of each poll in turn, which makes it a poll no more. Then does so for all polls of each
+/// site, and then for all. The text has a poll in each iteration. The proof must object where a naive walk finds a
+/// cycle that these polls alone were on, and only there; without any poll nothing is polled. The walk may find more for
+/// a kernel whose name ends like one of [`RUNS_AT_LEAST_ONCE`]; then these polls must hold some loop where they are all
+/// that there is.
 ///
 /// # Errors
 /// What the proof and the walk disagree about.

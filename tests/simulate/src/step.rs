@@ -61,6 +61,7 @@ impl Machine<'_> {
 }
 
 impl Reach<'_> {
+    /// Over 80 lines: an arm for each operation.
     fn run(&mut self, instruction: &Instruction) -> Result<(), Outcome> {
         match &instruction.operation {
             Operation::Nothing => {}

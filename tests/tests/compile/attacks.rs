@@ -1,5 +1,6 @@
-//! Programs that plain nvcc accepts and that once came out wrong: a loop without a poll and without a word, a chain of calls that runs for hours between
-//! two polls, or a text that no longer compiled. Each is proved now, or compiles, or is a gap with a code.
+//! Programs that plain nvcc accepts and that once came out wrong: a loop without a poll and without a diagnostic, a
+//! chain of calls that runs for hours between two polls, or a text that no longer compiled. Each is proved now, or
+//! compiles, or is a gap with a code.
 
 use crate::verify::judge;
 use crate::{Checks, Tools};

@@ -1,4 +1,4 @@
-//! The control block as nvcc and NVRTC lay it out is the one that the host writes, its symbols bear their names, and the site map can be
+//! nvcc and NVRTC lay the control block out as the host writes it. Its symbols bear their names. The site map can be
 //! read back from a module.
 
 use crate::{Checks, Tools};

@@ -1,5 +1,5 @@
-//! Loops whose trips the front end knows: the short ones hold no poll whatever the compiler does with them, those that it unrolls a few, and what
-//! only looks like one keeps its own.
+//! Loops whose trips the front end knows: the short ones hold no poll, whatever the compiler does with them. Those that
+//! it unrolls hold a few. What only looks like one keeps its own.
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;

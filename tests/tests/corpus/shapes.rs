@@ -4,6 +4,7 @@ use crate::{check, rewritten, row, told};
 use cuinstr::site::Kind;
 use std::fmt::Write as _;
 
+/// Over 80 lines: a table with a row for each shape.
 #[test]
 fn the_shapes_of_loops_are_told_apart() {
     check(&[
@@ -125,6 +126,7 @@ fn what_only_looks_like_a_loop_is_none() {
     ]);
 }
 
+/// Over 80 lines: a table with a row for each jump and call.
 #[test]
 fn jumps_and_calls_that_repeat_are_sites() {
     check(&[

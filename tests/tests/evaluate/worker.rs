@@ -1,17 +1,12 @@
 //! The fake worker: it does what the names of the candidates' second kernels say.
 
-use crate::fake::Pipe;
-use cuinstr_abi::control::{SITE_SLOTS, SiteCount, StopRecord};
+use crate::fake::{Memory, Pipe, stop_report};
 use cuinstr_runtime::Report;
-use cuinstr_runtime::report::Launched;
-use cuinstr_runtime::sources::NoSources;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 struct Fake {
     pipe: Pipe,
-    buffers: HashMap<u64, Vec<u8>>,
-    modules: HashMap<u64, Vec<u8>>,
+    memory: Memory,
     launches: usize,
 }
 
@@ -22,7 +17,7 @@ pub(crate) fn serve() {
     let mut pipe = Pipe::of_standard_input();
     pipe.greet(1, 1);
     if pipe.is_greeted() {
-        Fake { pipe, buffers: HashMap::new(), modules: HashMap::new(), launches: 0 }.serve();
+        Fake { pipe, memory: Memory::default(), launches: 0 }.serve();
     }
 }
 
@@ -34,50 +29,30 @@ impl Fake {
             let id = |name: &str| about[name].as_u64().expect("a number");
             match task.as_str() {
                 "open" => self.pipe.done(serial, &json!({ "ready": { "device": "a fake", "arch": 80 } }), &[]),
-                "load" => {
-                    self.modules.insert(id("module"), payload);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
                 "find" if !self.has(id("module"), about["kernel"].as_str().expect("a name")) => {
                     let refusal =
                         json!({ "unknown-kernel": { "asked": about["kernel"], "several": false, "nearest": null, "names": ["sum"] } });
                     self.pipe.refused(serial, &refusal);
-                }
-                "find" => self.pipe.done(serial, &json!({ "kernel": { "name": about["kernel"] } }), &[]),
-                "blank" => {
-                    self.buffers.insert(id("buffer"), vec![0; id("bytes") as usize]);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "write" => {
-                    let (buffer, offset) = (id("buffer"), id("offset") as usize);
-                    self.buffers.get_mut(&buffer).expect("a buffer")[offset..offset + payload.len()].copy_from_slice(&payload);
-                    self.pipe.done(serial, &json!("nothing"), &[]);
-                }
-                "read" => {
-                    let (from, bytes) = (id("offset") as usize, id("bytes") as usize);
-                    let contents = self.buffers[&id("buffer")][from..from + bytes].to_vec();
-                    self.pipe.done(serial, &json!("bytes"), &contents);
                 }
                 "start" => self.start(serial, about),
                 "cancel" => {
                     let end = json!({ "stopped": { "why": "cancelled", "latency": 30_000, "report": report(&[]) } });
                     self.pipe.ended(&about["launch"], &end);
                 }
-                "forget" => {}
-                other => panic!("{other}"),
+                other => self.memory.serve(&mut self.pipe, serial, (other, about), payload),
             }
         }
     }
 
     fn has(&self, module: u64, name: &str) -> bool {
-        self.modules[&module]
+        self.memory.modules[&module]
             .windows(name.len() + 2)
             .any(|window| window[0] == 0 && &window[1..=name.len()] == name.as_bytes() && window[name.len() + 1] == 0)
     }
 
     /// What the module's second kernel is named after.
     fn act(&self, module: u64) -> String {
-        let image = &self.modules[&module];
+        let image = &self.memory.modules[&module];
         let at = image.windows(5).position(|window| window == b"fake_");
         let rest = at.map_or(&b"right"[..], |at| &image[at + 5..]);
         let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(rest.len());
@@ -97,7 +72,7 @@ impl Fake {
             return;
         }
         self.pipe.done(serial, &json!("nothing"), &[]);
-        let record = report(&self.modules[&module]);
+        let record = report(&self.memory.modules[&module]);
         let fault = json!({ "call": "cuEventQuery", "code": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS" });
         match act.as_str() {
             "hangs" => self.pipe.ended(launch, &json!({ "stopped": { "why": "fuel", "latency": 30_000, "report": record } })),
@@ -119,9 +94,9 @@ impl Fake {
         let buffer = |index: usize| arguments[index]["buffer"].as_u64().expect("a buffer");
         let bytes: Vec<u8> = serde_json::from_value(arguments[2]["bytes"].clone()).expect("bytes");
         let count = u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize;
-        let from: Vec<u8> = self.buffers[&buffer(0)][..4 * count].to_vec();
+        let from: Vec<u8> = self.memory.buffers[&buffer(0)][..4 * count].to_vec();
         let launches = self.launches;
-        let to = self.buffers.get_mut(&buffer(1)).expect("a buffer");
+        let to = self.memory.buffers.get_mut(&buffer(1)).expect("a buffer");
         for (from, to) in from.chunks(4).zip(to.chunks_mut(4)) {
             let number = u32::from_le_bytes(from.try_into().expect("four bytes"));
             // Only the case with one number is wrong.
@@ -132,7 +107,7 @@ impl Fake {
             to[4 * count] = 0;
         }
         if act == "stray" {
-            self.buffers.get_mut(&buffer(0)).expect("a buffer")[4 * count..4 * count + 4].fill(0xff);
+            self.memory.buffers.get_mut(&buffer(0)).expect("a buffer")[4 * count..4 * count + 4].fill(0xff);
             return;
         }
         if act == "flips" {
@@ -148,22 +123,5 @@ fn report(image: &[u8]) -> Report {
     let maps = cuinstr_runtime::image::read(image).map(|image| image.site_maps).unwrap_or_default();
     let sites = maps.iter().flat_map(|map| &map.sites);
     let site = sites.filter(|site| site.line == 4).find_map(|site| u64::from_str_radix(site.id.trim_start_matches("0x"), 16).ok());
-    let record = StopRecord {
-        claimed: 1,
-        published: 1,
-        site: site.unwrap_or(0xa2),
-        why: 4,
-        late: 0,
-        block: [0; 3],
-        thread: [5, 0, 0],
-        start_ns: 0,
-        fuel_used: 0,
-        elapsed_ns: 0,
-        elapsed_cycles: 0,
-        reserved: 0,
-        unlisted: 32,
-        sites: [SiteCount { site: 0, threads: 0 }; SITE_SLOTS],
-    };
-    let launched = Launched { kernel: "k", grid: [1; 3], block: [32, 1, 1], ..Launched::default() };
-    Report::new(&record, &launched, &maps, &NoSources)
+    stop_report(site.unwrap_or(0xa2), 4, &maps)
 }

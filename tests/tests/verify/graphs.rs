@@ -143,6 +143,7 @@ fn graph(chance: &mut Chance, counters: bool, relations: bool) -> Graph {
     graph
 }
 
+/// Over 80 lines: an arm for each kind of block, beside its text.
 fn ptx(graph: &Graph) -> String {
     let mut body = String::from(
         "\t.reg .b32 %q<44>;\n\tmov.u32 %r20, 0;\n\tmov.u32 %r21, 3;\n\tmov.u32 %r10, 0;\n\tld.global.u32 %r11, [cuinstr_control_v1+8];\n",
@@ -257,7 +258,7 @@ struct State {
     stopped: bool,
 }
 
-/// Whether a thread may go on for ever after the stop, for sure.
+/// Whether a thread may go on for ever after the stop, for sure. Over 80 lines: an arm for each kind of block, in the order of [`ptx`].
 fn is_endless(graph: &Graph) -> bool {
     let next = |state: State| -> Vec<State> {
         let (block, one, two) = graph[state.block];

@@ -3,8 +3,12 @@
 use crate::{kernel, poll};
 use cuinstr::verify::verify_ptx;
 use cuinstr_harness::process::processor_time;
+use shapes::{SHAPES, Shape};
 use std::fmt::Write;
 use std::time::Duration;
+
+#[path = "../../../instrument/verify/examples/bench_verify/shapes.rs"]
+mod shapes;
 
 #[test]
 fn what_is_no_ptx_is_a_fault() {
@@ -51,9 +55,6 @@ fn instructions_of_a_newer_isa_do_not_disturb_the_graph() {
     assert!(!verify_ptx(&text.replace("setp.ne.s32", "setp.eq.s32")).holds());
 }
 
-/// Writes a block of that number.
-type Shape = fn(&mut String, usize);
-
 /// Processor time that the proof takes for so many blocks.
 fn cost(name: &str, block: Shape, count: usize) -> Duration {
     let mut body = String::new();
@@ -72,21 +73,7 @@ fn cost(name: &str, block: Shape, count: usize) -> Duration {
 /// Many blocks, in shapes that are bad for a proof that looks at each more than a few times.
 #[test]
 fn many_blocks_take_no_longer_than_their_number() {
-    let shapes: [(&str, Shape); 4] = [
-        ("a chain", |text, at| {
-            let _ = write!(text, "$B{at}:\n\t@%p1 bra $B{};\n", at + 1);
-        }),
-        ("one large loop", |text, at| {
-            let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, %r2;\n\t@%p1 bra $B0;\n");
-        }),
-        ("loops within loops", |text, at| {
-            let _ = write!(text, "$B{at}:\n\tsetp.ne.s32 %p1, %r1, {at};\n\t@%p1 bra $B{};\n", at / 2);
-        }),
-        ("many small loops", |text, at| {
-            let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $B{at};\n");
-        }),
-    ];
-    for (name, block) in shapes {
+    for (name, block) in SHAPES {
         // Eight times as many take about ten times as long, and where each looked at all others, sixty-four times.
         let (few, many) = (cost(name, block, 400), cost(name, block, 3_200));
         // The system counts in ticks of some milliseconds.

@@ -1,4 +1,5 @@
-//! Tools that compile while the program runs: each is told to make code with polls, or PTX, by its own variables. What the user has set stays.
+//! Tools that compile while the program runs. Each tool's own variables tell it to make code with polls, or PTX. What
+//! the user has set stays.
 
 use std::ffi::OsString;
 use std::fs;

@@ -165,15 +165,7 @@ impl Pass<'_, '_> {
                 narrowed = held.range;
                 forms.extend(held.form.map(|form| (form, held.range)));
                 sum = held.form.or(sum);
-                if let Kind::Low { of, bits } = held.kind
-                    && let Some(rest) = held.range.value(width)
-                {
-                    let step = u64::from(bits) + 1;
-                    let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
-                    let rest = rest.rem_euclid(i128::from(step));
-                    let most = Interval::full(width).hi + 1 - i128::from(step);
-                    others.push((of.name, Interval::strided(rest, most + rest, step, width)));
-                }
+                others.extend(whole(held, width));
                 true
             },
         );
@@ -234,4 +226,14 @@ impl Pass<'_, '_> {
             .into_iter()
             .all(|(other, range)| depth >= DEEPEST || other == name || self.narrow_deep(state, other, range, width, depth + 1))
     }
+}
+
+/// The value whose lowest bits these are, and what it can be where the bits are known.
+fn whole(held: &Value, width: u8) -> Option<(Name, Interval)> {
+    let Kind::Low { of, bits } = held.kind else { return None };
+    let (rest, step) = (held.range.value(width)?, u64::from(bits) + 1);
+    let rest = if of.negative { i128::from(of.offset) - rest } else { rest - i128::from(of.offset) };
+    let rest = rest.rem_euclid(i128::from(step));
+    let most = Interval::full(width).hi + 1 - i128::from(step);
+    Some((of.name, Interval::strided(rest, most + rest, step, width)))
 }

@@ -9,7 +9,6 @@ use crate::interpret::slice::Slice;
 use crate::interpret::slicing::Depth;
 use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
-use crate::module::call_trees::Live;
 use crate::program::cfg::Graph;
 use cuinstr_ptx::Module;
 use std::cell::{Cell, RefCell};
@@ -61,7 +60,7 @@ impl<'a> Functions<'a> {
     }
 
     /// Whether a function may return once the flag says stop.
-    fn returns(&self, index: usize, trap: bool, not_zero: NotZero) -> bool {
+    pub(crate) fn returns(&self, index: usize, trap: bool, not_zero: NotZero) -> bool {
         let key = (index, trap, not_zero);
         if let Some(known) = self.returns.borrow().get(&key) {
             return *known;
@@ -77,11 +76,6 @@ impl<'a> Functions<'a> {
         self.depth.set(self.depth.get() - 1);
         self.returns.borrow_mut().insert(key, answer);
         answer
-    }
-
-    /// What a function may do once the flag is set.
-    pub(crate) fn live(&self, index: usize) -> Live {
-        Live { returns: self.returns(index, false, 0), blocks: Some(self.reached(index, false)) }
     }
 
     /// The blocks of a function that a thread reaches once the flag says stop.

@@ -22,12 +22,12 @@ pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursion
     let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
     let mut lives = vec![Live::ANYTHING; calls.len()];
     for &index in recursions.iter().flat_map(|recursion| &recursion.set) {
-        lives[index as usize] = functions.live(index as usize);
+        lives[index as usize] = live(functions, index as usize);
     }
     let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
     let (mut all_weights, mut found) = weights(functions, &weighed, &lives);
     if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
-        let lives: Vec<Live> = (0..calls.len()).map(|index| functions.live(index)).collect();
+        let lives: Vec<Live> = (0..calls.len()).map(|index| live(functions, index)).collect();
         (all_weights, found) = weights(functions, &weighed, &lives);
     }
     (found, links(functions, &weighed, &all_weights))
@@ -80,4 +80,9 @@ fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -
     }
     let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
     (weights, too_much)
+}
+
+/// What a function may do once the flag is set.
+fn live(functions: &Functions<'_>, index: usize) -> Live {
+    Live { returns: functions.returns(index, false, 0), blocks: Some(functions.reached(index, false)) }
 }

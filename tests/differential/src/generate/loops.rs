@@ -74,7 +74,7 @@ impl Generator {
         Range { number, way, start, bound }
     }
 
-    /// An expression for the bound, with what must be declared in front of it.
+    /// An expression for the bound, with what must be declared in front of it. Over 80 lines: an arm for each way to write it.
     fn bound(&mut self, range: &Range, before: &mut Vec<Item>) -> String {
         let value = range.bound;
         let text = literal(value);
@@ -356,7 +356,7 @@ impl Generator {
         format!("{condition} && {more}")
     }
 
-    /// The counter of a `for`: what its header begins with, and the counter's name.
+    /// The counter of a `for`: what its header begins with, and the counter's name. Over 80 lines: an arm for each way to write it.
     fn counter(&mut self, range: &Range, items: &mut Vec<Item>) -> (String, String) {
         let name = self.name("i");
         let type_ = range.number.text;

@@ -218,7 +218,8 @@ pub enum Shown {
     Unknown(String),
 }
 
-/// Runs a text a little beyond the step at which a part of it is reached first, tells the launch to stop, and runs on for so many instructions.
+/// Runs a text a little beyond the step at which a part of it is reached first. Then tells the launch to stop, and runs
+/// on for so many instructions.
 #[must_use]
 pub fn watch(text: &str, kernel: &str, step: u64, part: Range<u32>, more: u64) -> Shown {
     let program = match Program::read(text) {

@@ -146,7 +146,7 @@ fn endless(kind: &'static str, body: String) -> Cycle {
     Cycle { kind, body, module: String::new(), endless: true }
 }
 
-/// Loops on registers.
+/// Loops on registers. Over 80 lines: a table with an arm for each.
 fn looped(names: &Names, site: &Site, random: &mut Random) -> Cycle {
     let Names { one, two, p, q, r, s, h, d, e, f } = names;
     let mut n = |value: u32| number(value, random);

@@ -6,7 +6,8 @@ use cuinstr_gpu_tests::checks::timing::clocks;
 use cuinstr_gpu_tests::manifest::Manifest;
 use cuinstr_gpu_tests::results::Results;
 use cuinstr_gpu_tests::supervise::{self, Supervisor};
-use std::path::{Path, PathBuf};
+use cuinstr_harness::prepared;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     let outcome = if arguments.case.is_empty() {
         run(&arguments)
     } else {
-        supervise::child(&folder(&arguments), &arguments.case).map(|()| ExitCode::SUCCESS)
+        supervise::child(&prepared::folder(arguments.folder.clone()), &arguments.case).map(|()| ExitCode::SUCCESS)
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("gpu-run: {error}");
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
-    let folder = folder(arguments);
+    let folder = prepared::folder(arguments.folder.clone());
     let manifest = Manifest::read(&folder)?;
     let fixtures: Vec<_> = manifest.subjects.iter().map(|subject| subject.fixture.clone()).collect();
     let named = |words: &[String], case: &Case| words.iter().any(|word| case.name.contains(word.as_str()));
@@ -85,22 +86,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let cases = supervisor.run(&cases);
     let results = Results::new(gpu, manifest.compiler, since.elapsed().as_secs_f64(), cases);
     let out = arguments.out.clone().unwrap_or_else(|| folder.join("out"));
-    write(&out, &results)?;
     let table = results.table();
+    prepared::write(&out, "results", &results, ("txt", &table))?;
     let summary = table.rfind("\nfailures:").unwrap_or(table.trim_end().rfind('\n').unwrap_or(0));
     println!("{}", &table[summary..]);
     Ok(if results.failed + results.not_run == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn write(out: &Path, results: &Results) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", out.display());
-    std::fs::create_dir_all(out).map_err(told)?;
-    let json = serde_json::to_string_pretty(results).map_err(|error| error.to_string())?;
-    std::fs::write(out.join("results.json"), json).map_err(told)?;
-    std::fs::write(out.join("results.txt"), results.table()).map_err(told)
-}
-
-fn folder(arguments: &Arguments) -> PathBuf {
-    let beside = || std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_path_buf)).unwrap_or_default();
-    arguments.folder.clone().unwrap_or_else(beside)
 }

@@ -22,8 +22,8 @@ const CYCLES: u64 = 30_000_000;
 /// The armed fuel.
 const STEPS: u64 = 50_000;
 
-/// Launches a hang, gives it this reason to stop, and checks that it stops in the right way, at the right site, for the right reason,
-/// and that the next launch is right or the host sees error 719.
+/// Launches a hang and gives it this reason to stop. Checks that it stops in the right way, at the right site, for the
+/// right reason. Then the next launch is right, or the host sees error 719.
 ///
 /// # Errors
 /// What went otherwise.
@@ -59,8 +59,8 @@ pub fn stopped(session: &Session, name: &str, why: Why, action: Action, polls: P
     Ok(Report::of(json!({ "stop": stop, "ended_ms": ended.as_secs_f64() * 1e3 })))
 }
 
-/// Launches a hang of tier 1 with a deadline, as a user gets it who gives no option, and measures from the deadline until every thread
-/// has left.
+/// Launches a hang of tier 1 with a deadline and default options. Measures from the deadline until every thread has
+/// left.
 ///
 /// # Errors
 /// What went otherwise.

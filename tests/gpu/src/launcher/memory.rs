@@ -105,8 +105,8 @@ impl Gpu {
         check("cuMemcpyHtoDAsync", unsafe { sys::cuMemcpyHtoDAsync_v2(to.address, bytes.as_ptr().cast(), bytes.len(), self.run) })
     }
 
-    /// The tensor map of a matrix of 32-bit words, of so many columns and in boxes of so many columns and rows, as the bytes that a
-    /// kernel reads.
+    /// The tensor map of a matrix of 32-bit words, as the bytes that a kernel reads. It has so many columns, and boxes
+    /// of so many columns and rows.
     ///
     /// # Errors
     /// What the driver answered.

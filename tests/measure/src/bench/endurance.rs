@@ -85,7 +85,8 @@ pub(super) fn in_use(rig: &Rig) -> Result<u64, String> {
 }
 
 pub(super) fn stops(rig: &Rig) -> Result<Vec<Row>, String> {
-    // What stopped threads held is never given back, and once the heap is used up a `malloc` on the device takes a tenth of a second.
+    // What stopped threads held is never given back. Once the heap is used up, a `malloc` on the device takes a tenth
+    // of a second.
     rig.context.set_limit(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE, HEAP).map_err(told)?;
     let kernels = Kernels::new(rig)?;
     let wanted = rig.samples(STOPS);

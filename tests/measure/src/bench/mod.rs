@@ -1,4 +1,5 @@
-//! The figures that the runtime is judged by, each measured in a child process with a limit of time, so that a hang loses one of them only.
+//! The figures that the runtime is judged by. Each is measured in a child process with a limit of time, so that a hang
+//! loses only one of them.
 
 pub mod cancel;
 mod cost;

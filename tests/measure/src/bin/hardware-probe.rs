@@ -5,6 +5,7 @@ use cuinstr_gpu_tests::checks::timing::clocks;
 use cuinstr_gpu_tests::launcher;
 use cuinstr_harness::fixtures::workspace;
 use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::prepared;
 use cuinstr_measure::barriers;
 use cuinstr_measure::crew::Crew;
 use cuinstr_measure::hardware::{self, Trial, WHO};
@@ -90,7 +91,7 @@ fn prepare(folder: &Path, jobs: usize) -> Result<ExitCode, String> {
 
 fn run(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64, only: &[String]) -> Result<ExitCode, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let folder = prepared(folder)?;
+    let folder = prepared::folder(folder);
     let names: Vec<String> = hardware::trials(&folder)?;
     let names: Vec<String> =
         names.into_iter().filter(|name| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()))).collect();
@@ -109,14 +110,8 @@ fn run(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64, only: &[Strin
     Ok(if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where the prepared folder is.
-fn prepared(folder: Option<PathBuf>) -> Result<PathBuf, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    Ok(folder.unwrap_or_else(|| program.parent().map(Path::to_path_buf).unwrap_or_default()))
-}
-
 fn barriers(folder: Option<PathBuf>, out: Option<PathBuf>, budget: u64) -> Result<ExitCode, String> {
-    let folder = prepared(folder)?;
+    let folder = prepared::folder(folder);
     launcher::present()?;
     let timed = barriers::run(&folder.join(BARRIERS), Duration::from_secs(budget))?;
     let out = out.unwrap_or_else(|| folder.join("out"));
@@ -130,11 +125,6 @@ fn write(out: &Path, name: &str, title: &str, table: &str, found: &serde_json::V
     let field = |name: &str| clocks.get(name).and_then(serde_json::Value::as_str).unwrap_or("unknown").to_owned();
     let head = format!("{}, driver {}, {}.", field("name"), field("driver_version"), machine::date());
     let page = format!("# {title}\n\n{head}\n\n{table}");
-    let told = |error: std::io::Error| format!("{}: {error}", out.display());
-    std::fs::create_dir_all(out).map_err(told)?;
-    let found = json!({ "device": clocks, "trials": found });
-    std::fs::write(out.join(name).with_extension("json"), format!("{found:#}\n")).map_err(told)?;
-    std::fs::write(out.join(name).with_extension("md"), &page).map_err(told)?;
     println!("{page}");
-    Ok(())
+    prepared::write(out, name, &json!({ "device": clocks, "trials": found }), ("md", &page))
 }

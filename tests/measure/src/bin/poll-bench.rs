@@ -6,6 +6,7 @@ use cuinstr_gpu_tests::launcher;
 use cuinstr_gpu_tests::manifest::Manifest;
 use cuinstr_harness::fixtures::{self, Fixture, workspace};
 use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::prepared;
 use cuinstr_harness::resource::{self, Row};
 use cuinstr_harness::variant::{self, Variant};
 use cuinstr_measure::crew::Crew;
@@ -14,7 +15,7 @@ use cuinstr_measure::poll;
 use cuinstr_measure::poll::measure;
 use cuinstr_measure::poll::page::Page;
 use cuinstr_measure::poll::result::Measured;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -115,8 +116,7 @@ fn prepare(arguments: &Prepare) -> Result<ExitCode, String> {
 
 fn run(arguments: &Run) -> Result<ExitCode, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let beside = || program.parent().map(Path::to_path_buf).unwrap_or_default();
-    let folder = arguments.folder.clone().unwrap_or_else(beside);
+    let folder = prepared::folder(arguments.folder.clone());
     let manifest = Manifest::read(&folder)?;
     launcher::present()?;
     let is_wanted = |name: &str| {
@@ -141,11 +141,7 @@ fn run(arguments: &Run) -> Result<ExitCode, String> {
         benchmarks,
     };
     let out = arguments.out.clone().unwrap_or_else(|| folder.join("out"));
-    let told = |error: std::io::Error| format!("{}: {error}", out.display());
-    std::fs::create_dir_all(&out).map_err(told)?;
-    let json = serde_json::to_string(&page).map_err(|error| error.to_string())?;
-    std::fs::write(out.join("poll-bench.json"), json).map_err(told)?;
-    std::fs::write(out.join("poll-bench.md"), page.markdown()).map_err(told)?;
+    prepared::write(&out, "poll-bench", &page, ("md", &page.markdown()))?;
     println!("{}", page.markdown());
     Ok(if page.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -3,7 +3,7 @@
 use clap::Parser;
 use cuinstr_gpu_tests::checks::timing::clocks;
 use cuinstr_gpu_tests::manifest::Manifest;
-use cuinstr_harness::process;
+use cuinstr_harness::{prepared, process};
 use cuinstr_measure::bench::figure::Row;
 use cuinstr_measure::bench::page::{Measured, Page};
 use cuinstr_measure::bench::{self, FIGURES, Figure, LONG, Rig};
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
 }
 
 fn rig(arguments: &Arguments) -> Result<Rig, String> {
-    Rig::open(&folder(arguments), arguments.quick, || ALLOCATIONS.load(Ordering::Relaxed))
+    Rig::open(&prepared::folder(arguments.folder.clone()), arguments.quick, || ALLOCATIONS.load(Ordering::Relaxed))
 }
 
 /// Measures one figure, says so, and waits to be killed: the one way out that a hanging kernel can't block.
@@ -126,7 +126,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     if let Some(unknown) = arguments.only.iter().find(|name| bench::find(name).is_none()) {
         return Err(format!("there is no figure {unknown}; --list prints them"));
     }
-    let folder = folder(arguments);
+    let folder = prepared::folder(arguments.folder.clone());
     let manifest = Manifest::read(&folder)?;
     // Without a GPU there is nothing to measure, and the reason is one for all.
     drop(cuinstr_runtime::open(0).map_err(|error| error.to_string())?);
@@ -157,7 +157,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         quick: arguments.quick,
         figures,
     };
-    write(&arguments.out.clone().unwrap_or_else(|| folder.join("out")), &page)?;
+    let out = arguments.out.clone().unwrap_or_else(|| folder.join("out"));
+    prepared::write(&out, "runtime-bench", &page, ("md", &page.markdown()))?;
     println!("{}", page.markdown());
     Ok(if page.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -198,17 +199,4 @@ fn measure(arguments: &Arguments, folder: &Path, figure: &Figure) -> Result<Vec<
         Some(last) => format!("{why}; its last words: {}", last.trim_start_matches("runtime-bench: ")),
         None => why,
     })
-}
-
-fn write(out: &Path, page: &Page) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", out.display());
-    std::fs::create_dir_all(out).map_err(told)?;
-    let json = serde_json::to_string_pretty(page).map_err(|error| error.to_string())?;
-    std::fs::write(out.join("runtime-bench.json"), json).map_err(told)?;
-    std::fs::write(out.join("runtime-bench.md"), page.markdown()).map_err(told)
-}
-
-fn folder(arguments: &Arguments) -> PathBuf {
-    let beside = || std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_path_buf)).unwrap_or_default();
-    arguments.folder.clone().unwrap_or_else(beside)
 }

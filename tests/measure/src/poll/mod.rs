@@ -1,7 +1,7 @@
 //! What polls cost on a GPU: benchmarks timed plain and rewritten in turn, and cancelled at random instants.
 //!
-//! [`prepare`] compiles them on the build machine. On the machine with the GPU [`crate::crew`] has child processes measure them one after the
-//! other, so that a kernel which hangs loses its own figures only, and [`page`] shows what came out.
+//! [`prepare`] compiles them on the build machine. On the machine with the GPU [`crate::crew`] has child processes
+//! measure them one after the other. So a kernel that hangs loses only its own figures. [`page`] shows what came out.
 
 pub mod buffers;
 pub mod measure;

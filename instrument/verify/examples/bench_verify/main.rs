@@ -3,7 +3,10 @@
 //!
 //! `cargo run --release -p cuinstr-verify --example bench_verify -- FILE.ptx...`
 
+mod shapes;
+
 use cuinstr_verify::verify_ptx;
+use shapes::SHAPES;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -40,25 +43,6 @@ fn measure(text: &str, tries: usize) -> (f64, usize, String) {
 
 /// Blocks of a large kernel.
 const BLOCKS: usize = 100_000;
-
-/// Writes the block of that number.
-type Shape = fn(&mut String, usize);
-
-/// Shapes that are bad for a proof which looks at each block more than a few times.
-const SHAPES: [(&str, Shape); 4] = [
-    ("a chain", |text, at| {
-        let _ = write!(text, "$B{at}:\n\t@%p1 bra $B{};\n", at + 1);
-    }),
-    ("one large loop", |text, at| {
-        let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, %r2;\n\t@%p1 bra $B0;\n");
-    }),
-    ("loops within loops", |text, at| {
-        let _ = write!(text, "$B{at}:\n\tsetp.ne.s32 %p1, %r1, {at};\n\t@%p1 bra $B{};\n", at / 2);
-    }),
-    ("many small loops", |text, at| {
-        let _ = write!(text, "$B{at}:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $B{at};\n");
-    }),
-];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut bodies = Vec::new();
