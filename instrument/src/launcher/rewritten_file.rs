@@ -208,6 +208,7 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Polls;
 
     fn made(source: &str, settings: &Settings) -> RewrittenFile {
         rewritten("a.cu", source.as_bytes(), &settings.options(), &[])
