@@ -31,7 +31,8 @@ fn disturbed(project: &Project, before: &str, then: &str, disturb: &str) -> (std
 fn a_ctrl_c_leaves_nvcc_the_time_to_tidy_up() {
     let project = Project::new(&[("a.cu", SPIN)]);
     // nvcc's own way: what it runs dies of the signal, then it removes its files, and a second signal would end it there.
-    let then = "trap : INT; touch ready; sleep 600; trap - INT; sleep 0.2; touch tidy; exit 2";
+    // It may come before that begins, too.
+    let then = "trap told=1 INT; touch ready; while [ -z \"$told\" ]; do sleep 0.05; done; trap - INT; sleep 0.2; touch tidy; exit 2";
     let (status, _) = disturbed(&project, ":", then, "kill -INT -$launch");
     assert_eq!(status.signal(), Some(2), "{status}");
     assert!(project.path().join("tidy").exists());
