@@ -209,8 +209,8 @@ impl ContextState {
         self.spare_orders.lock().unwrap_or_else(PoisonError::into_inner).push(orders);
     }
 
-    /// A stream of the priority of `home` for the later parts of a launch, from before it is held: to make its 33rd stream the driver may wait for those
-    /// that are.
+    /// A stream for the later parts of a launch, with the priority of `home`. It is borrowed before the launch. Once a
+    /// launch is paused, the driver may wait for its stream when it makes the 33rd stream.
     pub(crate) fn borrow_beside(&self, home: sys::CUstream) -> Result<BesideStream, DriverFault> {
         let priority = driver::priority(home)?;
         let mut idle = self.beside.lock().unwrap_or_else(PoisonError::into_inner);

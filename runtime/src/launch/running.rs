@@ -115,7 +115,7 @@ impl Running {
     /// Lets the streams of a paused launch go on. What is queued behind it runs now, on the results of the blocks that are done.
     ///
     /// A checkpoint of the process needs this: the driver waits for all work that streams hold. The next part of the launch runs behind what is in its
-    /// stream then, and what is queued behind that part waits as ever.
+    /// stream then. What is queued behind that part waits for it.
     ///
     /// # Errors
     /// If the launch is not paused, or the driver fails.

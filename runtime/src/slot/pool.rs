@@ -89,7 +89,7 @@ impl LaunchContext {
         Ok(found)
     }
 
-    /// Drops what is known of contexts that are gone and that nobody asks about any more.
+    /// Drops what is known of contexts that no longer exist and have no module or launch left.
     fn forget_gone<'a>(contexts: impl Fn() -> MutexGuard<'a, Contexts>) {
         let unused: Vec<Arc<Self>> = {
             let known = contexts();
@@ -103,7 +103,8 @@ impl LaunchContext {
         drop(dropped);
     }
 
-    /// Whether the driver knows its memory no more, or as another context's. That is asked by an address, which need not be valid.
+    /// Whether the context no longer exists: the driver does not know its memory, or says that it is another context's.
+    /// Any address may be asked about.
     fn is_gone(&self) -> bool {
         let Some(memory) = self.memory() else { return false };
         match handle::context_of_memory(memory) {

@@ -1,12 +1,14 @@
 //! The format of a snapshot. It knows nothing of CUDA.
 //!
-//! | bytes | what |
-//! | --- | --- |
-//! | 16 | magic |
-//! | 4 | format, little endian, as all numbers |
-//! | n | contents of modules, memory and paused launches, one behind the other, in the order of the index |
-//! | m | index: JSON, with the hash (BLAKE3) of each piece of 32 MiB |
-//! | 8, 32, 16 | m; hash of the first 20 bytes and the index; magic |
+//! In this order, with numbers in little endian:
+//!
+//! - 16 bytes: magic.
+//! - 4 bytes: the format.
+//! - Contents of modules, memory and paused launches, in the order of the index.
+//! - The index: JSON, with the hash (BLAKE3) of each piece of 32 MiB.
+//! - 8 bytes: the length of the index.
+//! - 32 bytes: the hash of the first 20 bytes and the index.
+//! - 16 bytes: magic.
 //!
 //! So each byte is covered by a hash, or compared with what it must be.
 

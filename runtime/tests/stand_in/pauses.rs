@@ -169,7 +169,7 @@ fn arguments() {
     let mut grid = Grid::new(&world, &stream, GRID, 4, EACH);
     let mut running = grid.start();
     let before = paused(running.pause(LONG).expect("an outcome"));
-    // Whoever prepared it goes on to another launch of the same kernel.
+    // The host changes the arguments for its next launch of the same kernel.
     grid.prepared.set_arg(0, 0_u64).and_then(|prepared| prepared.set_arg(2, 0_u64)).expect("it has these arguments");
     let captured = world.stream();
     captured.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture");

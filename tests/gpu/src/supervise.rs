@@ -1,9 +1,9 @@
 //! Runs cases in child processes, so that a kernel which hangs or traps takes nothing with it but its own process.
 //!
 //! A child gets a list of cases. It prints a line of JSON when a case begins, when a case ends, and when it has no more
-//! to do; then it waits to be killed, which is the one way out that a hanging kernel can't block. If it falls silent or
-//! dies, the case that it was at has failed, and another child gets the rest. If it says that its context is spoiled,
-//! another child gets the rest, too.
+//! to do. Then it waits to be killed: a hanging kernel can't block that. If it falls silent or dies, the case that it was
+//! at has failed, and another child gets the rest. If it says that its context is spoiled, another child gets the rest,
+//! too.
 
 use crate::case::Case;
 use crate::manifest::Manifest;

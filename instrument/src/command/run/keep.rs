@@ -24,7 +24,7 @@ pub(super) enum Order {
     End,
 }
 
-/// The ends of what the keeper is told by: one for the teller, one for the keeper.
+/// A channel of orders: one end to send them, and the keeper's end.
 pub(super) fn orders() -> (Sender<Order>, Receiver<Order>) {
     channel()
 }

@@ -1,4 +1,5 @@
-// What others may ask of a process. None of this calls the driver, which may let nobody through for as long as it likes: the watch does what is asked.
+// What others may ask of a process. None of this calls the driver, whose calls may block for any time. The watch does
+// what is asked.
 
 // Has the watch stop every launch that runs and polls, and waits for that.
 __cuinstr_once void stop_all() {

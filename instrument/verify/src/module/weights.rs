@@ -1,4 +1,4 @@
-//! The weight of each function's calls, and what a program is told of each function.
+//! The weight of each function's calls, and what reports say of each function.
 
 use crate::module::call_graph::{Callee, callees_first};
 use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
@@ -8,8 +8,8 @@ use crate::module::report::Linkage;
 use crate::rank::loops::LoopProof;
 use std::collections::BTreeMap;
 
-/// What is too heavy in each function, and what a program is told of each. Where something is too heavy, only what a thread can still do once the
-/// flag is set counts in a second look.
+/// What is too heavy in each function, and what reports say of each. Where something is too heavy, a second look counts
+/// only what a thread can still do once the flag is set.
 pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursions: &[Recursion]) -> (Vec<TooMuch>, Vec<Linkage>) {
     let calls = &functions.calls;
     let weighed = |index: usize| {
@@ -33,7 +33,7 @@ pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursion
     (found, links(functions, &weighed, &all_weights))
 }
 
-/// What a program is told of each function.
+/// What reports say of each function.
 fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeight]) -> Vec<Linkage> {
     let calls = &functions.calls;
     let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
