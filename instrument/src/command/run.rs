@@ -109,11 +109,15 @@ fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<(Command
     if let Some(timeout) = &args.timeout {
         command.env("CUINSTR_TIMEOUT", timeout.text());
     }
+    if let Some(fuel) = args.fuel {
+        command.env("CUINSTR_FUEL", fuel.to_string());
+    }
     if let Some(action) = args.on_stop {
         command.env("CUINSTR_ON_STOP", if action == OnStop::Leave { "leave" } else { "trap" });
     }
     if let Some(cache) = library::cache() {
-        tools::set(&mut command, &path, &cache);
+        let fuel = args.fuel.is_some() || std::env::var_os("CUINSTR_FUEL").is_some_and(|value| !value.is_empty());
+        tools::set(&mut command, &path, &cache, fuel);
     }
     Ok(Ok((command, gpus)))
 }

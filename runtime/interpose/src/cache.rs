@@ -4,6 +4,7 @@
 //! hashes of its parts, so a damaged entry is made anew. An entry is written elsewhere and renamed, so that no reader sees
 //! half of one.
 
+use cuinstr::options::Options;
 use cuinstr_abi::sites::{SiteMap, hash};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,23 +22,24 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where the result of this text and path lies; none without a folder for caches.
-    pub(crate) fn of(text: &[u8], path: &str) -> Option<Self> {
+    /// Where the result of this text under these options lies; none without a folder for caches.
+    pub(crate) fn of(text: &[u8], options: &Options) -> Option<Self> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
         let source = env!("CUINSTR_INTERPOSE_SOURCE");
+        let options = format!("{options:?}");
         // Two numbers of 64 bits, one of them begun otherwise, and the length.
-        let first = hash(hash(hash(0, source.as_bytes()), path.as_bytes()), text);
-        let second = hash(hash(hash(!0, text), source.as_bytes()), path.as_bytes());
+        let first = hash(hash(hash(0, source.as_bytes()), options.as_bytes()), text);
+        let second = hash(hash(hash(!0, text), source.as_bytes()), options.as_bytes());
         Some(Self { folder: caches.join("cuinstr/polled"), name: format!("{first:016x}{second:016x}-{:x}", text.len()) })
     }
 
-    /// The text with polls and its sites, if they are there and whole.
-    pub(crate) fn get(&self) -> Option<(Vec<u8>, SiteMap)> {
+    /// The text with polls, its sites, and what kept fuel from being counted, if they are there and whole.
+    pub(crate) fn get(&self) -> Option<(Vec<u8>, SiteMap, Option<String>)> {
         let path = self.folder.join(&self.name);
         let entry = fs::read(&path).ok()?;
         let line = entry.iter().position(|byte| *byte == b'\n')?;
-        let (text_length, check): (usize, u64) = serde_json::from_slice(&entry[..line]).ok()?;
+        let (text_length, check, no_fuel): (usize, u64, Option<String>) = serde_json::from_slice(&entry[..line]).ok()?;
         let rest = &entry[line + 1..];
         let (text, sites) = rest.split_at_checked(text_length)?;
         if hash(0, rest) != check {
@@ -46,20 +48,20 @@ impl Place {
         let sites = serde_json::from_slice(sites).ok()?;
         // What was used last goes last.
         let _ = File::options().write(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        Some((text.to_vec(), sites))
+        Some((text.to_vec(), sites, no_fuel))
     }
 
     /// Keeps a result. That it can't be kept is no fault.
-    pub(crate) fn put(&self, text: &[u8], sites: &SiteMap) {
-        let _ = self.write(text, sites).and_then(|()| self.bound());
+    pub(crate) fn put(&self, text: &[u8], sites: &SiteMap, no_fuel: Option<&str>) {
+        let _ = self.write(text, sites, no_fuel).and_then(|()| self.bound());
     }
 
-    fn write(&self, text: &[u8], sites: &SiteMap) -> io::Result<()> {
+    fn write(&self, text: &[u8], sites: &SiteMap, no_fuel: Option<&str>) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let rest = [text, sites.to_json().as_bytes()].concat();
         let new = self.folder.join(format!("new-{}-{}", std::process::id(), self.name));
         let mut file = File::create(&new)?;
-        writeln!(file, "{}", serde_json::to_string(&(text.len(), hash(0, &rest)))?)?;
+        writeln!(file, "{}", serde_json::to_string(&(text.len(), hash(0, &rest), no_fuel))?)?;
         file.write_all(&rest)?;
         fs::rename(&new, self.folder.join(&self.name))
     }

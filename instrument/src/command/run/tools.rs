@@ -1,6 +1,7 @@
 //! Tools that compile while the program runs. Each tool's own variables tell it to make code with polls, or PTX. What
 //! the user has set stays.
 
+use cuinstr::options::Limits;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -11,8 +12,13 @@ use std::process::Command;
 /// Where Triton keeps its own ptxas, below a folder of packages.
 const TRITON: &str = "triton/backends/nvidia/bin/ptxas";
 
-/// Sets the variables for the program, which lies at this path.
-pub(super) fn set(command: &mut Command, program: &Path, cache: &Path) {
+/// Sets the variables for the program, which lies at this path. `fuel` if its launches have some.
+pub(super) fn set(command: &mut Command, program: &Path, cache: &Path, fuel: bool) {
+    if fuel {
+        // How much the host says at each launch. The user's own flags come last, and win.
+        let own = std::env::var(super::super::launch::FLAGS).unwrap_or_default();
+        command.env(super::super::launch::FLAGS, format!("--fuel={} {own}", Limits::MAX_FUEL).trim_end());
+    }
     let mut unless_set = |name: &str, value: OsString| {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
