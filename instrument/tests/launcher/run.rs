@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+mod compilers;
 mod fuel;
 
 const PROGRAM: &str = include_str!("run/program.c");

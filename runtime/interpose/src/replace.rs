@@ -2,7 +2,7 @@
 
 use crate::cache::Place;
 use crate::image::Image;
-use crate::{choice, driver, session, sites};
+use crate::{choice, compilers, driver, session, sites};
 use cuinstr::options::{Limits, Options};
 use cuinstr_abi::sites::SiteMap;
 use std::borrow::Cow;
@@ -37,7 +37,11 @@ pub(crate) fn replacement(image: &Image<'_>, of_context: bool) -> Replaced {
         Image::Text(text) => (Cow::Borrowed(*text), None),
         Image::Code(code) => {
             // Compiled from PTX with polls by a tool in the program, perhaps.
-            return Err(known_sites(code).unwrap_or("it is machine code").to_owned());
+            if let Some(known) = known_sites(code) {
+                return Err(known.to_owned());
+            }
+            // Made in the program, by a library that gives the PTX as well.
+            (Cow::Owned(compilers::source_of(code).ok_or("it is machine code")?), None)
         }
         Image::Fat(bytes) => {
             let entries = cuinstr_image::listing(bytes).ok_or("its fat binary can't be read")?;
