@@ -32,7 +32,7 @@ static void run(const void* code) {
   printf("spin: %d %d %d %d\n", a, b, c, cuCtxSynchronize());
 }
 static void rtc(const char* way, char* code) {
-  static const char source[] = "extern \"C\" __global__ void spin(volatile int* at) { while (*at == 0) {} }";
+  static const char source[] = "__device__ volatile int at; extern \"C\" __global__ void spin() { while (at == 0) {} }";
   const char* options[] = {"-arch=sm_90"};
   handle program;
   int (*make)(handle*, const char*, const char*, int, void*, void*) = (int (*)(handle*, const char*, const char*, int, void*, void*))dlsym(library, "nvrtcCreateProgram");
