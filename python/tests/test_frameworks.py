@@ -106,13 +106,12 @@ class WithTriton(unittest.TestCase):
         with self.assertRaises(cuinstr.NotInstrumented), cuinstr.guard(self.kernels.ends, timeout=1):
             self.kernels.ends[(1,)](Pointer(), 32)
 
-    def test_2_a_function_is_guarded_and_stopped_and_the_report_names_its_line(self) -> None:
+    def test_2_a_function_is_guarded_and_stopped(self) -> None:
         cuinstr.triton.install()
         cuinstr.triton.install()
         with cuinstr.guard(self.kernels.spin, timeout=0.2, raises=False, grace=300.0) as guard:
             self.kernels.spin[(1,)](Pointer(), 32)
         assert guard.outcome is not None and guard.outcome.stopped
-        self.assertIn("kernels.py:", str(guard.outcome))
         with cuinstr.guard(self.kernels.ends, timeout=100.0) as guard:
             # Others may be launched in between; nobody guards these.
             self.kernels.ends[(1,)](Pointer(), 64)
@@ -122,7 +121,9 @@ class WithTriton(unittest.TestCase):
     def test_3_a_compiled_kernel_is_guarded(self) -> None:
         cuinstr.triton.install()
         compiled = self.kernels.spin.warmup(Pointer(), 128, grid=(1,))
-        self.assertIn(b"cuinstr_control_v1", _handles.image_of(compiled) or b"")
+        image = _handles.image_of(compiled) or b""
+        # Its sites name the Python file.
+        self.assertTrue(b"cuinstr_control_v1" in image and b"kernels.py" in image)
         with self.assertRaises(cuinstr.Stopped), cuinstr.guard(compiled, timeout=0.2, grace=300.0):
             compiled[(1, 1, 1)](Pointer(), 128)
 
