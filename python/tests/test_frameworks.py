@@ -205,9 +205,9 @@ class WithNumba(unittest.TestCase):
             library._cubin_cache, library._linkerinfo_cache, library._linking_files = {}, {}, set()
             library._lto, library._max_registers, library._entry_name, library._name = is_optimised, None, "k", "k"
             library.needs_cudadevrt = False
-            library.get_asm_strs = library.get_lto_ptx = lambda cc=None: [ptx]  # type: ignore[method-assign]
+            library.get_asm_strs = library.get_lto_ptx = lambda cc=None: [ptx]
             if is_optimised:
-                library.get_lto_ptx = lambda cc=None: ptx  # type: ignore[method-assign]
+                library.get_lto_ptx = lambda cc=None: ptx
             codegen.driver._Linker = Linker
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

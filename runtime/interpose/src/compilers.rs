@@ -61,7 +61,8 @@ pub(crate) static NVRTC: Libraries = Libraries::new();
 /// The wrapper of a function that the program has looked up in a library. Names of nvJitLink's may end in a version.
 pub(crate) fn wrapper_of(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     if name == c"nvrtcGetCUBIN" {
-        let all = [get_cubin::<0> as *mut c_void, get_cubin::<1> as *mut c_void, get_cubin::<2> as *mut c_void, get_cubin::<3> as *mut c_void];
+        let all =
+            [get_cubin::<0> as *mut c_void, get_cubin::<1> as *mut c_void, get_cubin::<2> as *mut c_void, get_cubin::<3> as *mut c_void];
         return if found == nvrtcGetCUBIN as *mut c_void { None } else { NVRTC.slot_of(found).map(|slot| all[slot]) };
     }
     jitlink::wrapper_of(name, found)

@@ -41,7 +41,9 @@ macro_rules! slots {
 pub(crate) fn wrapper_of(name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     let name = name.strip_prefix("__").and_then(|name| name.split('_').next()).unwrap_or(name);
-    if found.is_null() || !["nvJitLinkCreate", "nvJitLinkAddData", "nvJitLinkAddFile", "nvJitLinkGetLinkedCubin", "nvJitLinkDestroy"].contains(&name) {
+    if found.is_null()
+        || !["nvJitLinkCreate", "nvJitLinkAddData", "nvJitLinkAddFile", "nvJitLinkGetLinkedCubin", "nvJitLinkDestroy"].contains(&name)
+    {
         return None;
     }
     let slot = JITLINK.slot_of(found)?;
@@ -69,7 +71,13 @@ unsafe extern "C" fn create<const SLOT: usize>(place: *mut Handle, count: u32, o
     result
 }
 
-unsafe extern "C" fn add_data<const SLOT: usize>(handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char) -> c_int {
+unsafe extern "C" fn add_data<const SLOT: usize>(
+    handle: Handle,
+    kind: c_int,
+    data: *const c_void,
+    size: usize,
+    name: *const c_char,
+) -> c_int {
     let function = JITLINK.function(SLOT, c"nvJitLinkAddData");
     let add = |kind: c_int, data: *const c_void, size: usize| {
         call!(function, (handle => Handle, kind => c_int, data => *const c_void, size => usize, name => *const c_char)).unwrap_or(INTERNAL)
@@ -90,7 +98,9 @@ unsafe extern "C" fn add_data<const SLOT: usize>(handle: Handle, kind: c_int, da
     links().remove(&(SLOT, handle.addr()));
     // PTX alone: a fat binary is for the architecture that is linked for, which need not be that of a GPU here.
     let text = Image::of(bytes).filter(|image| matches!(image, Image::Text(_)));
-    let added = text.and_then(|text| replace::replacement(&text, true).ok()).map(|polled| add(INPUT_PTX, polled.text.as_ptr().cast(), polled.text.len()));
+    let added = text
+        .and_then(|text| replace::replacement(&text, true).ok())
+        .map(|polled| add(INPUT_PTX, polled.text.as_ptr().cast(), polled.text.len()));
     session::end_compiling();
     match added {
         Some(0) => 0,
@@ -135,7 +145,8 @@ fn linked_again<const SLOT: usize>(link: &Link) -> Option<Vec<u8>> {
     let add = |(input, name): &(Vec<u8>, CString)| {
         let (data, size) = (input.as_ptr().cast(), input.len());
         let function = ask(c"nvJitLinkAddData");
-        call!(function, (handle => Handle, INPUT_LTOIR => c_int, data => *const c_void, size => usize, name.as_ptr() => *const c_char)) == Some(0)
+        call!(function, (handle => Handle, INPUT_LTOIR => c_int, data => *const c_void, size => usize, name.as_ptr() => *const c_char))
+            == Some(0)
     };
     let is_linked = link.inputs.iter().all(add) && call!(ask(c"nvJitLinkComplete"), (handle => Handle)) == Some(0);
     let ptx = is_linked.then(|| text_of::<SLOT>(handle)).flatten();

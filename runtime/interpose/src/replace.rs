@@ -99,7 +99,8 @@ fn make(text: &[u8], name: Option<String>) -> Replaced {
     }
     session::begin_compiling(std::str::from_utf8(text).map_or(1, |text| cuinstr_image::kernel::of_ptx(text).len()));
     let (rewrite, repeating) = cuinstr::rewrite_ptx_with_fuel(text, &options);
-    let no_fuel = repeating.map(|function| format!("`{function}` of its module is called and repeats, and PTX counts fuel in kernels only"));
+    let no_fuel =
+        repeating.map(|function| format!("`{function}` of its module is called and repeats, and PTX counts fuel in kernels only"));
     let Some(output) = rewrite.output else {
         let why = rewrite.diagnostics.first().map(|diagnostic| diagnostic.message.clone());
         return Err(why.unwrap_or_else(|| "its PTX is refused".to_owned()));

@@ -51,14 +51,18 @@ fn without_effect(value: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut said = Vec::new();
     for name in COMPILERS {
         if let Some(compiler) = value(name).filter(|compiler| !compiler.is_empty() && !compiler.contains("cuinstr")) {
-            said.push(format!("{name} is `{compiler}`, so extensions that are compiled by it get no polls: unset it, or write \"cuinstr nvcc\""));
+            said.push(format!(
+                "{name} is `{compiler}`, so extensions that are compiled by it get no polls: unset it, or write \"cuinstr nvcc\""
+            ));
         }
     }
     if value("CUPY_COMPILE_WITH_PTX").is_some_and(|value| value.parse() == Ok(0)) {
         said.push("CUPY_COMPILE_WITH_PTX is 0, so CuPy loads machine code from its cache: unset it".to_owned());
     }
     if let Some(folder) = value("CUPY_CACHE_DIR").filter(|folder| !folder.is_empty()) {
-        said.push(format!("CUPY_CACHE_DIR is `{folder}`, so CuPy may load machine code that it compiled before: unset it, or name another folder"));
+        said.push(format!(
+            "CUPY_CACHE_DIR is `{folder}`, so CuPy may load machine code that it compiled before: unset it, or name another folder"
+        ));
     }
     said
 }
@@ -100,8 +104,17 @@ mod tests {
 
     #[test]
     fn the_users_settings_that_keep_polls_out_are_told() {
-        let said = |set: &[(&str, &str)]| without_effect(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned()));
-        assert_eq!(said(&[("NVCC", "cuinstr nvcc"), ("PYTORCH_NVCC", "/links/cuinstr-nvcc"), ("CUPY_COMPILE_WITH_PTX", "1"), ("CUPY_CACHE_DIR", "")]), [""; 0]);
+        let said =
+            |set: &[(&str, &str)]| without_effect(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned()));
+        assert_eq!(
+            said(&[
+                ("NVCC", "cuinstr nvcc"),
+                ("PYTORCH_NVCC", "/links/cuinstr-nvcc"),
+                ("CUPY_COMPILE_WITH_PTX", "1"),
+                ("CUPY_CACHE_DIR", "")
+            ]),
+            [""; 0]
+        );
         let all = said(&[("NVCC", "/usr/bin/nvcc"), ("PYTORCH_NVCC", "nvcc"), ("CUPY_COMPILE_WITH_PTX", "0"), ("CUPY_CACHE_DIR", "kept")]);
         assert_eq!(all.len(), 4, "{all:?}");
         assert!(all[0].starts_with("PYTORCH_NVCC is `nvcc`, so"), "{all:?}");

@@ -14,7 +14,11 @@ impl World {
         if !options.is_empty() {
             command.args([BINARY, "run"]).args(options.split(' ')).arg("--");
         }
-        command.args(words).env("LD_LIBRARY_PATH", "fake").env("XDG_RUNTIME_DIR", self.project.path().join("runtime")).env_remove("LD_PRELOAD");
+        command
+            .args(words)
+            .env("LD_LIBRARY_PATH", "fake")
+            .env("XDG_RUNTIME_DIR", self.project.path().join("runtime"))
+            .env_remove("LD_PRELOAD");
         let output = command.env("XDG_CACHE_HOME", self.project.path().join("cache")).output().expect("it starts");
         assert_eq!(output.status.code(), Some(status), "{words:?}\n{}{}", text(&output.stdout), text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
@@ -44,7 +48,9 @@ const STOPPED: &str = "cuinstr: kernel `spin` was stopped: its deadline (100 ms)
 #[test]
 fn machine_code_of_nvrtc_is_reached_by_its_ptx() {
     let world = World::with_compiler();
-    for words in [["./compiles", "looked up", "libnvrtc.so.99"], ["./compiles", "looked up", "libother.so"], ["./bound", "bound", "libnvrtc.so.99"]] {
+    for words in
+        [["./compiles", "looked up", "libnvrtc.so.99"], ["./compiles", "looked up", "libother.so"], ["./bound", "bound", "libnvrtc.so.99"]]
+    {
         let (said, told) = world.other(124, OPTIONS, &[&words[..], &["rtc", "run"]].concat());
         assert_eq!(said, "made: 0 0\nspin: 0 0 0 0\n", "{words:?}: {told}");
         assert!(told.contains(STOPPED), "{words:?}: {told}");

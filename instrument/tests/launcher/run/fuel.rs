@@ -36,7 +36,8 @@ fn fuel_ends_a_hang_and_is_compiled_in_only_where_it_is_asked_for() {
 #[test]
 fn a_kernel_whose_function_repeats_is_named_and_runs_without_fuel() {
     let world = World::new();
-    let why = "cuinstr: warning: `calls` ran without fuel: `repeats` of its module is called and repeats, and PTX counts fuel in kernels only";
+    let why =
+        "cuinstr: warning: `calls` ran without fuel: `repeats` of its module is called and repeats, and PTX counts fuel in kernels only";
     // Made now, and from the cache.
     for _ in 0..2 {
         let (said, told) = world.run("--fuel 1000 --timeout 10s --list", "plt calls", 0);
