@@ -39,12 +39,13 @@ mod launches;
 
 use crate::driver::{self, mapped};
 use crate::error::Error;
+use crate::guard::Left;
 use crate::launch::Remainder;
 use crate::module::Module;
 use crate::slot::pool::LaunchContext;
 use cudarc::driver::{CudaContext, CudaStream, sys};
 pub use fault::{Fault, Result};
-use file::{Index, Kind, Part, Reader, Saved, Writer};
+use file::{Index, Kind, Part, Reader, Saved, SavedGuard, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,6 +82,7 @@ struct Kept {
     modules: BTreeMap<String, (Module, Vec<u8>)>,
     streams: BTreeMap<String, Arc<CudaStream>>,
     launches: BTreeMap<String, (Saved, Remainder)>,
+    guarded: BTreeMap<String, Left>,
 }
 
 impl Ledger {
@@ -214,7 +216,10 @@ impl Ledger {
             })?;
         }
         let code = kept.modules.values().map(|(_, image)| image.len()).sum::<usize>() as u64;
-        let blocks = kept.launches.values().map(|(_, launch)| 4 * launch.blocks.len()).sum::<usize>() as u64;
+        let launches = kept.launches.iter().map(|(name, (saved, launch))| (name, Kind::Launch(saved.clone()), &launch.blocks));
+        let guarded = kept.guarded.iter().map(|(name, left)| (name, Kind::Guarded(SavedGuard::of(left)), &left.blocks));
+        let paused: Vec<_> = launches.chain(guarded).collect();
+        let blocks = paused.iter().map(|(.., blocks)| 4 * blocks.len()).sum::<usize>() as u64;
         let mut writer = Writer::new(path.as_ref(), code + blocks + kept.memory.values().map(|memory| memory.bytes as u64).sum::<u64>())?;
         let mut parts = Vec::new();
         for (name, (_, image)) in &kept.modules {
@@ -226,10 +231,10 @@ impl Ledger {
             let hashes = self.save_memory(*memory, &mut writer, &mut staging)?;
             parts.push(Part { name: name.clone(), kind: Kind::Memory { address: memory.address }, bytes: memory.bytes as u64, hashes });
         }
-        for (name, (saved, remainder)) in &kept.launches {
-            let blocks: Vec<u8> = remainder.blocks.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for (name, kind, blocks) in paused {
+            let blocks: Vec<u8> = blocks.iter().flat_map(|word| word.to_le_bytes()).collect();
             writer.put(&blocks)?;
-            parts.push(Part::whole(name, Kind::Launch(saved.clone()), &blocks));
+            parts.push(Part::whole(name, kind, &blocks));
         }
         let (gpu, capability) = self.gpu()?;
         let release = env!("CARGO_PKG_VERSION").to_owned();
@@ -310,6 +315,7 @@ impl Ledger {
                 Kind::Memory { address } => self.fill_memory(part, *address, reader, &mut staging)?,
                 Kind::Module => drop(self.load(&part.name, &reader.whole(part)?)?),
                 Kind::Launch(saved) => self.restore_paused(&part.name, saved.clone(), &reader.whole(part)?)?,
+                Kind::Guarded(saved) => self.restore_left(&part.name, saved, &reader.whole(part)?),
             }
         }
         index.streams.iter().try_for_each(|name| self.stream(name).map(drop))
