@@ -148,7 +148,7 @@ class Guard:
 
     __slots__ = ("_armed", "_left", "_limits", "_module", "_place", "_raises", "_stream", "_waits", "outcome")
 
-    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool, waits: bool) -> None:
+    def __init__(self, module: Any, stream: Any, limits: _Limits | _native.Left, raises: bool, waits: bool) -> None:
         self.outcome = None
         self._waits = waits
         self._left = False
@@ -167,13 +167,18 @@ class Guard:
         original = attached._object if attached is self._module else self._module
         stream, self._place = _handles.of_stream(self._stream, original)
         try:
-            self._armed = attached._native.arm(stream, *self._limits)
+            self._armed = self._arm(attached, stream)
         except WrongContext:
             if attached is self._module:
                 raise
             # CuPy's objects have a module on each device; that of the current one may be another than before.
-            self._armed = attach(self._module)._native.arm(stream, *self._limits)
+            self._armed = self._arm(attach(self._module), stream)
         return self
+
+    def _arm(self, attached: Module, stream: int) -> _native.Armed:
+        if isinstance(self._limits, _native.Left):
+            return attached._native.arm_left(stream, self._limits)
+        return attached._native.arm(stream, *self._limits)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         armed = self._armed
