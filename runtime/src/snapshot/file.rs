@@ -36,6 +36,8 @@ pub(super) struct Index {
     pub(super) capability: (i32, i32),
     /// CUDA version of the driver.
     pub(super) driver: i32,
+    /// The addresses that its memory is among, the first and how many; none without memory.
+    pub(super) range: Option<(u64, u64)>,
     pub(super) parts: Vec<Part>,
     /// Names of the streams.
     pub(super) streams: Vec<String>,
@@ -270,6 +272,7 @@ mod tests {
             gpu: "stand-in".into(),
             capability: (9, 0),
             driver: 13_000,
+            range: Some((4096, 4096)),
             parts: Vec::new(),
             streams: vec!["one".into()],
         };

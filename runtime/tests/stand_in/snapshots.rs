@@ -240,12 +240,12 @@ fn refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("snapshot");
     let ledger = open();
-    ledger.allocate("memory", 100).expect("memory");
+    let memory = ledger.allocate("memory", 100).expect("memory");
     assert!(matches!(ledger.allocate("memory", 1), Err(Fault::Name(_))));
     assert!(matches!(ledger.memory("other"), Err(Fault::Name(_))));
     ledger.save(&path, LONG).expect("room");
     // Its own memory still lies there.
-    assert!(matches!(again(&path), Err(Fault::AddressTaken { name, .. }) if name == "memory"));
+    assert!(matches!(again(&path), Err(Fault::AddressTaken { wanted }) if wanted == memory.address));
     // SAFETY: no kernel was launched.
     unsafe { ledger.free("memory") }.expect("it is there");
     drop(again(&path).expect("it is whole"));
