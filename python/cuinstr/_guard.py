@@ -150,7 +150,7 @@ class Guard:
 
     __slots__ = ("_armed", "_kernel", "_left", "_limits", "_module", "_place", "_raises", "_stream", "_waits", "outcome")
 
-    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool, waits: bool) -> None:
+    def __init__(self, module: Any, stream: Any, limits: _Limits | _native.Left, raises: bool, waits: bool) -> None:
         self.outcome = None
         self._waits = waits
         self._left = False
@@ -173,13 +173,18 @@ class Guard:
         original = attached._object if attached is self._module else self._module
         stream, self._place = _handles.of_stream(self._stream, original)
         try:
-            self._armed = attached._native.arm(stream, *self._limits)
+            self._armed = self._arm(attached, stream)
         except WrongContext:
             if attached is self._module:
                 raise
             # CuPy's objects have a module on each device; that of the current one may be another than before.
-            self._armed = attach(self._module)._native.arm(stream, *self._limits)
+            self._armed = self._arm(attach(self._module), stream)
         return self
+
+    def _arm(self, attached: Module, stream: int) -> _native.Armed:
+        if isinstance(self._limits, _native.Left):
+            return attached._native.arm_left(stream, self._limits)
+        return attached._native.arm(stream, *self._limits)
 
     def _await_launch(self) -> None:
         """Has it armed when a kernel of what it was given is launched."""
@@ -192,7 +197,7 @@ class Guard:
     def _arm_late(self, kernel: Any, stream: Any) -> None:
         if self._armed is None:
             handle, self._place = _handles.of_stream(stream, kernel)
-            self._armed = _attach_once(kernel)._native.arm(handle, *self._limits)
+            self._armed = self._arm(_attach_once(kernel), handle)
             self._kernel = kernel
         elif self._kernel is not kernel:
             raise Failure("a guard is for one compiled kernel, and this function was compiled to several: guard each launch by itself")
@@ -200,6 +205,7 @@ class Guard:
     def _end_waiting(self) -> None:
         waiting = _late.waiting()
         waiting[:] = [guard for guard in waiting if guard.arm != self._arm_late]
+
         def is_tritons(owner: Any) -> bool:
             return type(owner).__module__.startswith("triton")
 
