@@ -29,7 +29,7 @@ static const char ptx[] =
     ".visible .entry _Z4workm(.param .u64 p) { ret; }\n.visible .entry done() { ret; }\n.visible .entry nccl_spin() {\n$L: bra $L;\n}\n";
 /* A kernel that calls a function that repeats. */
 static const char calling[] =
-    ".version 8.0\n.target sm_80\n.address_size 64\n.func repeats() {\n.reg .pred p;\n.reg .b32 r;\n$M: ld.volatile.global.b32 r, [0];\n"
+    ".version 8.0\n.target sm_80\n.address_size 64\n.func repeats() {\n.reg .pred p;\n.reg .b32 r;\n.reg .b64 a;\nmov.b64 a, 0;\n$M: ld.volatile.global.b32 r, [a];\n"
     "setp.ne.b32 p, r, 0;\n@p bra $M;\nret;\n}\n.visible .entry calls() {\ncall.uni repeats;\nret;\n}\n";
 /* No machine code at all, but the stand-in takes it for that. */
 static const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x33, 7, [18] = 190, [40] = 64, [54] = 56, [58] = 64};
