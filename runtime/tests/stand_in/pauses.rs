@@ -24,6 +24,7 @@ pub(crate) const CASES: &[Case] = &[
     ("what can't be paused is refused by name", refused),
     ("a block that does not end keeps the launch from being paused", not_paused),
     ("blocks that declined run beside those that do not end", go_on),
+    ("where no block declined none is launched beside the others", go_on_with_all),
     ("blocks that declined of a later part run beside those that do not end", go_on_later),
     ("a resume that the driver refuses leaves the launch paused", refused_resume),
     ("a launch that waits behind a paused one keeps no resume waiting", behind),
@@ -377,6 +378,21 @@ fn go_on() {
     }
     until("what is behind it goes on", || behind.is_complete());
     assert!(grid.has_run(1), "{:?}", grid.counted());
+}
+
+fn go_on_with_all() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 40, EACH);
+    linger();
+    let mut running = grid.start();
+    until("all blocks run", || grid.has_run(1));
+    assert!(matches!(running.pause(Duration::from_millis(5)), Err(Error::NotPaused { .. })));
+    let before = command("calls cuLaunchKernel");
+    running.go_on().expect("nothing is to do");
+    assert_eq!(command("calls cuLaunchKernel"), before);
+    complete(&mut running);
+    assert!(grid.has_run(1));
 }
 
 fn go_on_later() {
