@@ -19,6 +19,8 @@ pub(crate) const CASES: &[Case] = &[
     ("a guard whose launch never came says so", never_came),
     ("an outcome tells what its launch took, and whether a reason to stop came too late", told),
     ("a record that is a little late is told as a whole", late_record),
+    ("a device stops a launch by its own clock, and the host does where that stands still", clocks),
+    ("a launch that is over keeps no other one from its module", over),
     ("streams run beside each other as far as a module was loaded", beside),
     ("a module with variables of its own is loaded once", stateful),
     ("a guarded launch comes after a bare one in another stream", after_bare),
@@ -198,13 +200,53 @@ fn told() {
         let Outcome::Completed { elapsed, .. } = outcome else { panic!("{outcome:?}") };
         assert!((took..=since.elapsed() + SHORT).contains(&elapsed), "{elapsed:?}");
     }
-    let since = Instant::now();
-    let stopped = start(&world.kernel("spin"), &stream, |launch| {
-        launch.timeout(SHORT * 5);
-    });
-    let stopped = stopped.expect("a launch").wait().expect("an outcome");
-    let Outcome::Stopped { latency, .. } = stopped else { panic!("{stopped:?}") };
-    assert!(latency + SHORT * 5 <= since.elapsed() + Duration::from_millis(1), "{latency:?} of {:?}", since.elapsed());
+    // The latency counts from the deadline, by the device's clock.
+    let latency = || {
+        let since = Instant::now();
+        let stopped = start(&world.kernel("spin"), &stream, |launch| {
+            launch.timeout(SHORT * 5);
+        });
+        let stopped = stopped.expect("a launch").wait().expect("an outcome");
+        let Outcome::Stopped { latency, .. } = stopped else { panic!("{stopped:?}") };
+        assert!(latency + SHORT * 5 <= since.elapsed() + Duration::from_millis(1), "{latency:?} of {:?}", since.elapsed());
+        latency
+    };
+    assert!((0..6).any(|_| !latency().is_zero()));
+}
+
+/// A busy machine may keep the device from looking until the host's flag comes, but hardly each time.
+fn clocks() {
+    let world = World::new();
+    let stream = world.stream();
+    let kernel = world.kernel("spin");
+    let flags = || command("calls cuStreamWriteValue32_v2");
+    let flags_of_a_stop = || {
+        let before = flags();
+        let stopped = start(&kernel, &stream, |launch| {
+            launch.timeout(SHORT);
+        });
+        let stopped = stopped.expect("a launch").wait().expect("an outcome");
+        assert!(matches!(stopped, Outcome::Stopped { why: Cause::Deadline, .. }), "{stopped:?}");
+        flags() - before
+    };
+    assert!((0..6).any(|_| flags_of_a_stop() == 0), "the device did not stop it");
+    command("clock -1000000 0");
+    assert_eq!(flags_of_a_stop(), 1);
+}
+
+fn over() {
+    let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
+    let text = PTX.replace(".visible .entry empty", ".visible .global .align 4 .u32 total;\n.visible .entry empty");
+    let kernel = Module::load(&context, text.as_bytes()).expect("a module").kernel("empty").expect("a kernel");
+    let [first, second] = [(); 2].map(|()| context.new_stream().expect("a stream"));
+    let mut running = start(&kernel, &first, long).expect("a launch");
+    until("it is over", || command("begun") == 1 && command("running") == 0);
+    // No thread has asked after it yet.
+    let mut next = start(&kernel, &second, |launch| {
+        launch.timeout(LONG).or_busy();
+    })
+    .expect("what is over keeps nothing busy");
+    assert!(next.wait().expect("an outcome").is_completed() && running.wait().expect("an outcome").is_completed());
 }
 
 /// A busy machine may be later than a wait for a record lasts, but hardly each time.
@@ -238,15 +280,20 @@ fn beside() {
     assert_eq!(world.module.prepare(2).expect("copies"), 3, "none is given back");
     let streams: Vec<_> = (0..4).map(|_| world.stream()).collect();
     let kernel = world.kernel("spin");
+    let empty = world.kernel("empty");
     let endless = |stream| {
         start(&kernel, stream, |launch| {
             launch.until_cancelled();
         })
         .expect("a launch")
     };
-    let running: Vec<_> = streams[..3].iter().map(endless).collect();
+    let mut running = vec![endless(&streams[0])];
+    for stream in &streams[1..] {
+        // A copy that is another stream's and idle is taken before one that is busy.
+        assert!(start(&empty, stream, long).expect("a launch").wait().expect("an outcome").is_completed());
+    }
+    running.extend(streams[1..3].iter().map(endless));
     until("all three run at once", || command("running") == 3);
-    let empty = world.kernel("empty");
     let busy = start(&empty, &streams[3], |launch| {
         launch.timeout(LONG).or_busy();
     });
