@@ -2,6 +2,7 @@
 
 use super::cache::Cache;
 use super::error::Error;
+use super::marks;
 use super::process::absolute;
 use super::settings::Settings;
 use super::unit_names::UnitNames;
@@ -191,6 +192,7 @@ fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>
         refused: false,
         rewritten: !inserted.is_empty(),
     };
+    let output = marks::put(&output, &mut inserted);
     let text = edited(&output, &inserted, edits).or(facts.rewritten.then_some(output));
     RewrittenFile { facts, text }
 }
