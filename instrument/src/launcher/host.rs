@@ -238,7 +238,11 @@ impl HostCompiler {
 
     /// Prints a pass's messages. What reads the overlay quotes its text, so the user's own text is read once more for them.
     fn say(&self, pass: &Pass, call: &super::preprocess::Cuda) -> Result<(), Error> {
-        if !pass.stderr.is_empty() && !call.for_host {
+        // A second pass must write nothing else.
+        let writes = |word: &OsString| {
+            [&b"-MD"[..], b"-MMD", b"-MF", b"-save-temps", b"-Wp,"].iter().any(|option| word.as_bytes().starts_with(option))
+        };
+        if !pass.stderr.is_empty() && !call.for_host && !call.words().iter().any(writes) {
             let mut command = self.command();
             command.args(call.words_without_output()).args(["-o", "/dev/null"]);
             let status = command.status().map_err(|error| self.cannot_start(&error))?;
