@@ -24,7 +24,7 @@ use std::time::SystemTime;
 const PIECE: usize = 1 << 16;
 
 /// A pseudoterminal must not become the terminal that controls this process.
-const NO_CONTROL: i32 = rustix::fs::OFlags::NOCTTY.bits() as i32;
+const NO_CONTROL: i32 = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
 
 /// Takes the place of a stream.
 #[derive(Debug)]
