@@ -23,7 +23,7 @@ const LIGHT: u32 = 24;
 /// after the other.
 const CHUNK: u32 = 8;
 
-/// Most statements of a loop with constant trips that is left alone.
+/// Most statements of a loop that is left alone since it has few trips.
 const MOST_ALONE: u64 = 1024;
 
 /// What is common to the functions of a module.
@@ -154,18 +154,23 @@ impl<'a> Placer<'_, 'a> {
     /// The loops that need no poll, with the most trips of each.
     fn left_alone(&self) -> Vec<Option<u64>> {
         let plain = plain(&self.context);
-        let trips = |number: u32| {
-            let one = &self.context.loops.all[number as usize];
-            let counts_all = self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some();
-            if counts_all || !one.is_natural || !plain[number as usize] {
-                return None;
-            }
-            let test = self.test(number)?;
-            let counted = self.context.counted(number, test.block, test.taken)?;
-            let trips = self.context.constant_trips(number, &counted)?;
-            (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
-        };
-        (0..self.context.loops.all.len() as u32).map(trips).collect()
+        let mut alone = Vec::new();
+        for number in 0..self.context.loops.all.len() as u32 {
+            let trips = self.trips_alone(number, &plain, &alone);
+            alone.push(trips);
+        }
+        alone
+    }
+
+    fn trips_alone(&self, number: u32, plain: &[bool], before: &[Option<u64>]) -> Option<u64> {
+        let one = &self.context.loops.all[number as usize];
+        let counts_all = self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some();
+        if counts_all || !one.is_natural || !plain[number as usize] {
+            return None;
+        }
+        let test = self.test(number)?;
+        let trips = self.context.most_trips(number, test.block, test.taken, before)?;
+        (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
     }
 
     fn place(&mut self, number: u32, weight: Option<u32>, is_alone: bool) {
