@@ -48,7 +48,8 @@ impl Context<'_, '_> {
         }
         let added = self.only_writer(number, tested, latch)?;
         let [_, Operand::Register(base), by @ Operand::Register(_)] = *self.code.operands(added) else { return None };
-        let is_own = base == tested && self.code.opcode(added).strip_prefix("add.").is_some_and(|kind| super::counted::is_integer(kind, width));
+        let is_own =
+            base == tested && self.code.opcode(added).strip_prefix("add.").is_some_and(|kind| super::counted::is_integer(kind, width));
         let (least, _) = self.range(by, &mut { MOST_BACK }).filter(|(least, _)| is_own && *least > 0)?;
         Some((tested, least))
     }
