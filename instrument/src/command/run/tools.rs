@@ -13,7 +13,7 @@ use std::process::Command;
 /// Where Triton keeps its own ptxas, below a folder of packages.
 const TRITON: &str = "triton/backends/nvidia/bin/ptxas";
 
-/// Variables that name nvcc to tools that compile extensions: PyTorch's, and CuPy's and others'.
+/// Variables that name nvcc to tools that compile extensions: one of `PyTorch`, and one of `CuPy` and others.
 const COMPILERS: [&str; 2] = ["PYTORCH_NVCC", "NVCC"];
 
 /// Sets the variables for the program, which lies at this path. `fuel` if its launches have some. Gives sentences on the user's own settings that keep polls out.
@@ -33,7 +33,9 @@ pub(super) fn set(command: &mut Command, program: &Path, cache: &Path, fuel: boo
     unless_set("CUPY_CACHE_DIR", cache.join("cupy").into());
     // Without an nvcc behind it ours can't do its work.
     if let (Ok(_), Ok(ours)) = (launcher::find("nvcc".as_ref()), link(cache, "nvcc")) {
-        COMPILERS.iter().for_each(|name| unless_set(name, ours.clone().into()));
+        for name in COMPILERS {
+            unless_set(name, ours.clone().into());
+        }
     }
     // Triton and Inductor. Without a ptxas behind it ours can't do its work.
     let theirs = std::env::var_os("TRITON_PTXAS_PATH").map(PathBuf::from).or_else(|| triton(program));
