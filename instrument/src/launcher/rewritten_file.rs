@@ -311,6 +311,9 @@ mod tests {
         {
             assert_eq!(without_detours(path), name);
         }
+        for (path, name) in [("../../x.h", "../../x.h"), ("a/../../b.h", "../b.h"), ("/../x.h", "/../x.h"), ("./../x.h", "./../x.h")] {
+            assert_eq!(without_detours(path), name);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod guards;
 mod interfaces;
 mod launches;
 mod pauses;
+mod races;
 #[cfg(feature = "snapshot")]
 mod snapshots;
 mod soak;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         guards::CASES,
         interfaces::CASES,
         pauses::CASES,
+        races::CASES,
         soak::CASES,
         SNAPSHOTS,
     ]

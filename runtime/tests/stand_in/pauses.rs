@@ -38,14 +38,14 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// A launch of `blocks`, and where each block counts.
-struct Grid {
+pub(crate) struct Grid {
     prepared: Prepared,
     counts: Vec<u32>,
     config: LaunchConfig,
 }
 
 impl Grid {
-    fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
+    pub(crate) fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
         let counts = vec![0_u32; (extents.0 * extents.1 * extents.2) as usize];
         let config = LaunchConfig { grid_dim: extents, block_dim: (32, 1, 1), shared_mem_bytes: 0 };
         let mut prepared = world.kernel("blocks").prepare(stream);
@@ -54,12 +54,12 @@ impl Grid {
         Self { prepared, counts, config }
     }
 
-    fn start(&self) -> Running {
+    pub(crate) fn start(&self) -> Running {
         // SAFETY: the stand-in's kernel counts in memory that lives as long as this.
         unsafe { self.prepared.start(self.config) }.expect("a launch")
     }
 
-    fn counted(&self) -> Vec<u32> {
+    pub(crate) fn counted(&self) -> Vec<u32> {
         // SAFETY: the words are this grid's own.
         self.counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
     }
