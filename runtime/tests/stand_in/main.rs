@@ -4,6 +4,7 @@
 
 mod clocks;
 mod contexts;
+mod endings;
 mod guards;
 mod interfaces;
 mod launches;
@@ -38,8 +39,18 @@ const SNAPSHOTS: &[Case] = &[];
 
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> =
-        [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES, pauses::CASES, soak::CASES, SNAPSHOTS].concat();
+    let cases: Vec<Case> = [
+        launches::CASES,
+        clocks::CASES,
+        contexts::CASES,
+        endings::CASES,
+        guards::CASES,
+        interfaces::CASES,
+        pauses::CASES,
+        soak::CASES,
+        SNAPSHOTS,
+    ]
+    .concat();
     if let Ok(wanted) = std::env::var(CASE) {
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
         match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {
