@@ -7,24 +7,18 @@
 //! A program that nvcc started and left behind may hold its end for ever. So the end of what nvcc printed is a word that is
 //! written once nvcc is gone, not the end of the file.
 
-use rustix::fs::{FileType, Stat, fstat};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 use std::time::SystemTime;
 
 /// Bytes that are read together.
 const PIECE: usize = 1 << 16;
-
-/// A pseudoterminal must not become the terminal that controls this process.
-const NO_CONTROL: i32 = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
 
 /// Takes the place of a stream.
 #[derive(Debug)]
@@ -142,7 +136,8 @@ fn pseudoterminal() -> io::Result<(File, File)> {
     grantpt(&reader)?;
     unlockpt(&reader)?;
     let path = ptsname(&reader, Vec::new())?;
-    let writer = OpenOptions::new().read(true).write(true).custom_flags(NO_CONTROL).open(OsStr::from_bytes(path.to_bytes()))?;
+    // It must not become the terminal that controls this process.
+    let writer = File::from(open(path, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?);
     let mut modes = tcgetattr(&writer)?;
     modes.make_raw();
     tcsetattr(&writer, OptionalActions::Now, &modes)?;

@@ -104,8 +104,8 @@ fn where_both_streams_are_one_their_order_is_kept() {
     let mut command = project.command("sh");
     command.arg("-c").arg(format!("'{BINARY}' nvcc -c a.cu 2>&1 | cat"));
     let printed = expect(command.env("SHIM_THEN", "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done; printf '  at the end'"), 0);
-    let lines: String = (1..6).map(|number| format!("out {number}\nerr {number}\n")).collect();
-    assert_eq!(text(&printed.stdout), lines + "  at the end");
+    let lines: Vec<String> = (1..6).map(|number| format!("out {number}\nerr {number}\n")).collect();
+    assert_eq!(text(&printed.stdout), lines.concat() + "  at the end");
 }
 
 /// What a command prints to a terminal.
