@@ -188,8 +188,7 @@ impl Ledger {
             return Err(Fault::Name(format!("there is a module `{name}` already; give another name")));
         }
         let module = Module::load(&self.context, image)?;
-        let is_plain = cuinstr_image::read(image).is_ok_and(|read| read.declares_no_state());
-        if let Some(variable) = module.state().filter(|_| !is_plain) {
+        if let Some(variable) = module.state() {
             return Err(Fault::Stateful { module: name.to_owned(), variable: variable.to_owned() });
         }
         kept.modules.insert(name.to_owned(), (module.clone(), image.to_vec()));

@@ -155,6 +155,64 @@ fn loops_with_few_constant_trips_are_left_alone() {
 }
 
 #[test]
+fn what_is_left_of_an_unrolled_loop_is_left_alone() {
+    let form = |body: &str| {
+        let front = "ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1];";
+        let (rewrite, output) = output(&kernel(&format!("{front} {body} $X: st.global.u32 [%rd1], %r3; ret;")), Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{body}");
+        rewrite.summary.bounded
+    };
+    let repeats = "$L: add.s32 %r3, %r3, 7; add.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;";
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats}")), 1);
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 7; mov.b32 %r3, 0; setp.ne.s32 %p2, %r1, 0; @!%p2 bra $X; {repeats}")), 1);
+    let nest = "setp.ne.s32 %p3, %r3, %r2; @%p3 bra $O;";
+    assert_eq!(form(&format!("$O: and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats} {nest}")), 1);
+    // Nothing says that they are not zero; another number was asked; they are made once, and used up; they are too many.
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {repeats}")), 0);
+    assert_eq!(form(&format!("setp.eq.s32 %p2, %r1, 0; and.b32 %r1, %r2, 3; @%p2 bra $X; {repeats}")), 0);
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 1; @%p2 bra $X; {repeats}")), 0);
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; $O: {repeats} {nest}")), 0);
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 1023; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats}")), 0);
+}
+
+#[test]
+fn a_threads_own_share_is_left_alone() {
+    let form = |body: &str| {
+        let (rewrite, output) = output(&kernel(&format!("ld.param.u32 %r2, [k_1]; {body} ret;")), Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{body}");
+        rewrite.summary.bounded
+    };
+    let by = |step: &str, bound: &str| format!("$L: add.s32 %r1, %r1, {step}; setp.lt.s32 %p1, %r1, {bound}; @%p1 bra $L;");
+    let nest = "add.s32 %r5, %r5, 1; setp.lt.s32 %p2, %r5, %r2; @%p2 bra $O;";
+    assert_eq!(form(&format!("mov.u32 %r1, %tid.x; {}", by("128", "2048"))), 1);
+    assert_eq!(form(&format!("mov.u32 %r4, %ntid.x; mov.u32 %r1, %tid.x; {}", by("%r4", "2048"))), 1);
+    assert_eq!(
+        form(&format!("mov.b32 %r5, 0; mov.u32 %r6, %tid.x; shr.u32 %r7, %r6, 2; $O: mov.b32 %r1, %r7; {} {nest}", by("64", "512"))),
+        1
+    );
+    // It goes on where it was; its start or its step may be anything; it may wrap; there are too many.
+    assert_eq!(form(&format!("mov.b32 %r5, 0; mov.u32 %r1, %tid.x; $O: {} {nest}", by("64", "512"))), 0);
+    assert_eq!(form(&format!("mov.b32 %r1, %r2; {}", by("128", "2048"))), 0);
+    assert_eq!(form(&format!("mov.u32 %r1, %tid.x; {}", by("%r2", "2048"))), 0);
+    assert_eq!(form(&format!("mov.u32 %r1, %tid.x; {}", by("128", "2147483647"))), 0);
+    assert_eq!(form("mov.u32 %r1, %tid.x; $L: add.s32 %r1, %r1, -3; setp.gt.u32 %p1, %r1, 0; @%p1 bra $L;"), 0);
+    assert_eq!(form(&format!("mov.u32 %r1, %tid.x; {}", by("1", "2048"))), 0);
+}
+
+#[test]
+fn threads_leave_their_allowance_to_later_ones_unless_fuel_counts() {
+    let text = kernel("ld.param.u32 %r2, [k_1]; mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L; ret;");
+    let words = |limits: Limits| {
+        let rewrite = rewrite_ptx(text.as_bytes(), &Options { limits, ..options(Polls::Amortised) });
+        let output = String::from_utf8(rewrite.output.expect("it is taken")).expect("text");
+        ["ld.global.b32 x, [__cuinstr_pace_", "@learnt st.global.b32 [__cuinstr_pace_"].map(|part| output.matches(part).count())
+    };
+    assert_eq!(words(Limits::default()), [1, 1]);
+    // How far polls are apart depends on time. Fuel does not.
+    assert_eq!(words(Limits { fuel: Some(1000), ..Limits::default() }), [0, 0]);
+}
+
+#[test]
 fn no_poll_can_be_taken_out() {
     // The proof accepts more calls in a row than the pass leaves without a poll.
     for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| *name != "a tree of calls") {

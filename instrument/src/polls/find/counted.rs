@@ -58,7 +58,7 @@ impl Order {
         }
     }
 
-    fn fits(self, step: i64) -> bool {
+    pub(super) fn fits(self, step: i64) -> bool {
         match self {
             Self::Less | Self::LessEqual => step > 0,
             Self::Greater | Self::GreaterEqual => step < 0,
@@ -183,13 +183,18 @@ impl<'a> Context<'_, 'a> {
 
     /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
     pub(in crate::polls) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
-        let one = &self.loops.all[number as usize];
-        let [latch] = one.latches[..] else { return None };
+        let [latch] = self.loops.all[number as usize].latches[..] else { return None };
+        let (test, holds) = self.test_at(block, goes_on_if_taken)?;
+        self.compared(number, latch, test, holds)
+    }
+
+    /// The statement that sets the predicate of a block's branch, and whether that holds where the loop goes on.
+    pub(super) fn test_at(&self, block: u32, goes_on_if_taken: bool) -> Option<(u32, bool)> {
         let branch = self.graph.blocks[block as usize].end - 1;
         let (Some(predicate), when) = self.code.guard(branch)? else { return None };
         let first = self.graph.blocks[block as usize].first;
         let test = self.writers.of(predicate).rev().find(|statement| (first..branch).contains(statement))?;
-        self.compared(number, latch, test, goes_on_if_taken == when)
+        (!self.function.statements[test as usize].guarded).then_some((test, goes_on_if_taken == when))
     }
 
     /// The same for a loop whose test is a comparison that something else is joined to.
@@ -253,24 +258,6 @@ impl<'a> Context<'_, 'a> {
         None
     }
 
-    /// How often a counted loop runs at most where start and bound are constants: the start is written in each round of the loop around it.
-    pub(in crate::polls) fn constant_trips(&self, number: u32, counted: &Counted<'_>) -> Option<u64> {
-        let one = &self.loops.all[number as usize];
-        let bound: i128 = counted.bound.parse().ok()?;
-        let mut writers = self.writers.of(counted.register).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
-        let start = writers.next().filter(|_| writers.next().is_none())?;
-        let block = self.block_of(start);
-        let is_fresh = self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
-        let is_move = self.code.opcode(start).starts_with("mov.") && !self.function.statements[start as usize].guarded;
-        let [Operand::Register(_), value] = *self.code.operands(start) else { return None };
-        let start = value.number().filter(|_| is_fresh && is_move)?;
-        let distance = if counted.step > 0 { bound - start } else { start - bound };
-        let step = i128::from(counted.step.unsigned_abs());
-        let is_met = counted.order != Order::NotEqual || distance % step == 0;
-        // One round more than the division says, for bounds that are passed.
-        u64::try_from(distance).ok().filter(|distance| is_met && *distance > 0).map(|distance| distance / counted.step.unsigned_abs() + 1)
-    }
-
     /// Whether control leaves a loop behind one block alone.
     pub(in crate::polls) fn leaves_at(&self, number: u32, block: u32) -> bool {
         let mut inside = (0..self.graph.blocks.len() as u32).filter(|inside| self.loops.holds(number, *inside));
@@ -315,7 +302,7 @@ impl<'a> Context<'_, 'a> {
         text.split(',').nth(nth).map(str::trim).filter(|number| number.parse::<i64>().is_ok())
     }
 
-    fn comparison(&self, test: u32, holds: bool) -> Option<(Order, bool, u8)> {
+    pub(super) fn comparison(&self, test: u32, holds: bool) -> Option<(Order, bool, u8)> {
         let mut parts = self.code.opcode(test).split('.');
         if parts.next() != Some("setp") {
             return None;
@@ -336,7 +323,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// The variable at the header behind a tested register, the statement that adds, and the step.
-    fn induction(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, u32, i64)> {
+    pub(super) fn induction(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, u32, i64)> {
         let written = self.only_writer(number, tested, latch)?;
         // `mov variable, next` in front of the back edge, and the test is of the variable itself.
         if let Some(next) = self.moved(written) {
@@ -352,13 +339,13 @@ impl<'a> Context<'_, 'a> {
         (self.moved(moved) == Some(tested)).then_some((base, written, step))
     }
 
-    fn only_writer(&self, number: u32, register: Register, latch: u32) -> Option<u32> {
+    pub(super) fn only_writer(&self, number: u32, register: Register, latch: u32) -> Option<u32> {
         let mut writers = self.writers_in(number, register);
         let written = writers.next()?;
         (writers.next().is_none() && self.runs_once(number, written, latch)).then_some(written)
     }
 
-    fn moved(&self, statement: u32) -> Option<Register> {
+    pub(super) fn moved(&self, statement: u32) -> Option<Register> {
         let is_move = self.code.opcode(statement).starts_with("mov.");
         match *self.code.operands(statement) {
             [Operand::Register(_), Operand::Register(from)] if is_move => Some(from),
@@ -367,7 +354,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// `add register, base, constant`
-    fn added(&self, statement: u32, width: u8) -> Option<(Register, i64)> {
+    pub(super) fn added(&self, statement: u32, width: u8) -> Option<(Register, i64)> {
         let opcode = self.code.opcode(statement);
         let sign = match opcode.split_once('.')? {
             ("add", kind) if is_integer(kind, width) => 1,
@@ -411,7 +398,7 @@ impl<'a> Context<'_, 'a> {
     }
 }
 
-fn is_integer(kind: &str, width: u8) -> bool {
+pub(super) fn is_integer(kind: &str, width: u8) -> bool {
     match width {
         32 => matches!(kind, "s32" | "u32"),
         _ => matches!(kind, "s64" | "u64"),

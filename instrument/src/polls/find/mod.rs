@@ -1,6 +1,7 @@
-//! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` recognises loops whose trips can be computed, `calls` the
-//! functions that calls may lead back to.
+//! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` recognises loops whose trips can be computed, `bounded`
+//! those that end soon, `calls` the functions that calls may lead back to.
 
+mod bounded;
 pub(super) mod calls;
 pub(super) mod counted;
 
@@ -150,6 +151,11 @@ impl Loops {
             inner = self.all[inner as usize].outer;
         }
         inner == number
+    }
+
+    /// The last block that each way to a block leads through before it; none for the entry.
+    pub(in crate::polls) fn dominator(&self, block: u32) -> Option<u32> {
+        Some(self.dominators[block as usize]).filter(|dominator| *dominator != block && *dominator != NONE)
     }
 
     /// Whether each way from the function's entry to the second block leads through the first.

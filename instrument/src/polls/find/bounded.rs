@@ -1,0 +1,178 @@
+//! How often a loop runs at most whose start is known to lie between two numbers, as that of a thread's own share does: `for (i = threadIdx.x; i < 512; …)`.
+
+use super::counted::{Context, Order};
+use cuinstr_ptx::{Edge, Operand, Register};
+
+/// Least and most of what a register holds, as a number with a sign.
+type Range = (i64, i64);
+
+/// Numbers beyond this are not followed: sums of them would wrap.
+const FAR: i64 = 1 << 30;
+
+/// Most statements that a value is followed back through.
+const MOST_BACK: u32 = 64;
+
+/// Threads that a block is taken to have at least. In a smaller one loops that step by its size run longer.
+const THREADS: i64 = 64;
+
+impl Context<'_, '_> {
+    /// How often a loop runs at most, for one whose test ends `block`. `before` has the trips of loops in front of it that end soon.
+    pub(in crate::polls) fn most_trips(&self, number: u32, block: u32, goes_on_if_taken: bool, before: &[Option<u64>]) -> Option<u64> {
+        let [latch] = self.loops.all[number as usize].latches[..] else { return None };
+        let (test, holds) = self.test_at(block, goes_on_if_taken)?;
+        let (order, is_signed, width) = self.comparison(test, holds)?;
+        let [_, Operand::Register(tested), Operand::Integer(bound)] = *self.code.operands(test) else { return None };
+        let (variable, step) = self.moves(number, tested, latch, width)?;
+        if bound.abs() > FAR || step.abs() > FAR || step == 0 || !order.fits(step) {
+            return None;
+        }
+        if let Some(rest) = self.rest(number, variable).filter(|_| order == Order::NotEqual && (step, bound) == (-1, 0)) {
+            return Some(rest);
+        }
+        let start = self.start(number, variable, before)?;
+        let distance = if step > 0 { bound - start.0 } else { start.1 - bound };
+        let is_met = match order {
+            Order::NotEqual => start.0 == start.1 && distance > 0 && distance % step == 0,
+            Order::Less | Order::LessEqual => is_signed || start.0 >= 0 && bound >= 0,
+            // Below zero there is no number without a sign.
+            Order::Greater | Order::GreaterEqual => is_signed || start.0 >= 0 && bound >= -step,
+        };
+        // One round more than the division says, for bounds that are passed.
+        is_met.then(|| distance.max(0).unsigned_abs() / step.unsigned_abs() + 1)
+    }
+
+    /// The variable behind a tested register, and the least that each iteration adds to it.
+    fn moves(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, i64)> {
+        if let Some((variable, _, step)) = self.induction(number, tested, latch, width) {
+            return Some((variable, step));
+        }
+        let added = self.only_writer(number, tested, latch)?;
+        let [_, Operand::Register(base), by @ Operand::Register(_)] = *self.code.operands(added) else { return None };
+        let is_own =
+            base == tested && self.code.opcode(added).strip_prefix("add.").is_some_and(|kind| super::counted::is_integer(kind, width));
+        let (least, _) = self.range(by, &mut { MOST_BACK }).filter(|(least, _)| is_own && *least > 0)?;
+        Some((tested, least))
+    }
+
+    /// What a variable holds where its loop begins, if that is written anew in each round of the loop around it.
+    fn start(&self, number: u32, variable: Register, before: &[Option<u64>]) -> Option<Range> {
+        let one = &self.loops.all[number as usize];
+        let (mut found, mut more, mut is_fresh) = (None, 0_i64, false);
+        for statement in self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))) {
+            let block = self.block_of(statement);
+            if let Some((_, step)) = self.added(statement, self.code.width(variable)).filter(|(base, _)| *base == variable) {
+                // A remainder loop has gone on with it.
+                let trips = before.get(self.loops.innermost(block) as usize).copied().flatten()?;
+                more = more.checked_add(i64::try_from(trips).ok()?.checked_mul(step)?).filter(|more| (0..FAR).contains(more))?;
+                continue;
+            }
+            let is_whole = !self.function.statements[statement as usize].guarded;
+            is_fresh |= is_whole && self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
+            found = Some(join(found, self.value(statement, &mut { MOST_BACK })?));
+        }
+        found.filter(|_| is_fresh).map(|(least, most)| (least, most + more))
+    }
+
+    /// What an operand may hold: one of what is written to it anywhere.
+    fn range(&self, operand: Operand, left: &mut u32) -> Option<Range> {
+        let Operand::Register(register) = operand else {
+            return operand.number().and_then(|number| near((i64::try_from(number).ok()?, i64::try_from(number).ok()?)));
+        };
+        let mut found = None;
+        for statement in self.writers.of(register) {
+            found = Some(join(found, self.value(statement, left).filter(|_| !self.function.statements[statement as usize].guarded)?));
+        }
+        found
+    }
+
+    /// What a statement may write.
+    fn value(&self, statement: u32, left: &mut u32) -> Option<Range> {
+        *left = left.checked_sub(1)?;
+        let mut parts = self.code.opcode(statement).split('.');
+        let head = parts.next()?;
+        if !parts.all(|part| matches!(part, "s32" | "u32" | "b32" | "s64" | "u64" | "b64")) {
+            return None;
+        }
+        let operands = self.code.operands(statement);
+        if let ("mov", [_, Operand::Name(name, 0)]) = (head, operands) {
+            return special(self.code.name(*name).text);
+        }
+        let one = self.range(*operands.get(1)?, left);
+        if head == "and" {
+            // No bit that one of both has not.
+            let masks = [one, self.range(*operands.get(2)?, left)].into_iter().flatten().filter(|range| range.0 >= 0);
+            return masks.map(|range| (0, range.1)).min();
+        }
+        let one = one?;
+        if matches!(head, "mov" | "cvt") {
+            return (head == "mov" || one.0 >= 0).then_some(one);
+        }
+        let two = self.range(*operands.get(2)?, left)?;
+        near(match head {
+            "add" => (one.0 + two.0, one.1 + two.1),
+            "sub" => (one.0 - two.1, one.1 - two.0),
+            "min" if one.0 >= 0 && two.0 >= 0 => (one.0.min(two.0), one.1.min(two.1)),
+            "max" if one.0 >= 0 && two.0 >= 0 => (one.0.max(two.0), one.1.max(two.1)),
+            "shr" if one.0 >= 0 && two.0 == two.1 && (0..32).contains(&two.0) => (one.0 >> two.0, one.1 >> two.0),
+            "shl" if one.0 >= 0 && two.0 == two.1 && (0..32).contains(&two.0) => (one.0 << two.0, one.1 << two.0),
+            _ => return None,
+        })
+    }
+
+    /// How often a loop runs at most that counts down to zero from the last bits of a number: what compilers leave behind an unrolled loop. A test in
+    /// front of it says that these bits are not zero.
+    fn rest(&self, number: u32, variable: Register) -> Option<u64> {
+        let one = &self.loops.all[number as usize];
+        let mut writers = self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
+        let start = writers.next().filter(|_| writers.next().is_none())?;
+        let block = self.block_of(start);
+        let is_fresh = !self.function.statements[start as usize].guarded
+            && self.loops.innermost(block) == one.outer
+            && self.loops.dominates(block, one.header);
+        let (least, most) = self.value(start, &mut { MOST_BACK }).filter(|_| is_fresh)?;
+        // The branch that passes the loop by where they are zero stands in a block between the two.
+        let mut guard = self.loops.dominator(one.header)?;
+        while !self.passes_by_zero(guard, variable, start, one.header) {
+            guard = self.loops.dominator(guard).filter(|_| guard != block)?;
+        }
+        u64::try_from(most).ok().filter(|most| least == 0 && *most > 0)
+    }
+
+    /// Whether a block ends with a branch whose way on to `to` is taken only where a register is not zero, as `start` wrote it.
+    fn passes_by_zero(&self, block: u32, register: Register, start: u32, to: u32) -> bool {
+        let at = self.graph.blocks[block as usize];
+        let Some((Some(predicate), when)) = self.code.guard(at.end - 1) else { return false };
+        let Some(test) = self.writers.of(predicate).rev().find(|statement| (at.first..at.end).contains(statement)) else { return false };
+        let Some((order, ..)) = self.comparison(test, true).or_else(|| self.comparison(test, false)) else { return false };
+        let holds_if = !self.code.opcode(test).starts_with("setp.eq");
+        let [_, Operand::Register(tested), Operand::Integer(0)] = *self.code.operands(test) else { return false };
+        let is_later = test > start || self.block_of(start) != block;
+        let is_plain = order == Order::NotEqual && tested == register && is_later && !self.function.statements[test as usize].guarded;
+        // The branch is taken where its guard holds.
+        let goes_on = |taken: bool| (taken == when) == holds_if;
+        let is_only = |edge: Edge| {
+            self.loops.dominates(edge.to, to)
+                && self.graph.sources(edge.to).all(|source| source == block || self.loops.dominates(edge.to, source))
+        };
+        is_plain && self.graph.edges(block).any(|edge| edge.when.is_some_and(goes_on) && is_only(edge))
+    }
+}
+
+fn join(first: Option<Range>, second: Range) -> Range {
+    first.map_or(second, |first| (first.0.min(second.0), first.1.max(second.1)))
+}
+
+fn near(range: Range) -> Option<Range> {
+    (range.0 > -FAR && range.1 < FAR).then_some(range)
+}
+
+/// What a special register holds.
+fn special(name: &str) -> Option<Range> {
+    match name {
+        "%tid.x" | "%tid.y" | "%tid.z" => Some((0, 1023)),
+        "%ntid.x" => Some((THREADS, 1024)),
+        "%laneid" => Some((0, 31)),
+        "%warpid" => Some((0, 63)),
+        _ => None,
+    }
+}
