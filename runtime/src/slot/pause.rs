@@ -422,7 +422,9 @@ mod tests {
     fn blocks_that_are_left_are_counted_and_lie_between_the_first_and_the_last() {
         let of_bits = |bits: &[u32]| {
             let mut words = [0_u32; 4];
-            bits.iter().for_each(|bit| words[(bit / 32) as usize] |= 1 << (bit % 32));
+            for bit in bits {
+                words[(bit / 32) as usize] |= 1 << (bit % 32);
+            }
             count(&words)
         };
         assert_eq!(of_bits(&[]), (0, (0, 0)));

@@ -370,7 +370,7 @@ mod tests {
         let told: &dyn Fn(&mut State, Instant) = &|state, at| state.told = Some((at + MS, Cause::Cancelled));
         let asked: &dyn Fn(&mut State, Instant) = &|state, at| state.pausing = Some(pausing(Phase::Asked(at + MS)));
         for (set, from, until) in [(timeout, US * 10_800, MS * 15), (ended, MS, MS * 2), (told, MS, MS * 5), (asked, MS, MS * 5)] {
-            assert!(is_hot(from, set) && is_hot(until - US, set) && !is_hot(until, set), "{from:?} {until:?}");
+            assert!(is_hot(from, set) && is_hot(until.saturating_sub(US), set) && !is_hot(until, set), "{from:?} {until:?}");
         }
         assert!(
             !is_hot(US * 10_799, timeout)

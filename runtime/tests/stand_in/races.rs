@@ -77,15 +77,15 @@ fn pausers() {
         let is_cancelled = round % 4 == 3;
         let before = grid.counted();
         let mut running = grid.start();
-        let (pauser, canceller) = (running.pauser(), running.canceller());
+        let (asks, canceller) = (running.pauser(), running.canceller());
         let outcome = thread::scope(|scope| {
             for seed in 0..2 {
-                let pauser = pauser.clone();
+                let asks = asks.clone();
                 scope.spawn(move || {
                     let mut pauses = Pauses(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * round + seed + 1) | 1);
                     for _ in 0..6 {
                         pauses.rest();
-                        pauser.pause().expect("a request");
+                        asks.pause().expect("a request");
                     }
                 });
             }

@@ -105,13 +105,13 @@ impl World {
         let (value, known) = match dice.below(8) {
             0 | 1 if width >= 32 => (self.of(name), self.named[(name - FIRST) as usize].1),
             2 | 3 if width >= 32 => {
-                let form = self.sum(dice, width);
-                let offset = i128::from(form.lo) + i128::from(dice.below((form.hi - form.lo) as u64 + 1));
+                let form = Self::sum(dice, width);
+                let offset = i128::from(form.lo) + i128::from(dice.below((form.hi - form.lo).cast_unsigned() + 1));
                 let value = (self.total(&form) + offset).rem_euclid(whole);
                 (value, Value { form: Some(form), ..Value::of(around(dice, value, width)) })
             }
             4 if width == 32 => {
-                let of = Moved { name, negative: dice.is(2), offset: dice.below(9) as i64 - 4 };
+                let of = Moved { name, negative: dice.is(2), offset: dice.below(9).cast_signed() - 4 };
                 let bits = (1 << (1 + dice.below(6))) - 1;
                 let moved = if of.negative { -self.of(name) } else { self.of(name) } + i128::from(of.offset);
                 let value = moved & i128::from(bits);
@@ -128,7 +128,7 @@ impl World {
                 }
             }
             6 if width == 64 => {
-                let form = self.sum(dice, 32);
+                let form = Self::sum(dice, 32);
                 let low = (self.total(&form) + i128::from(form.lo)).rem_euclid(1 << 32);
                 let value = if dice.is(3) { low + (i128::from(dice.below(4)) << 32) } else { low };
                 (value, Value::of(around(dice, value, width)).kind(Kind::Wide(form)))
@@ -174,16 +174,16 @@ impl World {
         Some(self.registers.len() as Register - 1)
     }
 
-    fn sum(&self, dice: &mut Dice, width: u8) -> Affine {
+    fn sum(dice: &mut Dice, width: u8) -> Affine {
         let mut form = Affine::constant(i128::from(dice.below(40)) - 20, 32).expect("a small number");
-        for _ in 0..1 + dice.below(2) {
+        for _ in 0..=dice.below(2) {
             let more = Affine::of(Self::name(dice, width)).expect("a name");
             form = form.plus(more, [1, -1, 2, 4, 8, -3][dice.below(6) as usize]).unwrap_or(form);
         }
         if form.parts().next().is_none() {
-            return self.sum(dice, width);
+            return Self::sum(dice, width);
         }
-        form.plus_range(0, dice.below(2) as i64 * dice.below(9) as i64).expect("a small sum")
+        form.plus_range(0, (dice.below(2) * dice.below(9)).cast_signed()).expect("a small sum")
     }
 
     fn total(&self, form: &Affine) -> i128 {
@@ -198,7 +198,7 @@ impl World {
             let name = Self::name(dice, width);
             let of = self.of(name) as i64;
             let near = |by: u64| i64::try_from(by).unwrap_or(0);
-            (of >= 0 && of < FAR / 16).then(|| Term {
+            (0..FAR / 16).contains(&of).then(|| Term {
                 name,
                 times: [-1, -2, 4][dice.below(3) as usize],
                 lo: (of - near(dice.below(3))).max(0),
@@ -266,8 +266,9 @@ fn around(dice: &mut Dice, value: i128, width: u8) -> Interval {
         3 => Interval::between(value - below, value + above, width),
         4 => Interval::between(0, value.max(1), width),
         _ => {
-            let step = 1 << dice.below(5);
-            Interval::strided(value - below * step, value + above * step, step as u64, width)
+            let step = 1_u64 << dice.below(5);
+            let by = i128::from(step);
+            Interval::strided(value - below * by, value + above * by, step, width)
         }
     }
 }
@@ -356,14 +357,14 @@ fn compute(opcode: &str, of: u8, [a, b, c]: [i128; 3]) -> i128 {
             }
         }
         "setp" => {
-            let (x, y) = (read(a, of), read(b, of));
+            let (left, right) = (read(a, of), read(b, of));
             to_bool(match suffix.split('.').next() {
-                Some("eq") => x == y,
-                Some("ne") => x != y,
-                Some("lt") => x < y,
-                Some("le") => x <= y,
-                Some("gt") => x > y,
-                Some("ge") => x >= y,
+                Some("eq") => left == right,
+                Some("ne") => left != right,
+                Some("lt") => left < right,
+                Some("le") => left <= right,
+                Some("gt") => left > right,
+                Some("ge") => left >= right,
                 Some("lo") => a < b,
                 Some("ls") => a <= b,
                 Some("hi") => a > b,
@@ -491,12 +492,12 @@ fn try_opcode(opcode: &'static str, to: u8, widths: [u8; 3], seed: u64) -> Count
         let mut rest = Vec::new();
         for (nth, width) in widths.into_iter().enumerate().take_while(|(_, width)| *width > 0) {
             // Operands are sometimes the same register, sometimes numbers. Amounts and lengths are registers of 32 bits.
-            let (of, most) = if [5, 6].contains(&width) { (32, 1_i128 << width) } else { (width, 0) };
+            let (of, most) = if [5, 6].contains(&width) { (32, 1_u64 << width) } else { (width, 0) };
             let is_again = nth == 1 && most == 0 && dice.is(5) && matches!(rest[0], Operand::Register(_));
             let operand = if is_again {
                 rest[0]
             } else if most > 0 {
-                let amount = dice.below(most as u64 + 2) as i128;
+                let amount = i128::from(dice.below(most + 2));
                 if dice.is(2) {
                     Operand::Number(amount)
                 } else {
@@ -595,4 +596,4 @@ fn what_joins_restricts_and_meets_keeps_what_holds() {
 }
 
 /// The same of joined values.
-const JOINED: Counts = [6657, 1640240, 5662, 7908, 7551, 8012, 6034];
+const JOINED: Counts = [6657, 1_640_240, 5662, 7908, 7551, 8012, 6034];
