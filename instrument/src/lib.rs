@@ -27,6 +27,6 @@ pub use cuinstr_verify as verify;
 pub use common::nearest;
 pub use common::rewrite::Rewrite;
 pub use common::{diagnostic, duration, options, position, render, site};
-pub use polls::{is_ptx, rewrite_ptx};
+pub use polls::{is_ptx, rewrite_ptx, rewrite_ptx_with_fuel};
 pub use source::emit::prelude;
 pub use source::rewrite;

@@ -24,6 +24,7 @@ Modules of CuPy, cuda.core, cuda.bindings and PyCUDA are known by themselves; an
 framework is imported. While a guard waits, other threads run, and Ctrl-C cancels the kernel.
 """
 
+from . import cupy, numba, triton
 from ._guard import Faulted, Guard, Module, Part, Stopped, attach, guard
 from ._native import (
     Failure,
@@ -68,9 +69,12 @@ __all__ = [
     "WrongContext",
     "__version__",
     "attach",
+    "cupy",
     "guard",
     "instrument",
     "mutants",
+    "numba",
     "rewrite",
+    "triton",
     "verify",
 ]

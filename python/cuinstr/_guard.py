@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 from weakref import ReferenceType, ref
 
-from . import _handles, _native
+from . import _handles, _late, _native, triton
 from ._extents import extents
 from ._native import Failure, NotLaunched, Outcome, WrongContext
 from ._time import seconds
@@ -104,6 +104,8 @@ def attach(
         kind, handle = _handles.of_module(module)
     else:
         handle = int(module)
+    if image is None:
+        image = _handles.image_of(module)
     native = _native.attach(kind, handle, image, kernel, None if folder is None else os.fspath(folder))
     return Module(native, module)
 
@@ -146,9 +148,9 @@ class Guard:
     outcome: Outcome | None
     """How the launch ended; None before it is known."""
 
-    __slots__ = ("_armed", "_left", "_limits", "_module", "_place", "_raises", "_stream", "_waits", "outcome")
+    __slots__ = ("_armed", "_kernel", "_left", "_limits", "_module", "_place", "_raises", "_stream", "_waits", "outcome")
 
-    def __init__(self, module: Any, stream: Any, limits: _Limits, raises: bool, waits: bool) -> None:
+    def __init__(self, module: Any, stream: Any, limits: _Limits | _native.Left, raises: bool, waits: bool) -> None:
         self.outcome = None
         self._waits = waits
         self._left = False
@@ -158,25 +160,66 @@ class Guard:
         self._limits = limits
         self._raises = raises
         self._armed: _native.Armed | None = None
+        self._kernel: Any = None
 
     def __enter__(self) -> Guard:
         if self._armed is not None:
             raise Failure("a guard is good for one use: make another")
+        if _late.is_late(self._module):
+            self._await_launch()
+            return self
         attached = _attach_once(self._module)
         # What was attached by hand is of the package that its object is of.
         original = attached._object if attached is self._module else self._module
         stream, self._place = _handles.of_stream(self._stream, original)
         try:
-            self._armed = attached._native.arm(stream, *self._limits)
+            self._armed = self._arm(attached, stream)
         except WrongContext:
             if attached is self._module:
                 raise
             # CuPy's objects have a module on each device; that of the current one may be another than before.
-            self._armed = attach(self._module)._native.arm(stream, *self._limits)
+            self._armed = self._arm(attach(self._module), stream)
         return self
+
+    def _arm(self, attached: Module, stream: int) -> _native.Armed:
+        if isinstance(self._limits, _native.Left):
+            return attached._native.arm_left(stream, self._limits)
+        return attached._native.arm(stream, *self._limits)
+
+    def _await_launch(self) -> None:
+        """Has it armed when a kernel of what it was given is launched."""
+        if self._stream is not None:
+            raise ValueError("a guard of a function that is compiled when it is launched takes the stream of that launch: give it none")
+        _late.waiting().append(_late.Waiting(self._module, self._arm_late))
+        if type(self._module).__module__.startswith("triton"):
+            triton.listen()
+
+    def _arm_late(self, kernel: Any, stream: Any) -> None:
+        if self._armed is None:
+            handle, self._place = _handles.of_stream(stream, kernel)
+            self._armed = self._arm(_attach_once(kernel), handle)
+            self._kernel = kernel
+        elif self._kernel is not kernel:
+            raise Failure("a guard is for one compiled kernel, and this function was compiled to several: guard each launch by itself")
+
+    def _end_waiting(self) -> None:
+        waiting = _late.waiting()
+        waiting[:] = [guard for guard in waiting if guard.arm != self._arm_late]
+
+        def is_tritons(owner: Any) -> bool:
+            return type(owner).__module__.startswith("triton")
+
+        if is_tritons(self._module) and not any(is_tritons(guard.owner) for guard in waiting):
+            triton.forget()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         armed = self._armed
+        if _late.is_late(self._module):
+            self._end_waiting()
+            if armed is None and kind is None:
+                package = type(self._module).__module__.partition(".")[0].removesuffix("_cuda")
+                help = f"call cuinstr.{package}.install() before it is compiled, and launch it in the guard's thread"
+                raise NotLaunched(f"no kernel of it was launched in the guard; {help}")
         if armed is None:
             return
         if kind is not None:
@@ -347,7 +390,8 @@ def guard(
     A guard that goes before its outcome is known cancels the launch. Several launches of the module inside it share limits and outcome.
 
     module: a rewritten module, or a kernel of it: of CuPy (RawModule, RawKernel), cuda.core (ObjectCode, Kernel), cuda.bindings, PyCUDA
-        (SourceModule), an extension module of PyTorch's, or what `attach` gave.
+        (SourceModule), an extension module of PyTorch's, or what `attach` gave. Of Triton and Numba it is a function or a compiled kernel, after
+        `cuinstr.triton.install()` or `cuinstr.numba.install()`: the guard is armed when that is launched, on its stream.
     stream: the stream that is launched on, of any of these or PyTorch, or its handle. Without one it is the current stream of CuPy for its modules,
         and of PyTorch for extension modules. For a number it is the one of these that is not the default stream. Else it is the legacy default stream.
     timeout: seconds from the moment that the kernel begins, or a text such as "100ms"; None runs it until somebody cancels it.

@@ -46,6 +46,14 @@ def of_module(module: Any) -> tuple[str, int]:
             return of_module(module.handle) if type(module.handle).__name__ in _BINDINGS else ("library", int(module.handle))
         if name == "Kernel":
             return of_module(module.handle) if type(module.handle).__name__ in _BINDINGS else ("kernel", int(module.handle))
+    elif package.startswith("triton") and name == "CompiledKernel":
+        module._init_handles()
+        return "function", int(module.function)
+    elif package.startswith("numba") and name == "_Kernel":
+        function = module._codelibrary.get_cufunc()
+        kernel = getattr(function, "kernel", None)
+        handle = function.handle
+        return of_module(kernel) if kernel is not None else ("function", int(getattr(handle, "value", handle)))
     elif package.startswith("pycuda") and hasattr(module, "get_global"):
         # Its modules keep their handle to themselves, and give the address of a variable.
         try:
@@ -56,8 +64,19 @@ def of_module(module: Any) -> tuple[str, int]:
             raise NotInstrumented("this module can't be stopped: it holds no `cuinstr_control_v1`; compile what cuinstr.rewrite gives") from error
     raise TypeError(
         f"no handle of the driver's is known of a {package}.{name}: give a module of CuPy, cuda.core, cuda.bindings or PyCUDA, an extension module, "
-        "or cuinstr.attach(handle, kind=...)"
+        "a function of Triton's or Numba's in a guard, or cuinstr.attach(handle, kind=...)"
     )
+
+
+def image_of(module: Any) -> bytes | None:
+    """What a compiled kernel of another package was loaded from, if that package says so."""
+    package, name = type(module).__module__, type(module).__name__
+    if package.startswith("triton") and name == "CompiledKernel":
+        return bytes(module.asm["cubin"])
+    if package.startswith("numba") and name == "_Kernel":
+        code = module._codelibrary.get_cubin()
+        return bytes(getattr(code, "code", code))
+    return None
 
 
 def is_handle(module: object) -> bool:
@@ -115,5 +134,6 @@ def _handle(stream: Any) -> int:
     for name in ("cuda_stream", "ptr", "handle"):
         handle = getattr(stream, name, None)
         if handle is not None:
-            return int(handle)
+            # Numba's is one of ctypes.
+            return int(getattr(handle, "value", handle) or 0)
     raise TypeError(f"no handle of the driver's is known of a stream of type {type(stream).__module__}.{type(stream).__name__}")

@@ -12,6 +12,7 @@ __all__ = [
     "Compiler",
     "Failure",
     "Ledger",
+    "Left",
     "Lost",
     "Mutant",
     "NoRoom",
@@ -98,6 +99,12 @@ class Ledger:
 
     def names(self) -> list[str]:
         """The names of all memory."""
+
+    def put_paused(self, name: str, armed: Armed) -> None:
+        """Takes over a paused launch under a new name."""
+
+    def take_paused(self, name: str) -> Left:
+        """What is left of the paused launch of this name."""
 
     def save(self, path: str, within: float) -> int:
         """Saves it all, and gives the file's size in bytes."""
@@ -227,6 +234,20 @@ class Attached:
         pausable: bool,
     ) -> Armed:
         """Arms it for what is launched next on the stream; times are in seconds."""
+
+    def arm_left(self, stream: int, left: Left) -> Armed:
+        """Arms it for what is left of a paused launch."""
+
+@final
+class Left:
+    """What is left of a paused launch."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks are left."""
+    @property
+    def grid(self) -> list[int]:
+        """The grid that is launched again."""
 
 @final
 class Armed:

@@ -2,7 +2,7 @@
 
 use crate::error::raised;
 use crate::outcome::Outcome;
-use cuinstr_runtime::guard::{About, Attached as Module, Guard, Handle, Limits};
+use cuinstr_runtime::guard::{About, Attached as Module, Guard, Handle, Left as Blocks, Limits};
 use cuinstr_runtime::{Error, LONGEST_TIMEOUT};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,6 +87,35 @@ impl Attached {
         let guard = armed.map_err(|error| raised(&error))?;
         Ok(Armed { guard: Some(guard), grace, is_over: AtomicBool::new(false) })
     }
+
+    /// Arms it for what is left of a paused launch.
+    fn arm_left(&self, py: Python<'_>, stream: usize, left: &Left) -> PyResult<Armed> {
+        // SAFETY: as above.
+        let armed = py.detach(|| unsafe { self.module.arm_left(stream, &left.left) });
+        let guard = armed.map_err(|error| raised(&error))?;
+        Ok(Armed { guard: Some(guard), grace: left.left.grace(), is_over: AtomicBool::new(false) })
+    }
+}
+
+/// What is left of a paused launch.
+#[pyclass(frozen, module = "cuinstr")]
+pub(crate) struct Left {
+    pub(crate) left: Blocks,
+}
+
+#[pymethods]
+impl Left {
+    /// How many blocks are left.
+    #[getter]
+    fn blocks(&self) -> u64 {
+        self.left.blocks()
+    }
+
+    /// The grid that is launched again.
+    #[getter]
+    fn grid(&self) -> [u32; 3] {
+        self.left.grid()
+    }
 }
 
 /// A launch from its arming until its outcome is known.
@@ -100,7 +129,7 @@ pub(crate) struct Armed {
 }
 
 impl Armed {
-    fn guard(&self) -> PyResult<&Guard> {
+    pub(crate) fn guard(&self) -> PyResult<&Guard> {
         self.guard.as_ref().ok_or_else(|| PyValueError::new_err("the guard is gone"))
     }
 }
@@ -166,6 +195,11 @@ impl Armed {
 }
 
 impl Armed {
+    /// Nothing of it is in flight.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
     fn note(&self, outcome: &cuinstr_runtime::Outcome) {
         self.is_over.store(!matches!(outcome, cuinstr_runtime::Outcome::Paused { .. }), Ordering::Relaxed);
     }

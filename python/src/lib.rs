@@ -33,6 +33,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<outcome::Outcome>()?;
     module.add_class::<rewrite::Rewritten>()?;
     module.add_class::<snapshot::Ledger>()?;
+    module.add_class::<guard::Left>()?;
     module.add_class::<worker::Worker>()?;
     module.add_function(wrap_pyfunction!(worker::serve, module)?)?;
     module.add_function(wrap_pyfunction!(mutate::mutants, module)?)?;

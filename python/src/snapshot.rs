@@ -1,6 +1,7 @@
-//! Snapshots, as Python sees them: memory by name.
+//! Snapshots, as Python sees them: memory and paused launches by name.
 
 use crate::error::{Failure, raised};
+use crate::guard::{Armed, Left};
 use cuinstr_runtime::snapshot::{Fault, Ledger as Kept, Memory};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -39,6 +40,19 @@ impl Ledger {
     fn names(&self) -> Vec<String> {
         let [memory, ..] = self.kept.names();
         memory
+    }
+
+    /// Takes over a paused launch under a new name.
+    fn put_paused(&self, py: Python<'_>, name: &str, armed: &Armed) -> PyResult<()> {
+        let guard = armed.guard()?;
+        py.detach(|| self.kept.put_left(name, guard)).map_err(|fault| failed(&fault))?;
+        armed.end();
+        Ok(())
+    }
+
+    /// What is left of the paused launch of this name.
+    fn take_paused(&self, name: &str) -> PyResult<Left> {
+        self.kept.take_left(name).map(|left| Left { left }).map_err(|fault| failed(&fault))
     }
 
     /// Saves it all, and gives the file's size in bytes.

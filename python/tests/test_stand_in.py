@@ -112,6 +112,15 @@ class OnStandIn(unittest.TestCase):
         call("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, ctypes.c_void_p(stream), None, None)
 
 
+    def launch_blocks(self, stream: int, counts: int, milliseconds: int) -> None:
+        """Launches 60 blocks that count in a word each at this address, four at a time, and take so long."""
+        function = ctypes.c_void_p()
+        words = [ctypes.c_uint64(word) for word in (4, milliseconds * 1_000_000, counts)]
+        places = (ctypes.c_void_p * 3)(*(ctypes.addressof(word) for word in words))
+        call("cuModuleGetFunction", ctypes.byref(function), self.handle, b"blocks")
+        call("cuLaunchKernel", function, 10, 3, 2, 32, 1, 1, 0, ctypes.c_void_p(stream), places, None)
+
+
 class Guarding(OnStandIn):
     def test_a_guard_stops_or_lets_end_and_takes_texts_for_times(self) -> None:
         with guarded(self.module, timeout=LONG) as guard:
@@ -171,13 +180,9 @@ class Guarding(OnStandIn):
         """Pauses a launch of 60 blocks again and again, and gives how often it was paused."""
         stream, other = self.stream(), self.stream()
         counts = (ctypes.c_uint32 * 60)()
-        words = [ctypes.c_uint64(word) for word in (4, milliseconds * 1_000_000, ctypes.addressof(counts))]
-        places = (ctypes.c_void_p * 3)(*(ctypes.addressof(word) for word in words))
 
         def launch(on: int) -> None:
-            function = ctypes.c_void_p()
-            call("cuModuleGetFunction", ctypes.byref(function), self.handle, b"blocks")
-            call("cuLaunchKernel", function, 10, 3, 2, 32, 1, 1, 0, ctypes.c_void_p(on), places, None)
+            self.launch_blocks(on, ctypes.addressof(counts), milliseconds)
 
         with guarded(self.module, stream, timeout=LONG, grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
             launch(stream)
@@ -502,6 +507,50 @@ class Snapshots(OnStandIn):
             path.write_bytes(path.read_bytes()[:-1])
             with self.assertRaisesRegex(cuinstr.Failure, "its end is missing"):
                 snapshot.Ledger.restore(path)
+
+
+    GOES_ON = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[2])
+from cuinstr import snapshot
+from test_stand_in import LONG, OnStandIn, call
+
+ledger = snapshot.Ledger.restore(sys.argv[1])
+OnStandIn.setUpClass()
+host = OnStandIn()
+host.setUp()
+paused, counts = ledger.take_paused("long"), ledger.memory("counts")
+stream, other = host.stream(), host.stream()
+with paused.guard(host.module, stream, wait=False) as guard:
+    host.launch_blocks(stream, counts.address, 1)
+while guard.pause(LONG).paused:
+    with guard.resume(other):
+        host.launch_blocks(other, counts.address, 1)
+found = (ctypes.c_uint32 * 60)()
+call("cuMemcpyDtoH_v2", found, ctypes.c_uint64(counts.address), ctypes.c_size_t(240))
+print(paused, list(found) == [1] * 60)
+"""
+
+    def test_a_paused_launch_goes_on_in_another_process(self) -> None:
+        ledger, stream = snapshot.Ledger(), self.stream()
+        counts = ledger.allocate("counts", 240)
+        with guarded(self.module, stream, timeout=LONG, grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
+            self.launch_blocks(stream, counts.address, 200)
+            with self.assertRaisesRegex(cuinstr.Failure, "only a launch that is paused"):
+                ledger.put_paused("long", guard)
+        outcome = guard.pause(LONG)
+        self.assertTrue(outcome.paused)
+        ledger.put_paused("long", guard)
+        with self.assertRaisesRegex(cuinstr.Failure, "only a launch that is paused"):
+            ledger.put_paused("other", guard)
+        with self.assertRaises(KeyError):
+            ledger.take_paused("other")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "snapshot"
+            ledger.save(path)
+            here = pathlib.Path(__file__).parent
+            done = subprocess.run([sys.executable, "-c", self.GOES_ON, path, here], capture_output=True, text=True, timeout=LONG)
+        self.assertEqual((done.stdout, done.stderr), (f"Paused({outcome.left} blocks of (10, 3, 2)) True\n", ""))
 
 
 class Arrays(OnStandIn):

@@ -28,10 +28,12 @@
 //! context.
 
 mod attach;
+mod left;
 mod origin;
 
 pub use crate::driver::handle::Handle;
 pub use attach::{ATTACH_WITHIN, About, Attached};
+pub use left::Left;
 pub use origin::{Origin, recent, remember};
 
 use crate::driver::{self, handle};
@@ -68,7 +70,7 @@ impl Attached {
     /// - The module is armed already.
     /// - The driver fails.
     pub unsafe fn arm(&self, stream: usize, limits: &Limits) -> Result<Guard> {
-        self.arm_as(stream, limits, None)
+        self.arm_as(stream, limits, None, None)
     }
 
     /// The same for one launch of a grid of so many blocks in x, y and z, so that it can be paused ([`Guard::pause`]). The module was rewritten with
@@ -80,6 +82,11 @@ impl Attached {
     /// # Errors
     /// As [`Attached::arm`], and [`Error::NotPausable`].
     pub unsafe fn arm_pausable(&self, stream: usize, limits: &Limits, grid: [u32; 3]) -> Result<Guard> {
+        self.arm_blocks(stream, limits, grid, None)
+    }
+
+    /// Arms these blocks of a grid, or all.
+    fn arm_blocks(&self, stream: usize, limits: &Limits, grid: [u32; 3], left: Option<&Arc<[u32]>>) -> Result<Guard> {
         let refused = |why| Err(Error::NotPausable { kernel: self.kernel().to_owned(), why });
         let blocks = grid.iter().map(|extent| u64::from(*extent)).product();
         match self.control.pause.get() {
@@ -88,11 +95,15 @@ impl Attached {
             Some(_) if self.control.launch_context.is_blocking() => {
                 refused("CUDA_LAUNCH_BLOCKING=1 keeps the launch call until the kernel is over; unset it")
             }
-            Some(block) => self.arm_as(stream, limits, Some(Pausable { block: *block, blocks })),
+            Some(block) => {
+                let mut guard = self.arm_as(stream, limits, Some(Pausable { block: *block, blocks }), left)?;
+                guard.grid = Some(grid);
+                Ok(guard)
+            }
         }
     }
 
-    fn arm_as(&self, stream: usize, limits: &Limits, pausable: Option<Pausable>) -> Result<Guard> {
+    fn arm_as(&self, stream: usize, limits: &Limits, pausable: Option<Pausable>, left: Option<&Arc<[u32]>>) -> Result<Guard> {
         let control = &self.control;
         let launch_context = &control.launch_context;
         launch_context.check()?;
@@ -131,7 +142,7 @@ impl Attached {
             watchdog: None,
             is_guarded: true,
             pausable,
-            blocks: None,
+            blocks: left.cloned(),
         };
         let running = Running::new(Arc::clone(launch_context), Arc::clone(&slot), number, limits.grace);
         let armed = slot.arm(number, plan).and_then(|()| {
@@ -150,16 +161,15 @@ impl Attached {
         drop(control_lock);
         let stage = Mutex::new(Stage::Armed(running));
         let part = Mutex::new((stream, stream_id));
-        let is_pausable = pausable.is_some();
         Ok(Guard {
             control: Arc::clone(control),
             home: stream_id,
             part,
-            grace: limits.grace,
+            limits: *limits,
             canceller,
             pauser,
             kernel: Arc::clone(&self.subject.kernel),
-            is_pausable,
+            grid: None,
             stage,
         })
     }
@@ -180,11 +190,12 @@ pub struct Guard {
     home: u64,
     // The stream of the latest part, and what tells it from others.
     part: Mutex<(usize, u64)>,
-    grace: Duration,
+    limits: Limits,
     canceller: Canceller,
     pauser: Pauser,
     kernel: Arc<str>,
-    is_pausable: bool,
+    // Of a launch that can be paused.
+    grid: Option<[u32; 3]>,
     stage: Mutex<Stage>,
 }
 
@@ -248,7 +259,7 @@ impl Guard {
             ));
         }
         let slot = self.canceller.slot();
-        if let Some(pause) = self.control.pause.get().filter(|_| self.is_pausable) {
+        if let Some(pause) = self.control.pause.get().filter(|_| self.grid.is_some()) {
             driver::write_word(raw, *pause, 0)?;
         }
         slot.submit_guarded(raw, self.control.address, &self.control.unarmed)?;
@@ -378,7 +389,7 @@ impl Guard {
     }
 
     fn grace(&self) -> Duration {
-        self.grace.min(LONGEST_TIMEOUT)
+        self.limits.grace.min(LONGEST_TIMEOUT)
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {

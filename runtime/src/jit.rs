@@ -277,7 +277,7 @@ impl Program {
 
     fn no_sites(&self) -> SiteMap {
         let file = self.rewriting.path.clone();
-        SiteMap { version: SiteMap::VERSION, file, hash: String::new(), polls_each: false, sites: Vec::new() }
+        SiteMap { version: SiteMap::VERSION, file, hash: String::new(), polls_each: false, counts_fuel: false, sites: Vec::new() }
     }
 
     /// Compiles the source as it is, not rewritten, and leaves PTX as it is: nothing can stop its kernels, and no module of this crate's is made

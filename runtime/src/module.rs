@@ -183,12 +183,20 @@ impl Module {
 }
 
 impl Loaded {
-    /// A variable of the user's that two instances would not share. PTX does not say which of its variables live on, the code that is made of it does.
+    /// A variable of the user's that two instances would not share. PTX does not say which of those that it declares live on, the code that is made of
+    /// it does.
     fn state(&self) -> Option<&str> {
         let found = self.state.get_or_init(|| {
-            let unknown = Some("unknown variables".into());
-            let linked = if self.form == Form::Ptx { driver::assemble(&self.code).ok() } else { None };
-            cuinstr_image::read(linked.as_ref().unwrap_or(&self.code)).map_or(unknown, |image| image.state())
+            let unknown = || Some("unknown variables".into());
+            if self.form != Form::Ptx {
+                return cuinstr_image::read(&self.code).map_or_else(|_| unknown(), |image| image.state());
+            }
+            let text = self.code.strip_suffix(b"\0").unwrap_or(&self.code);
+            if cuinstr_image::read(text).is_ok_and(|image| image.declares_no_state()) {
+                return None;
+            }
+            let Ok(linked) = driver::assemble(&self.code) else { return unknown() };
+            cuinstr_image::read(&linked).map_or_else(|_| unknown(), |image| image.state())
         });
         found.as_deref()
     }

@@ -188,32 +188,6 @@ pub(crate) enum Step {
 impl LaunchSlot {
     /// Room for launches; `device` has [`SLOT_BYTES`](crate::context::state::SLOT_BYTES) of zeroes.
     pub(crate) fn new(shared: Pinned<Shared>, device: u64) -> Result<Self, DriverFault> {
-        let state = State {
-            context: None,
-            keep: None,
-            subject: None,
-            limits: None,
-            launched: Instant::now(),
-            is_submitted: false,
-            submitted: Instant::now(),
-            ended: None,
-            record: Copied::Clear,
-            trouble: None,
-            is_guarded: false,
-            timed: false,
-            began: None,
-            told: None,
-            tier: Tier::Leave,
-            watchdog: None,
-            timer: None,
-            outcome: None,
-            waker: None,
-            flag: FlagMemory::Device,
-            flag_address: 0,
-            raised: None,
-            pausing: None,
-            bitmaps: None,
-        };
         Ok(Self {
             shared,
             record: device,
@@ -227,7 +201,7 @@ impl LaunchSlot {
             beside_end: Event::new(false)?,
             raised: [const { AtomicU32::new(0) }; 3],
             number: AtomicU32::new(0),
-            state: Mutex::new(state),
+            state: Mutex::new(State::new()),
             changed: Condvar::new(),
         })
     }
@@ -432,6 +406,36 @@ impl LaunchSlot {
 }
 
 impl State {
+    /// No launch.
+    fn new() -> Self {
+        Self {
+            context: None,
+            keep: None,
+            subject: None,
+            limits: None,
+            launched: Instant::now(),
+            is_submitted: false,
+            submitted: Instant::now(),
+            ended: None,
+            record: Copied::Clear,
+            trouble: None,
+            is_guarded: false,
+            timed: false,
+            began: None,
+            told: None,
+            tier: Tier::Leave,
+            watchdog: None,
+            timer: None,
+            outcome: None,
+            waker: None,
+            flag: FlagMemory::Device,
+            flag_address: 0,
+            raised: None,
+            pausing: None,
+            bitmaps: None,
+        }
+    }
+
     /// Whether nothing but the host ends the launch.
     fn is_unbounded(&self) -> bool {
         self.pausing.is_some() || self.limits.is_some_and(|limits| limits.is_unbounded())

@@ -37,21 +37,24 @@ mod fault;
 mod file;
 mod launches;
 
-use crate::driver::{self, mapped};
+use crate::driver;
+use crate::driver::mapped::{self, Range};
 use crate::error::Error;
+use crate::guard::Left;
 use crate::launch::Remainder;
 use crate::module::Module;
 use crate::slot::pool::LaunchContext;
 use cudarc::driver::{CudaContext, CudaStream, sys};
 pub use fault::{Fault, Result};
-use file::{Index, Kind, Part, Reader, Saved, Writer};
+use file::{Index, Kind, Part, Reader, Saved, SavedGuard, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where the first memory of a ledger goes: far from where systems, drivers and allocators put theirs.
-const BASE: u64 = 1 << 44;
+/// Where the memory of a ledger goes: far from where systems, drivers and allocators put theirs. One range is reserved for all of it, as the driver
+/// need not put a second reservation where it is asked to.
+const RANGE: Range = Range { address: 1 << 44, bytes: 1 << 40 };
 /// How often a stream that is waited for is asked.
 const PAUSE: Duration = Duration::from_micros(100);
 /// Longest that a copy of one piece may take.
@@ -77,10 +80,22 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct Kept {
+    // As long as there is memory.
+    range: Option<Range>,
     memory: BTreeMap<String, Memory>,
     modules: BTreeMap<String, (Module, Vec<u8>)>,
     streams: BTreeMap<String, Arc<CudaStream>>,
     launches: BTreeMap<String, (Saved, Remainder)>,
+    guarded: BTreeMap<String, Left>,
+}
+
+impl Kept {
+    /// Lets go of the addresses once nothing is mapped there.
+    fn give_back_range(&mut self) {
+        if let Some(range) = self.range.take_if(|_| self.memory.is_empty()) {
+            let _ = range.free();
+        }
+    }
 }
 
 impl Ledger {
@@ -108,9 +123,11 @@ impl Ledger {
         if kept.memory.contains_key(name) {
             return Err(Fault::Name(format!("there is memory `{name}` already; free it, or give another name")));
         }
-        let next = kept.memory.values().map(|memory| memory.address + self.mapped(memory.bytes) as u64).max().unwrap_or(BASE);
-        let memory = Memory { address: self.map(next, bytes)?, bytes };
-        kept.memory.insert(name.to_owned(), memory);
+        self.launch_context.bind()?;
+        let range = kept.range.map_or_else(|| Range::reserve(RANGE), Ok)?;
+        kept.range = Some(range);
+        let mapped = self.gap(&kept, range, bytes).and_then(|address| self.map(&mut kept, name, Memory { address, bytes }));
+        let memory = mapped.inspect_err(|_| kept.give_back_range())?;
         drop(kept);
         let stream = self.launch_context.copy_stream();
         mapped::clear(stream, memory.address, bytes)?;
@@ -123,9 +140,26 @@ impl Ledger {
         bytes.max(1).next_multiple_of(self.granularity)
     }
 
-    fn map(&self, wanted: u64, bytes: usize) -> Result<u64> {
-        self.launch_context.bind()?;
-        Ok(mapped::map(self.context.cu_device(), wanted, self.mapped(bytes))?)
+    /// The first address of the range with so much room.
+    fn gap(&self, kept: &Kept, range: Range, bytes: usize) -> Result<u64> {
+        let mut taken: Vec<_> = kept.memory.values().map(|memory| (memory.address, self.mapped(memory.bytes) as u64)).collect();
+        taken.sort_unstable();
+        taken.push((range.address + range.bytes, 0));
+        let mut address = range.address;
+        for (begin, length) in taken {
+            if self.mapped(bytes) as u64 <= begin - address {
+                return Ok(address);
+            }
+            address = begin + length;
+        }
+        Err(Fault::Name(format!("a ledger has addresses for {} bytes in all; free other memory of it", range.bytes)))
+    }
+
+    /// Maps memory under a name.
+    fn map(&self, kept: &mut Kept, name: &str, memory: Memory) -> Result<Memory> {
+        mapped::map(self.context.cu_device(), memory.address, self.mapped(memory.bytes))?;
+        kept.memory.insert(name.to_owned(), memory);
+        Ok(memory)
     }
 
     /// Gives memory back.
@@ -136,9 +170,12 @@ impl Ledger {
     /// # Errors
     /// [`Fault::Name`] if there is none of this name.
     pub unsafe fn free(&self, name: &str) -> Result<()> {
-        let memory = self.kept().memory.remove(name).ok_or_else(|| absent("memory", name))?;
+        let mut kept = self.kept();
+        let memory = kept.memory.remove(name).ok_or_else(|| absent("memory", name))?;
         self.launch_context.bind()?;
-        Ok(mapped::unmap(memory.address, self.mapped(memory.bytes))?)
+        mapped::unmap(memory.address, self.mapped(memory.bytes))?;
+        kept.give_back_range();
+        Ok(())
     }
 
     /// A rewritten module under a new name.
@@ -151,8 +188,7 @@ impl Ledger {
             return Err(Fault::Name(format!("there is a module `{name}` already; give another name")));
         }
         let module = Module::load(&self.context, image)?;
-        let is_plain = cuinstr_image::read(image).is_ok_and(|read| read.declares_no_state());
-        if let Some(variable) = module.state().filter(|_| !is_plain) {
+        if let Some(variable) = module.state() {
             return Err(Fault::Stateful { module: name.to_owned(), variable: variable.to_owned() });
         }
         kept.modules.insert(name.to_owned(), (module.clone(), image.to_vec()));
@@ -214,7 +250,10 @@ impl Ledger {
             })?;
         }
         let code = kept.modules.values().map(|(_, image)| image.len()).sum::<usize>() as u64;
-        let blocks = kept.launches.values().map(|(_, launch)| 4 * launch.blocks.len()).sum::<usize>() as u64;
+        let launches = kept.launches.iter().map(|(name, (saved, launch))| (name, Kind::Launch(saved.clone()), &launch.blocks));
+        let guarded = kept.guarded.iter().map(|(name, left)| (name, Kind::Guarded(SavedGuard::of(left)), &left.blocks));
+        let paused: Vec<_> = launches.chain(guarded).collect();
+        let blocks = paused.iter().map(|(.., blocks)| 4 * blocks.len()).sum::<usize>() as u64;
         let mut writer = Writer::new(path.as_ref(), code + blocks + kept.memory.values().map(|memory| memory.bytes as u64).sum::<u64>())?;
         let mut parts = Vec::new();
         for (name, (_, image)) in &kept.modules {
@@ -226,15 +265,16 @@ impl Ledger {
             let hashes = self.save_memory(*memory, &mut writer, &mut staging)?;
             parts.push(Part { name: name.clone(), kind: Kind::Memory { address: memory.address }, bytes: memory.bytes as u64, hashes });
         }
-        for (name, (saved, remainder)) in &kept.launches {
-            let blocks: Vec<u8> = remainder.blocks.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for (name, kind, blocks) in paused {
+            let blocks: Vec<u8> = blocks.iter().flat_map(|word| word.to_le_bytes()).collect();
             writer.put(&blocks)?;
-            parts.push(Part::whole(name, Kind::Launch(saved.clone()), &blocks));
+            parts.push(Part::whole(name, kind, &blocks));
         }
         let (gpu, capability) = self.gpu()?;
         let release = env!("CARGO_PKG_VERSION").to_owned();
         let streams = kept.streams.keys().cloned().collect();
-        writer.finish(&Index { release, gpu, capability, driver: driver::version()?, parts, streams })
+        let range = kept.range.map(|range| (range.address, range.bytes));
+        writer.finish(&Index { release, gpu, capability, driver: driver::version()?, range, parts, streams })
     }
 
     /// Writes one piece while the next is copied.
@@ -284,25 +324,29 @@ impl Ledger {
         let filled = ledger.fill(&index, &mut reader);
         if let Err(fault) = filled {
             // It was handed to no caller, so no kernel uses it.
-            for memory in std::mem::take(&mut ledger.kept().memory).into_values() {
+            let mut kept = ledger.kept();
+            for memory in std::mem::take(&mut kept.memory).into_values() {
                 let _ = mapped::unmap(memory.address, ledger.mapped(memory.bytes));
             }
+            kept.give_back_range();
             return Err(fault);
         }
         Ok(ledger)
     }
 
     fn fill(&self, index: &Index, reader: &mut Reader) -> Result<()> {
-        // All addresses before any contents: what is in the way shows at once.
-        for part in &index.parts {
-            let Kind::Memory { address: wanted } = part.kind else { continue };
-            let bytes = usize::try_from(part.bytes).map_err(|_| Fault::Name(format!("`{}` is too large for this machine", part.name)))?;
-            let address = self.map(wanted, bytes)?;
-            if address != wanted {
-                mapped::unmap(address, self.mapped(bytes))?;
-                return Err(Fault::AddressTaken { name: part.name.clone(), wanted });
+        self.launch_context.bind()?;
+        if let Some((wanted, bytes)) = index.range {
+            let range = Range::reserve(Range { address: wanted, bytes })?;
+            self.kept().range = Some(range);
+            if range.address != wanted {
+                return Err(Fault::AddressTaken { wanted });
             }
-            self.kept().memory.insert(part.name.clone(), Memory { address, bytes });
+        }
+        for part in &index.parts {
+            let Kind::Memory { address } = part.kind else { continue };
+            let bytes = usize::try_from(part.bytes).map_err(|_| Fault::Name(format!("`{}` is too large for this machine", part.name)))?;
+            self.map(&mut self.kept(), &part.name, Memory { address, bytes })?;
         }
         let mut staging = staging(index.parts.iter().map(|part| part.bytes))?;
         for part in &index.parts {
@@ -310,6 +354,7 @@ impl Ledger {
                 Kind::Memory { address } => self.fill_memory(part, *address, reader, &mut staging)?,
                 Kind::Module => drop(self.load(&part.name, &reader.whole(part)?)?),
                 Kind::Launch(saved) => self.restore_paused(&part.name, saved.clone(), &reader.whole(part)?)?,
+                Kind::Guarded(saved) => self.restore_left(&part.name, saved, &reader.whole(part)?),
             }
         }
         index.streams.iter().try_for_each(|name| self.stream(name).map(drop))

@@ -25,7 +25,7 @@ fn site(id: u64, kind: Kind, line: u32, column: u32) -> Site {
 
 fn map(file: &str, source: &str, sites: Vec<Site>) -> SiteMap {
     let hash = format!("{:016x}", hash(hash(0, file.as_bytes()), source.as_bytes()));
-    SiteMap { version: SiteMap::VERSION, file: file.into(), hash, polls_each: false, sites }
+    SiteMap { version: SiteMap::VERSION, file: file.into(), hash, polls_each: false, counts_fuel: false, sites }
 }
 
 fn gemm() -> SiteMap {

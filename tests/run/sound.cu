@@ -1,6 +1,7 @@
 // Kernels that end, launched directly and by a graph: their results, and the time of a launch.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 __global__ void saxpy(int n, float a, const float* x, float* y) {
@@ -24,7 +25,7 @@ __global__ void empty() {}
 
 static double micros(std::chrono::steady_clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
-int main() {
+int main(int count, char** words) {
   const int n = 1 << 22;
   float *x, *y;
   double *out, first, second;
@@ -51,7 +52,7 @@ int main() {
   dot<<<1, 256>>>(n, x, y, out);
   cudaMemcpy(&second, out, 8, cudaMemcpyDeviceToHost);
   printf("result %.17g %.17g %s\n", first, second, cudaGetErrorName(cudaGetLastError()));
-  const int launches = 20000;
+  const int launches = count > 1 ? atoi(words[1]) : 20000;
   for (int round = 0; round < 5; ++round) {
     cudaDeviceSynchronize();
     const auto since = std::chrono::steady_clock::now();

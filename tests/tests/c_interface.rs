@@ -186,6 +186,20 @@ fn c_saves_memory_and_restores_it_over_the_stand_in_driver() {
 }
 
 #[test]
+fn a_launch_that_c_paused_goes_on_in_another_process_over_the_stand_in_driver() {
+    let folder = installed();
+    cuinstr_stand_in::client::install(folder.path()).expect("the stand-in beside this program");
+    let built = folder.path().join("program");
+    compile("gcc", &workspace().join("tests/data/paused.c"), &built, &["-std=c99", "-Wl,--no-as-needed", "-lcuda"]);
+    let file = folder.path().join("snapshot");
+    let told = |word: &str| run(Command::new(&built).arg(word).arg(&file).env("LD_LIBRARY_PATH", folder.path()));
+    let left = told("save");
+    let left: u32 = left.strip_suffix(" blocks are left\n").and_then(|left| left.parse().ok()).expect("a number");
+    assert!((1..60).contains(&left), "{left}");
+    assert_eq!(told("restore"), "60 blocks have run once\n");
+}
+
+#[test]
 fn the_examples_compile() {
     let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
     let examples = workspace().join("runtime/c/examples");

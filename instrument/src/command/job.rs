@@ -18,6 +18,9 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// Most bytes of a line of output, where it can be broken.
+const LONGEST: usize = 200;
+
 /// What is to be done with one input.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
@@ -83,9 +86,9 @@ impl Job<'_> {
             return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
         }
         let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
-        let rewrite = if is_ptx { rewrite_ptx } else { rewrite };
-        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } =
-            rewrite(&bytes, &self.options(site_path.clone()));
+        let options = self.options(site_path.clone());
+        let rewrite = if is_ptx { rewrite_ptx(&bytes, &options) } else { rewrite(&bytes, &options).wrapped(LONGEST) };
+        let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } = rewrite;
         let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));
 
         let Some(output) = output else {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Variable that holds the options of a launch: build systems pass nvcc's own arguments only.
-const FLAGS: &str = "CUINSTR_FLAGS";
+pub(crate) const FLAGS: &str = "CUINSTR_FLAGS";
 
 /// What our options begin with among nvcc's own.
 const PREFIX: &str = "--cuinstr-";

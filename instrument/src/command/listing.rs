@@ -114,7 +114,14 @@ mod tests {
             waiver: None,
         };
         let sites = vec![site(Kind::RangeFor, Form::CountDown, 12, None), site(Kind::For, Form::None, 7, Some("ends soon"))];
-        let site_map = SiteMap { version: SiteMap::VERSION, file: "k.cu".to_owned(), hash: String::new(), polls_each: false, sites };
+        let site_map = SiteMap {
+            version: SiteMap::VERSION,
+            file: "k.cu".to_owned(),
+            hash: String::new(),
+            polls_each: false,
+            counts_fuel: false,
+            sites,
+        };
         assert_eq!(
             table("k.cu", &site_map),
             "k.cu: 2 sites

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let (orders, receiver) = keep::orders();
     let own = args.keep.on_signal.map(|signal| (signal, orders.clone()));
     let watch = signals::Watch::begin(session.folder(), own).context("signals can't be watched")?;
+    let mut unheard = Vec::new();
     let (is_requeued, status) = if let Some(folder) = &args.keep.restart {
         let process = keep::restore(folder)?;
         watch.forward_to(process);
@@ -59,10 +60,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         (keeper.is_some_and(Keeper::end), ExitStatus::default())
     } else {
         // The lease lasts as long as this process or one of the program's.
-        let (mut command, _lease) = match prepared(args, &session)? {
+        let (mut command, _lease, settings) = match prepared(args, &session)? {
             Ok(prepared) => prepared,
             Err(status) => return Ok(status),
         };
+        unheard = settings;
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -82,11 +84,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         to_stderr("cuinstr: the program is saved: `cuinstr run --restart` goes on\n");
         return Ok(REQUEUE.into());
     }
-    told(args, &session, status)
+    told(args, &session, status, &unheard)
 }
 
-/// The program as it is to be started, and its GPUs; or the status of what is no program to start.
-fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<(Command, Option<cuinstr_gpus::Choice>), ExitCode>> {
+/// The program as it is to be started, its GPUs, and what is said of settings that keep polls out of it.
+type Prepared = (Command, Option<cuinstr_gpus::Choice>, Vec<String>);
+
+/// What is to be started; or the status of what is no program to start.
+fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<Prepared, ExitCode>> {
     let Some((name, words)) = args.program.split_first() else { return Ok(Err(Status::Usage.into())) };
     let Some(path) = program::find(name) else {
         to_stderr(&format!("error: there is no program `{}`: give its path, or one that is on PATH\n", name.to_string_lossy()));
@@ -109,23 +114,31 @@ fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<(Command
     if let Some(timeout) = &args.timeout {
         command.env("CUINSTR_TIMEOUT", timeout.text());
     }
+    if let Some(fuel) = args.fuel {
+        command.env("CUINSTR_FUEL", fuel.to_string());
+    }
     if let Some(action) = args.on_stop {
         command.env("CUINSTR_ON_STOP", if action == OnStop::Leave { "leave" } else { "trap" });
     }
+    let mut settings = Vec::new();
     if let Some(cache) = library::cache() {
-        tools::set(&mut command, &path, &cache);
+        let fuel = args.fuel.is_some() || std::env::var_os("CUINSTR_FUEL").is_some_and(|value| !value.is_empty());
+        settings = tools::set(&mut command, &path, &cache, fuel);
     }
-    Ok(Ok((command, gpus)))
+    Ok(Ok((command, gpus, settings)))
 }
 
-/// Says what the program's processes did, and gives the exit code.
-fn told(args: &RunArgs, session: &Session, status: ExitStatus) -> anyhow::Result<ExitCode> {
+/// Says what the program's processes did, and gives the exit code. `unheard` is said where a kernel had no polls.
+fn told(args: &RunArgs, session: &Session, status: ExitStatus, unheard: &[String]) -> anyhow::Result<ExitCode> {
     let done = session.read(args.timeout.as_ref().map_or(&[], |timeout| timeout.names()));
     if let Some(report) = &args.report {
         done.write(report).with_context(|| format!("the report {} can't be written", report.display()))?;
     }
     let has_gaps = args.strict && done.has_unpolled();
     to_stderr(&done.text(args.list || has_gaps, args.quiet));
+    for sentence in unheard.iter().filter(|_| done.has_unpolled() && (has_gaps || !args.quiet)) {
+        to_stderr(&format!("  = note: {sentence}\n"));
+    }
     Ok(match code(status, &done) {
         0 if has_gaps => Status::Refused.into(),
         code => code.into(),

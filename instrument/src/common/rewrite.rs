@@ -46,7 +46,8 @@ impl Rewrite {
 
 pub(crate) fn site_map(options: &Options, sites: Vec<Site>, hash: u64) -> SiteMap {
     let file = if options.site_path.is_empty() { options.path.clone() } else { options.site_path.clone() };
-    SiteMap { version: SiteMap::VERSION, file, hash: format!("{hash:016x}"), polls_each: options.polls == Polls::Each, sites }
+    let (polls_each, counts_fuel) = (options.polls == Polls::Each, options.limits.fuel.is_some());
+    SiteMap { version: SiteMap::VERSION, file, hash: format!("{hash:016x}"), polls_each, counts_fuel, sites }
 }
 
 pub(crate) fn refused(options: &Options, sites: Vec<Site>, diagnostics: Vec<Diagnostic>, hash: u64) -> Rewrite {

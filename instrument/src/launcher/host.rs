@@ -1,9 +1,11 @@
 //! One call of the host's compiler, made by nvcc and answered by this program.
 
 use super::error::{Error, NOT_FOUND, SESSION};
+use super::marks;
 use super::overlay::{Missed, Overlay};
 use super::preprocess::Call;
 use super::process::{boxed, code_of};
+use super::quotes::Notes;
 use super::recursion::{self, Stage};
 use super::session::Knowledge;
 use super::settings::Settings;
@@ -197,8 +199,10 @@ impl HostCompiler {
                 own_stops = true;
                 continue;
             }
-            // Output whose reader has gone does not matter.
-            let _ = io::stderr().write_all(&pass.stderr);
+            self.say(&pass, call)?;
+            if device.is_some() {
+                pass.notes.keep(session)?;
+            }
             let refused = overlay.say(&pass.names, &knowledge.settings, !new.is_empty())?;
             if refused || pass.code != 0 {
                 if let Some(output) = &call.output {
@@ -232,6 +236,25 @@ impl HostCompiler {
         unreachable!("the last round returns")
     }
 
+    /// Prints a pass's messages. What reads the overlay quotes its text, so the user's own text is read once more for them.
+    fn say(&self, pass: &Pass, call: &super::preprocess::Cuda) -> Result<(), Error> {
+        // A second pass must write nothing else.
+        let writes = |word: &OsString| {
+            [&b"-MD"[..], b"-MMD", b"-MF", b"-save-temps", b"-Wp,"].iter().any(|option| word.as_bytes().starts_with(option))
+        };
+        if !pass.stderr.is_empty() && !call.for_host && !call.words().iter().any(writes) {
+            let mut command = self.command();
+            command.args(call.words_without_output()).args(["-o", "/dev/null"]);
+            let status = command.status().map_err(|error| self.cannot_start(&error))?;
+            if code_of(status) == pass.code {
+                return Ok(());
+            }
+        }
+        // Output whose reader has gone does not matter.
+        let _ = io::stderr().write_all(&pass.stderr);
+        Ok(())
+    }
+
     fn pass(&self, overlay: &Overlay, call: &super::preprocess::Cuda, head: &str, macros: &[Option<String>]) -> Result<Pass, Error> {
         let path = call.output.as_ref().map_or_else(|| overlay.stdout(), PathBuf::from);
         let failed = |error: &io::Error| Error::io("can't write", &path, error);
@@ -263,11 +286,11 @@ impl HostCompiler {
         }
         let status = child.wait().map_err(|error| failed(&error))?;
         let stderr = messages.join().unwrap_or_default();
-        let Named { all: names, early, sets_registers } = names.map_err(|error| {
+        let Named { all: names, early, sets_registers, notes } = names.map_err(|error| {
             remove(&path);
             failed(&error)
         })?;
-        Ok(Pass { code: code_of(status), stderr: translator.message(&stderr), names, early, sets_registers })
+        Ok(Pass { code: code_of(status), stderr: marks::take(&translator.message(&stderr)).0, names, early, sets_registers, notes })
     }
 }
 
@@ -314,6 +337,8 @@ struct Pass {
     early: BTreeSet<(Vec<u8>, bool)>,
     /// Whether its text asks for registers for a group of warps.
     sets_registers: bool,
+    /// Where our text stands in its lines.
+    notes: Notes,
 }
 
 /// Files that preprocessed text names, and what else its reader notes.
@@ -322,11 +347,24 @@ struct Named {
     all: BTreeSet<(Vec<u8>, bool)>,
     early: BTreeSet<(Vec<u8>, bool)>,
     sets_registers: bool,
+    notes: Notes,
 }
 
 /// Tells the launch that its compiler was asked. Where this can't be written, the call is in trouble anyway and says so.
 fn mark_reached(session: &Path) {
     let _ = File::create(session.join("reached"));
+}
+
+/// Writes lines of preprocessed text with the user's paths in them, and notes where in them our text stands.
+fn write_own(text: &[u8], to: &mut impl Write, translator: &Translator, notes: &mut Notes) -> io::Result<()> {
+    if !marks::are_in(text) {
+        return translator.preprocessed(text, to);
+    }
+    let mut translated = Vec::with_capacity(text.len());
+    translator.preprocessed(text, &mut translated)?;
+    let (text, lines) = marks::take(&translated);
+    notes.add(&text, &lines);
+    to.write_all(&text)
 }
 
 /// Copies preprocessed text with the user's paths in it, and takes note of the files that it names. Whole lines at a time: no path goes beyond one, and
@@ -351,7 +389,7 @@ fn copy(mut from: impl Read, to: &mut impl Write, translator: &Translator, prelu
             // A pipe gives little at a time, and a piece of few lines is hardly worth its search.
             _ => continue,
         };
-        translator.preprocessed(&text[..whole], to)?;
+        write_own(&text[..whole], to, translator, &mut names.notes)?;
         if let Some(finder) = &prelude {
             let begins = finder.find(&text[..whole]);
             names.early.extend(Translator::line_markers(&text[..begins.unwrap_or(whole)]));

@@ -19,6 +19,7 @@
 //! - `host`: one call of the host's compiler. `preprocess`: its arguments. `foreign`: headers that stay as they are.
 //! - `overlay`: the folders that the preprocessor sees. `links` says where paths lead, `plan` what is known of an overlay.
 //! - `unit_names`: what the files of a unit say of names. `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
+//! - `marks`: where insertions end up in preprocessed text. `quotes`: what messages quote of it. `relay`: the way of messages to the user.
 //! - `record`: site maps as a variable. `translate`: the user's paths again. `recursion`: which calls need a poll.
 //!
 //! With the PTX pass ([`Settings::pass`]) the source stays as it is. `hook` has nvcc run this program in place of its
@@ -39,6 +40,7 @@ mod hook;
 mod host;
 mod host_runtime;
 mod links;
+mod marks;
 mod overlay;
 mod plan;
 mod polled;
@@ -46,8 +48,10 @@ mod preprocess;
 mod process;
 mod proof;
 pub mod ptxas;
+mod quotes;
 mod record;
 mod recursion;
+mod relay;
 mod rewritten_file;
 mod session;
 mod settings;
@@ -63,13 +67,14 @@ pub use settings::{Recursion, Settings};
 
 use crate::options::Pass;
 use error::{NOT_FOUND, NOT_REACHED, SESSION};
-use process::{boxed, cannot_start, code_of};
+use process::{cannot_start, code_of};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
 /// Runs nvcc on rewritten source and gives its exit code, with what it prints printed.
 ///
@@ -219,42 +224,60 @@ fn supervise(
     if let Some(hook) = hook {
         hook.apply(&mut command, session);
     }
-    if line.prints_commands {
-        command.stderr(Stdio::piped()).stdout(Stdio::piped());
-        if let Some(hook) = hook {
-            // A reader that has gone is no error.
-            let _ = io::stderr().write_all(&hook.shown_variables());
-        }
+    if line.prints_commands
+        && let Some(hook) = hook
+    {
+        // A reader that has gone is no error.
+        let _ = io::stderr().write_all(&hook.shown_variables());
     }
+    let relays = relays(line, &mut command, hook.is_none())
+        .map_err(|error| Error::new(format!("nvcc's messages can't be read: {error}"), "end some other programs"))?;
     let mut child = command.spawn().map_err(|error| cannot_start(nvcc, &error))?;
     watch.forward_to(&child);
-    if line.prints_commands {
-        // The commands that nvcc prints hold paths of ours, which are gone afterwards and which build systems read.
-        let readers = [(child.stdout.take().map(boxed), false), (child.stderr.take().map(boxed), true)];
-        std::thread::scope(|scope| {
-            for (reader, to_stderr) in readers {
-                let Some(reader) = reader else { continue };
-                scope.spawn(move || {
-                    let out: &mut dyn Write = if to_stderr { &mut io::stderr() } else { &mut io::stdout() };
-                    copy_lines(reader, out, |text| session.translate_commands(text));
+    let status = std::thread::scope(|scope| {
+        let mut ends = Vec::new();
+        for (relay, end, to_stderr) in relays {
+            ends.push(end);
+            scope.spawn(move || {
+                let out: &mut dyn Write = if to_stderr { &mut io::stderr() } else { &mut io::stdout() };
+                let mut quotes = quotes::Quotes::new(session.folder());
+                relay.copy(out, |text| {
+                    // The commands that nvcc prints hold paths of ours, which are gone afterwards and which build systems read.
+                    let text = if line.prints_commands { Cow::Owned(session.translate_commands(text)) } else { Cow::Borrowed(text) };
+                    quotes.line(&text).into_owned()
                 });
-            }
-        });
-    }
-    let status = child.wait();
+            });
+        }
+        let status = child.wait();
+        ends.into_iter().for_each(relay::End::tell);
+        status
+    });
     watch.forget_child();
     let status = status.map_err(|error| Error::new(format!("nvcc can't be waited for: {error}"), "try again"))?;
     Ok(code_of(status))
 }
 
-/// Copies line by line. A reader that has gone is no error of ours.
-fn copy_lines(reader: impl io::Read, out: &mut (impl Write + ?Sized), translate: impl Fn(&[u8]) -> Vec<u8>) {
-    let mut reader = BufReader::new(reader);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
-        let _ = out.write_all(&translate(&line)).and_then(|()| out.flush());
-        line.clear();
+/// The streams of nvcc that are read on their way to the user: those that may show what we changed. With each, whether it goes to standard error.
+fn relays(line: &arguments::CommandLine, command: &mut Command, in_source: bool) -> io::Result<Vec<(relay::Relay, relay::End, bool)>> {
+    let mut relays = Vec::new();
+    if !line.prints_commands && !in_source {
+        return Ok(relays);
     }
+    let mut read = |to_stderr: bool, is_terminal: bool| {
+        let relay = relay::Relay::open(is_terminal)?;
+        let stream = (relay.stream()?, relay.stream()?);
+        let end = relay.end()?;
+        relays.push((relay, end, to_stderr));
+        Ok::<_, io::Error>(stream)
+    };
+    let (stderr, both) = read(true, io::stderr().is_terminal())?;
+    command.stderr(stderr);
+    if relay::are_one() {
+        command.stdout(both);
+    } else if line.prints_commands {
+        command.stdout(read(false, io::stdout().is_terminal())?.0);
+    }
+    Ok(relays)
 }
 
 fn start(command: &mut Command, program: &Path) -> Result<ExitStatus, Error> {

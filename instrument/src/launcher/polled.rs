@@ -9,8 +9,8 @@ use crate::options::Options;
 use crate::project::config::slashes;
 use crate::project::input::Input;
 use crate::render::{self, Source};
-use crate::rewrite_ptx;
 use crate::site::SiteMap;
+use crate::{rewrite_ptx, rewrite_ptx_with_fuel};
 use cuinstr_abi::sites::hash;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,7 +44,9 @@ pub(super) fn insert(ptx: &[u8], source: &Path, settings: &Settings, told: &Path
         options.waivers = config.waivers(&site_path);
     }
     options.site_path = site_path;
-    let rewrite = rewrite_ptx(ptx, &options);
+    // A program under `cuinstr run` goes on without fuel where it can't be counted, and is told so at its end.
+    let under_run = std::env::var_os("CUINSTR_RUN").is_some();
+    let rewrite = if under_run { rewrite_ptx_with_fuel(ptx, &options).0 } else { rewrite_ptx(ptx, &options) };
     // Offsets are those of the PTX.
     let shown = input.path.with_extension("ptx").to_string_lossy().into_owned();
     let shown = Source::new(&shown, ptx);

@@ -2,6 +2,9 @@
 
 use super::error::Error;
 use super::overlay::Overlay;
+use crate::options::GivenMacro;
+use crate::project::config::is_identifier;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -218,6 +221,24 @@ impl Cuda {
         text
     }
 
+    /// The macros of the user's that the words define, or of which they say that they are none. Names with an underscore in front are the compilers' own:
+    /// these have other values in other passes, or change on the way.
+    pub(super) fn given(&self) -> Vec<GivenMacro> {
+        let mut given: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        let mut words = self.words.iter().map(|word| word.to_str().unwrap_or_default());
+        while let Some(word) = words.next() {
+            let Some(option) = ["-D", "-U"].into_iter().find(|option| word.starts_with(option)) else { continue };
+            let text = if word == option { words.next().unwrap_or_default() } else { &word[2..] };
+            let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+            given.insert(name.split('(').next().unwrap_or_default(), Some(value).filter(|_| option == "-D"));
+            if name.contains('(') {
+                given.remove(name.split('(').next().unwrap_or_default());
+            }
+        }
+        let given = given.into_iter().filter(|(name, _)| is_identifier(name) && !name.starts_with('_'));
+        given.map(|(name, value)| GivenMacro { name: name.to_owned(), value: value.map(str::to_owned) }).collect()
+    }
+
     /// The words of a call that reads the overlay; on the host's side, of one that reads the user's own files.
     pub(super) fn arguments(&self, overlay: &Overlay) -> Vec<OsString> {
         let mut words = Vec::with_capacity(self.words.len() + 4);
@@ -339,5 +360,9 @@ mod tests {
         let Ok(Call::Cuda(call)) = Call::read(words[1..].iter().map(OsString::from).collect()) else { panic!("a pass over CUDA source") };
         let said = "#define __CUDACC__ 1\n#define N 5\n#define M (N * 2)\n#define FLAG 1\n#define AT(i) ((i) * N)\n";
         assert_eq!(String::from_utf8_lossy(&call.definitions()), said);
+        let given: Vec<_> = call.given().into_iter().map(|one| (one.name, one.value)).collect();
+        let value = |text: &str| Some(text.to_owned());
+        let expected = [("FLAG", value("1")), ("M", value("(N * 2)")), ("N", None)].map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(given, expected, "the last word on a name holds, and one with arguments is no value");
     }
 }

@@ -2,17 +2,20 @@
 
 use super::cache::Cache;
 use super::error::Error;
+use super::marks;
 use super::process::absolute;
 use super::settings::Settings;
 use super::unit_names::UnitNames;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::options::Options;
+use crate::options::{GivenMacro, Options};
 use crate::prelude;
 use crate::project::config::{self, Config, slashes};
 use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::SiteMap;
+use crate::source::syntax::token::lex;
+use crate::source::syntax::{condition, splice};
 use crate::{Rewrite, rewrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +59,8 @@ pub(super) struct Maker<'a> {
     configs: BTreeMap<PathBuf, Config>,
     /// What the files of its translation unit say of names.
     names: UnitNames,
+    /// Macros of the command line that none of the unit's files gives another meaning.
+    given: Vec<GivenMacro>,
     /// What decides what becomes of a source, the text that is inserted too: two builds of this tool may run at once.
     digest: u64,
 }
@@ -63,12 +68,30 @@ pub(super) struct Maker<'a> {
 impl<'a> Maker<'a> {
     /// For these settings; what is shared lies in the cache.
     pub(super) fn new(settings: &'a Settings, cache: Cache) -> Self {
-        Self { settings, cache, configs: BTreeMap::new(), names: UnitNames::default(), digest: settings.digest() }
+        Self { settings, cache, configs: BTreeMap::new(), names: UnitNames::default(), given: Vec::new(), digest: settings.digest() }
     }
 
     /// Learns what the unit's files say of names ([`UnitNames::learn`]).
     pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
         self.names.learn(files, foreign, defined, &self.settings.options());
+    }
+
+    /// Learns which macros of the command line decide conditions. A file that gives one another meaning may be read before any other, so nothing is known
+    /// of that one.
+    pub(super) fn give(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], mut given: Vec<GivenMacro>) {
+        let files = files.iter().copied().chain(foreign.iter().map(Vec::as_slice));
+        let joined: Vec<_> = files.filter(|_| !given.is_empty()).map(splice::join).collect();
+        loop {
+            let known = given.len();
+            for joined in &joined {
+                let anew = condition::decide(&joined.text, &mut lex(&joined.text, 0..joined.text.len(), false), &given);
+                given.retain(|one| !anew.contains(one.name.as_bytes()));
+            }
+            if given.len() == known {
+                break;
+            }
+        }
+        self.given = given;
     }
 
     /// What becomes of a file: `path` is spelled as compilers will name it, `edits` are names of included files that others take the place of.
@@ -86,7 +109,7 @@ impl<'a> Maker<'a> {
         let settings = self.settings;
         let config = holding(&mut self.configs, settings, &input)?;
         let site_path = config.map_or_else(|| without_detours(&slashes(&input.name)), |config| config.relative(&input));
-        let mut options = Options { path: input.name.clone(), ..settings.options() };
+        let mut options = Options { path: input.name.clone(), given_macros: self.given.clone(), ..settings.options() };
         if let Some(config) = config {
             if config.excludes(&site_path) {
                 return Ok(RewrittenFile { text: edited(bytes, &[], edits), facts: Facts::default() });
@@ -169,6 +192,7 @@ fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>
         refused: false,
         rewritten: !inserted.is_empty(),
     };
+    let output = marks::put(&output, &mut inserted);
     let text = edited(&output, &inserted, edits).or(facts.rewritten.then_some(output));
     RewrittenFile { facts, text }
 }
@@ -285,6 +309,9 @@ mod tests {
         for (path, name) in
             [("a/../b.h", "b.h"), ("/p/src/../../q/x.h", "/q/x.h"), ("../x/../y.h", "../y.h"), ("./a/./b.h", "./a/b.h"), ("a//b", "a/b")]
         {
+            assert_eq!(without_detours(path), name);
+        }
+        for (path, name) in [("../../x.h", "../../x.h"), ("a/../../b.h", "../b.h"), ("/../x.h", "/../x.h"), ("./../x.h", "./../x.h")] {
             assert_eq!(without_detours(path), name);
         }
     }

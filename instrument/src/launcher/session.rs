@@ -373,6 +373,94 @@ mod tests {
         let mut text = b"a/x:b a/x:c".to_vec();
         replace(&mut text, b"a/x:", b"");
         assert_eq!(text, b"b c");
+        // What is put in is not looked at again, and what stands behind it is found.
+        let mut text = b"the ab, and ab ab".to_vec();
+        replace(&mut text, b"ab", b"cabbage");
+        assert_eq!(text, b"the cabbage, and cabbage cabbage");
+    }
+
+    /// A file that can be run.
+    fn program(path: &Path) {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::write(path, "").expect("it can be written");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    }
+
+    /// A session of a command line that names host compilers by a path, in a word and in a variable, and one by its name.
+    fn session(base: &Path, host: &Path, hook: Option<&Hook>) -> (Session, CommandLine) {
+        let word = |text: &str| OsString::from(text);
+        let named = host.join("g++-12").into_os_string();
+        let mut flag = word("-ccbin=");
+        flag.push(&named);
+        let mut flags = word("-O2 -ccbin ");
+        flags.push(&named);
+        let line = CommandLine {
+            words: vec![word("-c"), flag, word("a.cu"), word("-ccbin"), word("my-cc")],
+            host_compilers: vec![(1, 7), (4, 0)],
+            variables: vec![("NVCC_APPEND_FLAGS", flags)],
+            variable_compilers: vec![named],
+            ..CommandLine::default()
+        };
+        let session = Session::make(base.to_owned(), Path::new("/opt/nvcc"), &line, &Settings::default(), hook);
+        (session.expect("a session"), line)
+    }
+
+    #[test]
+    fn links_stand_in_for_host_compilers_that_are_named_by_their_paths() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let host = folder.path().join("host");
+        fs::create_dir(&host).expect("a folder");
+        ["gcc", "g++-12"].iter().for_each(|name| program(&host.join(name)));
+        fs::write(host.join("clang"), "no program").expect("it can be written");
+        let (session, line) = session(folder.path(), &host, None);
+        let names = |folder: &str| {
+            let entries = fs::read_dir(session.folder().join(folder)).into_iter().flatten().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names("bin"), ["g++", "gcc", "my-cc"]);
+        assert_eq!(names("host"), ["g++-12", "gcc"], "only what is there and can be run");
+        assert_eq!(names("hook"), Vec::<String>::new());
+        let link = session.folder().join("host/g++-12");
+        let text = link.to_str().expect("a path of UTF-8");
+        let words: Vec<String> = session.arguments(&line).into_iter().map(|word| word.into_string().expect("UTF-8")).collect();
+        assert_eq!(words, ["-c", &format!("-ccbin={text}"), "a.cu", "-ccbin", "my-cc"]);
+        assert_eq!(session.variables(&line), [("NVCC_APPEND_FLAGS", OsString::from(format!("-O2 -ccbin {text}")))]);
+        assert_eq!(session.stand_in(host.as_os_str()), Some(session.folder().join("host")), "a folder for a folder");
+        assert_eq!(session.stand_in(OsStr::new("g++")), None, "the search path does");
+        assert_eq!(session.stand_in(host.join("absent").as_os_str()), None);
+        // What nvcc prints names the user's own.
+        let printed = format!("{}:/usr/bin {text} -c", session.links().to_str().expect("UTF-8"));
+        let told = session.translate_commands(printed.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&told), format!("/usr/bin {}/g++-12 -c", host.display()));
+        let known = Knowledge::read(session.folder()).expect("what was written");
+        assert_eq!((known.nvcc, known.cicc), (OsString::from("/opt/nvcc"), None));
+        assert_eq!(known.host_folder, Some(host.into_os_string()));
+        assert!(!session.was_reached());
+        fs::write(session.folder().join("reached"), "").expect("it can be written");
+        assert!(session.was_reached());
+    }
+
+    #[test]
+    fn a_session_goes_when_its_call_ends_and_a_dead_one_with_the_next() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let host = folder.path().join("host");
+        fs::create_dir(&host).expect("a folder");
+        let base = folder.path().join("base");
+        let (guard, base) = lock_base(base).expect("the folder can be locked");
+        let (live, _) = session(&base, &host, None);
+        // One whose lock no process holds.
+        let dead = base.join("s-dead");
+        fs::create_dir(&dead).expect("a folder");
+        fs::write(dead.join("lock"), "").expect("it can be written");
+        fs::write(base.join("other"), "").expect("it can be written");
+        sweep(&base);
+        assert!(live.folder().is_dir() && !dead.exists() && base.join("other").is_file());
+        drop(guard);
+        let own = live.folder().to_owned();
+        drop(live);
+        assert!(!own.exists() && !base.exists(), "the last session takes the folder along");
     }
 
     #[test]

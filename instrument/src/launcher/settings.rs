@@ -88,3 +88,41 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_of_all_that_decides_what_becomes_of_a_source() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("cuinstr.toml");
+        let write = |text: &str| std::fs::write(&path, text).expect("it can be written");
+        write("strict = true\n");
+        let plain = Settings { config: Some(path.clone()), ..Settings::default() };
+        let digest = plain.digest();
+        assert_eq!(digest, plain.digest());
+        assert_ne!(digest, Settings { strict: true, ..plain.clone() }.digest());
+        assert_ne!(digest, Settings { pausable: true, ..plain.clone() }.digest());
+        assert_eq!(digest, Settings { coverage: Some(path.clone()), ..plain.clone() }.digest());
+        write("strict = false\n");
+        assert_ne!(digest, plain.digest(), "what the file holds counts, not its name");
+        assert_eq!(plain.version_line(), format!("cuinstr {}, options {:016x}", env!("CARGO_PKG_VERSION"), plain.digest()));
+    }
+
+    #[test]
+    fn each_setting_of_the_library_is_passed_on() {
+        let settings = Settings {
+            polls: Polls::Each,
+            poll_gap: PollGap::from_nanoseconds(2_000).expect("a gap"),
+            at_exit: AtExit::Gate,
+            limits: Limits { fuel: Some(7), ..Limits::default() },
+            pausable: true,
+            strict: true,
+            ..Settings::default()
+        };
+        let (own, options) = (settings.clone(), settings.options());
+        assert_eq!((options.polls, options.poll_gap, options.at_exit), (own.polls, own.poll_gap, own.at_exit));
+        assert_eq!((options.limits, options.pausable, options.strict), (own.limits, true, true));
+    }
+}

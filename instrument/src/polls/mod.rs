@@ -17,7 +17,8 @@ pub(crate) use accept::is_own;
 pub use accept::is_ptx;
 
 use crate::common::rewrite::{Rewrite, refused};
-use crate::options::Options;
+use crate::diagnostic::Code;
+use crate::options::{Limits, Options};
 use accept::{refusals, text_of};
 use cuinstr_abi::sites::hash;
 use pass::Pass;
@@ -50,4 +51,14 @@ pub fn rewrite_ptx(source: &[u8], options: &Options) -> Rewrite {
         return refused(options, Vec::new(), refusals, hash);
     }
     Pass::new(text, module, options, hash).run()
+}
+
+/// As [`rewrite_ptx`]. Where the options ask for fuel and a function that kernels call repeats (CI008), the module gets polls without fuel, and the second
+/// part names that function.
+pub fn rewrite_ptx_with_fuel(source: &[u8], options: &Options) -> (Rewrite, Option<String>) {
+    let rewrite = rewrite_ptx(source, options);
+    let Some(refusal) = rewrite.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::NotInPtx) else { return (rewrite, None) };
+    let function = refusal.function.clone().unwrap_or_default();
+    let limits = Limits { fuel: None, ..options.limits };
+    (rewrite_ptx(source, &Options { limits, ..options.clone() }), Some(function))
 }

@@ -343,3 +343,27 @@ fn maps_of_paths_say_what_file_is() {
         same_but_for_polls(&project, options, source, &["b"]);
     }
 }
+
+#[test]
+fn macros_of_the_command_line_decide_conditions() {
+    let gap = "#if OLD > 2\n__global__ void k() {\n  asm volatile(\"L: bra L;\");\n}\n#endif\n";
+    let main = format!("#include \"setup.cuh\"\n#include \"old.cuh\"\n{SPIN}");
+    for (setup, options, code) in [
+        ("#ifndef OLD\n#define OLD 3\n#endif\n", "-DOLD=1", 0),
+        ("#ifndef OLD\n#define OLD 3\n#endif\n", "-DOLD=3", 1),
+        ("", "-UOLD", 0),
+        ("", "-D OLD=9 -D OLD=2", 0),
+        ("", "", 1),
+        // What a file says otherwise holds, whatever it says.
+        ("#undef OLD\n#define OLD 1\n", "-DOLD=1", 1),
+        ("#ifdef OTHER\n#define OLD 3\n#endif\n", "-UOLD", 1),
+        ("#ifdef OTHER\n#define OLD 3\n#endif\n", "-UOLD -UOTHER", 0),
+        ("#undef OTHER\n#define OTHER\n#ifdef OTHER\n#define OLD 3\n#endif\n", "-UOLD -UOTHER", 1),
+    ] {
+        let project = Project::new(&[("a.cu", &main), ("setup.cuh", setup), ("old.cuh", gap)]);
+        let mut command = project.launch(&["-c", "a.cu"]);
+        command.env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", options).env("CUINSTR_FLAGS", "--strict");
+        let output = expect(&mut command, code);
+        assert_eq!(text(&output.stderr).contains("error[CI013]"), code == 1, "{setup}{options}: {}", text(&output.stderr));
+    }
+}

@@ -11,6 +11,7 @@ mod half;
 mod headers;
 mod hook;
 mod project;
+mod quotes;
 mod recursion;
 mod run;
 mod toolkit;

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+mod compilers;
+mod fuel;
+
 const PROGRAM: &str = include_str!("run/program.c");
 
 /// The program, linked with the stand-in.

@@ -96,6 +96,9 @@ pub struct SiteMap {
     pub hash: String,
     /// Whether `--polls each` was asked for.
     pub polls_each: bool,
+    /// Whether threads count their iterations, so that a host may give them fuel.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub counts_fuel: bool,
     /// Sites in order of their offsets.
     pub sites: Vec<Site>,
 }

@@ -286,7 +286,13 @@ cuinstr_status cuinstr_snapshot_allocate(cuinstr_ledger ledger, const char *name
 cuinstr_status cuinstr_snapshot_memory(cuinstr_ledger ledger, const char *name, uint64_t *address, size_t *bytes);
 /* No kernel that runs or will run may use the memory. */
 cuinstr_status cuinstr_snapshot_free(cuinstr_ledger ledger, const char *name);
-/* Saves all memory once the context's default stream has no work left, which is waited for at most `within_ns`: CUINSTR_CONTEXT_BUSY after that.
+/* Takes over a paused launch under a new name. What its arguments lead to lies in the ledger's memory. The launch is over then, as if it was
+ * cancelled: what is queued behind it goes on, on the results of the blocks that are done. */
+cuinstr_status cuinstr_snapshot_put_paused(cuinstr_ledger ledger, const char *name, cuinstr_guard guard);
+/* Arms the module for the blocks that are left of such a launch, here or where the ledger is restored; the ledger holds it no longer. Launch the same
+ * kernel on the stream, with the same grid and arguments, and call cuinstr_launched. */
+cuinstr_status cuinstr_snapshot_arm(cuinstr_ledger ledger, const char *name, cuinstr_module module, struct CUstream_st *stream, cuinstr_guard *guard);
+/* Saves memory and paused launches once the context's default stream has no work left, which is waited for at most `within_ns`: CUINSTR_CONTEXT_BUSY after that.
  * Work in other streams is the caller's to wait for. The file takes the place of one of that name when it is whole. */
 cuinstr_status cuinstr_snapshot_save(cuinstr_ledger ledger, const char *path, uint64_t within_ns);
 /* Lets go of the handle. The memory stays. */

@@ -4,12 +4,13 @@
 //! As in [`exports`](crate::exports).
 
 use crate::exports::{null, put, utf8};
+use crate::guarding::{GUARDS, MODULES, Watched};
 use crate::handles::Handles;
 use crate::layout::Id;
 use crate::status::{Failure, Status, answer};
 use cudarc::driver::{result, sys};
 use cuinstr_runtime::snapshot::{Fault, Ledger, Memory};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,6 +154,41 @@ pub unsafe extern "C" fn cuinstr_snapshot_memory(ledger: Id, name: *const c_char
 pub unsafe extern "C" fn cuinstr_snapshot_free(ledger: Id, name: *const c_char) -> i32 {
     // SAFETY: the caller's text, and the caller's promise of the memory.
     with(ledger, |ledger| unsafe { Ok(ledger.free(&required(name, "name")?)?) })
+}
+
+/// Takes over a paused launch.
+///
+/// # Safety
+/// As the module says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuinstr_snapshot_put_paused(ledger: Id, name: *const c_char, guard: Id) -> i32 {
+    with(ledger, |ledger| {
+        // SAFETY: the caller's text.
+        let name = unsafe { required(name, "name") }?;
+        Ok(ledger.put_left(&name, &GUARDS.get(guard.0)?.guard)?)
+    })
+}
+
+/// Arms a module for what is left of a paused launch.
+///
+/// # Safety
+/// As the module says, and the stream lives until the outcome is known.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuinstr_snapshot_arm(ledger: Id, name: *const c_char, module: Id, stream: *mut c_void, guard: *mut Id) -> i32 {
+    with(ledger, |ledger| {
+        if guard.is_null() {
+            return Err(null("guard"));
+        }
+        // SAFETY: the caller's text.
+        let name = unsafe { required(name, "name") }?;
+        let module = MODULES.get(module.0)?;
+        let left = ledger.take_left(&name)?;
+        // SAFETY: the caller's word for the stream and the module.
+        let armed = unsafe { module.arm_left(stream.expose_provenance(), &left) };
+        let armed = armed.inspect_err(|_| ledger.keep_left(&name, left))?;
+        // SAFETY: the caller's place.
+        unsafe { put(guard, Id(GUARDS.keep(Watched::new(armed))), "guard") }
+    })
 }
 
 /// Saves it all to a file.

@@ -146,7 +146,7 @@ pub(crate) mod made {
     use super::*;
 
     pub(crate) fn map(file: &str) -> SiteMap {
-        SiteMap { version: SiteMap::VERSION, file: file.into(), hash: "0".into(), polls_each: false, sites: Vec::new() }
+        SiteMap { version: SiteMap::VERSION, file: file.into(), hash: "0".into(), polls_each: false, counts_fuel: false, sites: Vec::new() }
     }
 
     pub(crate) fn record(map: &SiteMap) -> String {

@@ -39,14 +39,14 @@ entry::entries! {
     /// Loads a file.
     fn cuModuleLoad = "cuModuleLoad", 2000, false, |real| (module: *mut Handle, path: *const c_char) {
         let replaced = file(path, true);
-        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
+        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.text.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
         // SAFETY: the caller's own words.
         loaded(module, replaced, load, || unsafe { real(module, path) })
     }
     /// Loads code.
     fn cuModuleLoadData = "cuModuleLoadData", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
         // SAFETY: the caller's own words, with other code of the same meaning.
-        loaded(module, data(image, true), |polled| unsafe { real(module, polled.as_ptr().cast()) }, || unsafe { real(module, image) })
+        loaded(module, data(image, true), |polled| unsafe { real(module, polled.text.as_ptr().cast()) }, || unsafe { real(module, image) })
     }
     /// Loads code, with options.
     fn cuModuleLoadDataEx = "cuModuleLoadDataEx", 2010, false, |real| (
@@ -54,11 +54,11 @@ entry::entries! {
     ) {
         // SAFETY: the caller's own words, with other code of the same meaning.
         let load = |image: *const c_void| unsafe { real(module, image, count, options, values) };
-        loaded(module, data(image, true), |polled| load(polled.as_ptr().cast()), || load(image))
+        loaded(module, data(image, true), |polled| load(polled.text.as_ptr().cast()), || load(image))
     }
     /// Loads a fat binary.
     fn cuModuleLoadFatBinary = "cuModuleLoadFatBinary", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
-        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
+        let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.text.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
         // SAFETY: the caller's own words.
         loaded(module, data(image, true), load, || unsafe { real(module, image) })
     }
@@ -77,7 +77,7 @@ entry::entries! {
     ) {
         // SAFETY: the caller's own words, with other code of the same meaning that is never freed.
         let load = |image: *const c_void| unsafe { real(library, image, options, values, count, settings, setting_values, setting_count) };
-        loaded(library, data(image, false), |polled| load(polled.as_ptr().cast()), || load(image))
+        loaded(library, data(image, false), |polled| load(polled.text.as_ptr().cast()), || load(image))
     }
     /// Loads a file for all contexts.
     fn cuLibraryLoadFromFile = "cuLibraryLoadFromFile", 12000, false, |real| (
@@ -86,7 +86,7 @@ entry::entries! {
     ) {
         let load = |polled: replace::Polled| {
             driver::ask!(c"cuLibraryLoadData" (
-                library => *mut Handle, polled.as_ptr().cast() => *const c_void, options => *mut c_void, values => *mut c_void, count => u32,
+                library => *mut Handle, polled.text.as_ptr().cast() => *const c_void, options => *mut c_void, values => *mut c_void, count => u32,
                 settings => *mut c_void, setting_values => *mut c_void, setting_count => u32
             )).unwrap_or(driver::NOT_INITIALIZED)
         };
@@ -125,7 +125,7 @@ entry::entries! {
     ) {
         // SAFETY: the caller's own words, or other code of the same meaning.
         let add = |kind, bytes, size| unsafe { real(state, kind, bytes, size, name, count, options, values) };
-        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.as_ptr().cast_mut().cast(), polled.len()), || add(kind, bytes, size))
+        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.text.as_ptr().cast_mut().cast(), polled.text.len()), || add(kind, bytes, size))
     }
     /// Gives a linker an input.
     fn cuLinkAddData_v2 = "cuLinkAddData", 6050, false, |real| (
@@ -133,7 +133,7 @@ entry::entries! {
     ) {
         // SAFETY: the caller's own words, or other code of the same meaning.
         let add = |kind, bytes, size| unsafe { real(state, kind, bytes, size, name, count, options, values) };
-        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.as_ptr().cast_mut().cast(), polled.len()), || add(kind, bytes, size))
+        linked(input(bytes, size), |polled| add(INPUT_PTX, polled.text.as_ptr().cast_mut().cast(), polled.text.len()), || add(kind, bytes, size))
     }
     /// Gives a linker a file.
     fn cuLinkAddFile_v2 = "cuLinkAddFile", 6050, false, |real| (
@@ -141,7 +141,7 @@ entry::entries! {
     ) {
         let add = |polled: replace::Polled| {
             driver::ask!(c"cuLinkAddData_v2" (
-                state => Handle, INPUT_PTX => c_int, polled.as_ptr().cast_mut().cast() => *mut c_void, polled.len() => usize, path => *const c_char,
+                state => Handle, INPUT_PTX => c_int, polled.text.as_ptr().cast_mut().cast() => *mut c_void, polled.text.len() => usize, path => *const c_char,
                 count => u32, options => *mut c_void, values => *mut c_void
             )).unwrap_or(driver::NOT_INITIALIZED)
         };
@@ -257,19 +257,35 @@ fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Pol
             let code = load(polled);
             session::end_compiling();
             match code {
-                0 => return 0,
+                0 => {
+                    note(place, polled.no_fuel.map(str::to_owned));
+                    return 0;
+                }
                 code => format!("the driver refuses its PTX with polls (error {code})"),
             }
         }
         Err(why) => why,
     };
     let result = plain();
-    if result == 0 && !place.is_null() {
-        // SAFETY: the driver has written the handle there.
-        let handle = unsafe { *place };
-        known().why.insert(handle.addr(), why);
+    if result == 0 {
+        note(place, Some(why));
     }
     result
+}
+
+/// Notes what a module or library lacks that was just loaded.
+fn note(place: *const Handle, lacks: Option<String>) {
+    if place.is_null() {
+        return;
+    }
+    // SAFETY: the driver has written the handle there.
+    let handle = unsafe { *place }.addr();
+    let mut known = known();
+    // Another one that is gone may have had this handle.
+    known.why.remove(&handle);
+    if let Some(why) = lacks {
+        known.why.insert(handle, why);
+    }
 }
 
 /// The same for an input of a linker.
@@ -285,7 +301,7 @@ fn linked(replaced: Replaced, add: impl FnOnce(replace::Polled) -> u32, plain: i
 /// What is known of handles.
 #[derive(Default)]
 struct Known {
-    /// Why a module or library has no polls.
+    /// Why a module or library has no polls, or none that count fuel.
     why: HashMap<usize, String>,
     /// The library of each kernel.
     kernels: HashMap<usize, usize>,
@@ -323,7 +339,7 @@ pub(crate) fn note_module(kernel: usize, module: Handle) {
     }
 }
 
-/// Why the module or library of a kernel has no polls.
+/// Why the module or library of a kernel has no polls, or none that count fuel.
 pub(crate) fn why(kernel: usize, module: usize) -> Option<String> {
     let known = known();
     let library = known.kernels.get(&kernel);

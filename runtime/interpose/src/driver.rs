@@ -106,13 +106,9 @@ pub(crate) fn wrapper_of(function: usize) -> Option<usize> {
 
 /// Calls a function of the driver that has no wrapper; nothing if the driver lacks it.
 macro_rules! ask {
-    ($name:literal ($($argument:expr => $type:ty),*)) => {{
-        let function = $crate::driver::exported($name);
-        (!function.is_null()).then(|| {
-            // SAFETY: the driver exports this name with this signature; the out pointers live through the call.
-            unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> u32>(function)($($argument),*) }
-        })
-    }};
+    ($name:literal ($($argument:expr => $type:ty),*)) => {
+        $crate::lookup::call!($crate::driver::exported($name), ($($argument => $type),*)).map(i32::cast_unsigned)
+    };
 }
 pub(crate) use ask;
 

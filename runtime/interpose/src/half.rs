@@ -1,6 +1,6 @@
 //! The host half, which arms and times launches (`instrument/src/launcher/host_runtime`), and what it asks of this host.
 
-use crate::{calls, control, driver, session, sites};
+use crate::{calls, control, driver, replace, session, sites};
 use cuinstr_abi::sockets::{Running, State};
 use cuinstr_image::Kernel;
 use serde_json::json;
@@ -166,12 +166,15 @@ extern "C" fn cuinstr_met(met: *const Met) -> *mut u64 {
             reason.map_or_else(String::new, |reason| format!("its module {}", reason.to_string_lossy()))
         })
     });
+    let is_short = is_polled && replace::has_fuel();
+    let no_fuel = is_short.then(|| calls::why(met.key.addr(), met.module.addr())).flatten().filter(|why| why != replace::HAS_POLLS);
     calls::note_module(met.key.addr(), met.module);
     session::met(json!({
         "kernel": name.to_string_lossy(),
         "symbol": symbol.to_string_lossy(),
         "polled": is_polled,
         "why": why,
+        "no_fuel": no_fuel,
         "timeout_ns": met.timeout_ns,
         "limit": usize::try_from(met.limit).ok(),
     }))

@@ -5,9 +5,11 @@
 //!
 //! - `lookup`: the program looks up a name, by `dlsym` or `cuGetProcAddress`, and gets our function. `driver` has the real
 //!   functions.
+//! - `open`: libraries that the program opens look names up in our sight.
 //! - `calls`: our functions. `entry` makes their table.
 //! - `image` finds out how long the code is that the program loads. `choice` says what the driver would take of it.
 //!   `replace` puts PTX with polls in its place, with a `cache`. `sites` keeps what reports need.
+//! - `compilers` and `jitlink`: NVRTC and nvJitLink, which compile to machine code inside the program.
 //! - `half`: the host half (`instrument/src/launcher/host_runtime`), which arms and times launches.
 //! - `session` writes down what `cuinstr run` gets to know. `control` answers what it asks.
 //!
@@ -21,12 +23,15 @@
 mod cache;
 mod calls;
 mod choice;
+mod compilers;
 mod control;
 mod driver;
 mod entry;
 mod half;
 mod image;
+mod jitlink;
 mod lookup;
+mod open;
 mod replace;
 mod session;
 mod sites;

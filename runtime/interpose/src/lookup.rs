@@ -1,7 +1,7 @@
 //! What programs look up by name: `dlsym`, which is ours, and the real one behind it.
 
 use crate::calls::ENTRIES;
-use crate::driver;
+use crate::{compilers, driver};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -41,11 +41,26 @@ pub(crate) fn real_dlsym(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { real(handle, name.as_ptr()) }
 }
 
-/// What a program gets for a name of the driver's.
+/// Calls a function of a library by its address; nothing if there is no such function.
+macro_rules! call {
+    ($function:expr, ($($argument:expr => $type:ty),*)) => {{
+        let function: *mut std::ffi::c_void = $function;
+        (!function.is_null()).then(|| {
+            // SAFETY: the library has a function of this name and signature; the out pointers live through the call.
+            unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> i32>(function)($($argument),*) }
+        })
+    }};
+}
+pub(crate) use call;
+
+/// What a program gets for a name of the driver's, or of a library that compiles.
 extern "C" fn found(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: the program gave a name that ends with a zero.
     let name = unsafe { CStr::from_ptr(name) };
     let found = real_dlsym(handle, name);
+    if let Some(wrapper) = compilers::wrapper_of(name, found) {
+        return wrapper;
+    }
     if found.is_null() || !ENTRIES.iter().any(|entry| entry.name.as_bytes() == name.to_bytes()) {
         return found;
     }
@@ -71,10 +86,16 @@ pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) 
         "endbr64",
         "test rsi, rsi",
         "je 2f",
-        "cmp byte ptr [rsi], 99", // c
+        "movzx eax, word ptr [rsi]",
+        "cmp eax, 0x7563", // cu
+        "je 4f",
+        "cmp eax, 0x766e", // nv
+        "je 4f",
+        "cmp eax, 0x5f5f", // __, of names with versions
         "jne 2f",
-        "cmp byte ptr [rsi + 1], 117", // u
+        "cmp byte ptr [rsi + 2], 110", // n
         "jne 2f",
+        "4:",
         "test rdi, rdi", // RTLD_DEFAULT
         "je 2f",
         "cmp rdi, -1", // RTLD_NEXT
@@ -112,11 +133,22 @@ pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) 
         "bti c",
         "cbz x1, 2f",
         "ldrb w2, [x1]",
-        "cmp w2, #99", // c
+        "cbz w2, 2f",
+        "ldrb w3, [x1, #1]",
+        "orr w2, w2, w3, lsl #8",
+        "mov w3, #0x7563", // cu
+        "cmp w2, w3",
+        "b.eq 4f",
+        "mov w3, #0x766e", // nv
+        "cmp w2, w3",
+        "b.eq 4f",
+        "mov w3, #0x5f5f", // __, of names with versions
+        "cmp w2, w3",
         "b.ne 2f",
-        "ldrb w2, [x1, #1]",
-        "cmp w2, #117", // u
+        "ldrb w2, [x1, #2]",
+        "cmp w2, #110", // n
         "b.ne 2f",
+        "4:",
         "cbz x0, 2f", // RTLD_DEFAULT
         "cmn x0, #1", // RTLD_NEXT
         "b.eq 2f",

@@ -54,40 +54,50 @@ pub(crate) fn granularity(device: i32) -> Result<usize, DriverFault> {
     Ok(bytes)
 }
 
-/// Maps fresh memory, at the given address if nothing lies there, and tells where it lies.
-pub(crate) fn map(device: i32, wanted: u64, bytes: usize) -> Result<u64, DriverFault> {
-    let mut address = 0;
+/// Addresses that nothing else of the process takes, for memory to be mapped at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Range {
+    /// Reserves so many bytes at the address, or anywhere if something is there already. The driver need not obey.
+    pub(crate) fn reserve(wanted: Self) -> Result<Self, DriverFault> {
+        let mut address = 0;
+        // SAFETY: the out pointer lives through the call.
+        check("cuMemAddressReserve", unsafe { sys::cuMemAddressReserve(&raw mut address, wanted.bytes as usize, 0, wanted.address, 0) })?;
+        Ok(Self { address, bytes: wanted.bytes })
+    }
+
+    /// Gives the addresses back. Nothing is mapped there.
+    pub(crate) fn free(self) -> Result<(), DriverFault> {
+        // SAFETY: the range is one that `reserve` reserved.
+        check("cuMemAddressFree", unsafe { sys::cuMemAddressFree(self.address, self.bytes as usize) })
+    }
+}
+
+/// Maps fresh memory at an address of a reserved range.
+pub(crate) fn map(device: i32, address: u64, bytes: usize) -> Result<(), DriverFault> {
     let mut handle = 0;
     let properties = properties(device);
     let access = Access { location: Location { kind: DEVICE, id: device }, flags: READ_WRITE };
     // SAFETY: out pointers and structs live through the calls; sizes are multiples of the granularity. The mapping keeps the memory once its handle is
     // released.
     unsafe {
-        check("cuMemAddressReserve", sys::cuMemAddressReserve(&raw mut address, bytes, 0, wanted, 0))?;
-        let made = check("cuMemCreate", sys::cuMemCreate(&raw mut handle, bytes, (&raw const properties).cast(), 0));
-        let mapped = made.and_then(|()| {
-            let mapped = check("cuMemMap", sys::cuMemMap(address, bytes, 0, handle, 0));
-            check("cuMemRelease", sys::cuMemRelease(handle)).and(mapped)
-        });
-        if let Err(fault) = mapped {
-            let _ = sys::cuMemAddressFree(address, bytes);
-            return Err(fault);
-        }
-        if let Err(fault) = check("cuMemSetAccess", sys::cuMemSetAccess(address, bytes, (&raw const access).cast(), 1)) {
+        check("cuMemCreate", sys::cuMemCreate(&raw mut handle, bytes, (&raw const properties).cast(), 0))?;
+        let mapped = check("cuMemMap", sys::cuMemMap(address, bytes, 0, handle, 0));
+        check("cuMemRelease", sys::cuMemRelease(handle)).and(mapped)?;
+        check("cuMemSetAccess", sys::cuMemSetAccess(address, bytes, (&raw const access).cast(), 1)).inspect_err(|_| {
             let _ = unmap(address, bytes);
-            return Err(fault);
-        }
+        })
     }
-    Ok(address)
 }
 
 /// Gives memory of [`map`] back. A kernel that still uses it faults.
 pub(crate) fn unmap(address: u64, bytes: usize) -> Result<(), DriverFault> {
     // SAFETY: the range is one that `map` mapped.
-    unsafe {
-        check("cuMemUnmap", sys::cuMemUnmap(address, bytes))?;
-        check("cuMemAddressFree", sys::cuMemAddressFree(address, bytes))
-    }
+    check("cuMemUnmap", unsafe { sys::cuMemUnmap(address, bytes) })
 }
 
 /// Sets memory to zeroes, in the stream's order.

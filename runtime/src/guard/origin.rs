@@ -69,6 +69,7 @@ mod tests {
             file: format!("{number}.cu"),
             hash: number.to_string(),
             polls_each: false,
+            counts_fuel: false,
             sites: Vec::new(),
         };
         Arc::new(Origin { sites, text: vec![b' '; bytes] })

@@ -143,7 +143,8 @@ impl ControlBlockLock {
     /// A launch is made in this instance.
     pub(crate) fn launched(&mut self, launch: Latest, can_pause: bool) {
         self.held.retain(|held| held.launch.slot.upgrade().is_some_and(|slot| slot.number() == held.launch.number));
-        let follows = self.in_flight().is_some();
+        // A question to the driver, which only launches behind a gate need the answer to.
+        let follows = !self.held.is_empty() && self.in_flight().is_some();
         for held in &mut self.held {
             // What is in the stream that the gate holds waits; so does what waits for the end of that.
             held.is_last_behind = launch.stream == held.launch.stream || held.is_last_behind && follows;

@@ -80,6 +80,26 @@ pub(super) struct Bitmaps {
 }
 
 impl Pausing {
+    /// A launch that nobody has asked to pause, in front of this gate.
+    pub(super) fn new(of: Pausable, gate: u32, timeout: Option<Duration>) -> Self {
+        Self {
+            of,
+            phase: Phase::Runs,
+            left: 0,
+            range: (0, u32::MAX),
+            turn: 0,
+            is_resumed: false,
+            beside: None,
+            is_beside_submitted: false,
+            is_masked: false,
+            gate,
+            is_gate_closed: false,
+            spent: Duration::ZERO,
+            ran: Duration::ZERO,
+            timeout,
+        }
+    }
+
     /// Words of a bitmap of its grid.
     pub(super) fn words(&self) -> usize {
         self.of.blocks.div_ceil(32) as usize
@@ -147,22 +167,7 @@ impl LaunchSlot {
             context.drain_copies(Duration::from_secs(2))?;
         }
         let bitmaps_gate = state.bitmaps.as_ref().map_or(0, |bitmaps| bitmaps.gate);
-        state.pausing = plan.map(|of| Pausing {
-            of,
-            phase: Phase::Runs,
-            left: 0,
-            range: (0, u32::MAX),
-            turn: 0,
-            is_resumed: false,
-            beside: None,
-            is_beside_submitted: false,
-            is_masked: false,
-            gate: bitmaps_gate,
-            is_gate_closed: false,
-            spent: Duration::ZERO,
-            ran: Duration::ZERO,
-            timeout,
-        });
+        state.pausing = plan.map(|of| Pausing::new(of, bitmaps_gate, timeout));
         if let (Some(blocks), Some(pausing), Some(bitmaps)) = (blocks, &mut state.pausing, &mut state.bitmaps) {
             let words = pausing.words();
             bitmaps.host.words_mut()[..words].copy_from_slice(&blocks[..words]);
@@ -407,4 +412,37 @@ fn count(words: &[u32]) -> (u64, (u32, u32)) {
     let first = words.iter().position(|word| *word != 0).map_or(0, |at| 32 * at as u32 + words[at].trailing_zeros());
     let last = words.iter().rposition(|word| *word != 0).map_or(0, |at| 32 * at as u32 + 31 - words[at].leading_zeros());
     (left, (first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_are_left_are_counted_and_lie_between_the_first_and_the_last() {
+        let of_bits = |bits: &[u32]| {
+            let mut words = [0_u32; 4];
+            bits.iter().for_each(|bit| words[(bit / 32) as usize] |= 1 << (bit % 32));
+            count(&words)
+        };
+        assert_eq!(of_bits(&[]), (0, (0, 0)));
+        for bits in [[0, 0, 0], [5, 5, 5], [31, 32, 33], [40, 77, 126], [96, 100, 127], [64, 65, 66]] {
+            let mut each = bits.to_vec();
+            each.dedup();
+            assert_eq!(of_bits(&bits), (each.len() as u64, (bits[0], bits[2])), "{bits:?}");
+        }
+    }
+
+    #[test]
+    fn a_grid_has_a_bit_for_each_block_and_a_part_what_is_left_of_the_timeout() {
+        let ms = Duration::from_millis;
+        let pausing = |blocks, timeout| Pausing::new(Pausable { block: 0, blocks }, 0, timeout);
+        for (blocks, words) in [(1, 1), (31, 1), (32, 1), (33, 2), (64, 2), (65, 3)] {
+            assert_eq!(pausing(blocks, None).words(), words);
+        }
+        assert_eq!(pausing(1, None).rest(), None);
+        for (ran, rest) in [(ms(0), ms(9)), (ms(4), ms(5)), (ms(9), Duration::from_nanos(1)), (ms(10), Duration::from_nanos(1))] {
+            assert_eq!(Pausing { ran, ..pausing(1, Some(ms(9))) }.rest(), Some(rest));
+        }
+    }
 }

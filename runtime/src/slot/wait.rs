@@ -69,7 +69,7 @@ impl LaunchSlot {
         if state.paused().is_some() {
             return limits.deadline.unwrap_or(now + LATER);
         }
-        let soon = now + (now - state.launched).div_f32(16.0).clamp(Duration::from_micros(20), Duration::from_millis(1));
+        let soon = now + ((now - state.launched) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
         if state.ended.is_some() || state.trouble.is_some() || state.is_pausing().is_some() {
             return soon;
         }
@@ -81,7 +81,7 @@ impl LaunchSlot {
         if let Some((told, _)) = state.told {
             let grace = state.raised.unwrap_or(told).max(told) + limits.grace;
             // Past its grace it is looked at only so that its memory can be used again.
-            let seldom = now.saturating_duration_since(grace).div_f32(16.0).clamp(Duration::from_millis(20), Duration::from_secs(1));
+            let seldom = (now.saturating_duration_since(grace) / 16).clamp(Duration::from_millis(20), Duration::from_secs(1));
             return if now < grace { grace.min(now + Duration::from_millis(1)) } else { now + seldom };
         }
         let timeout = limits.timeout.map(|timeout| match state.began {
@@ -199,5 +199,184 @@ impl LaunchSlot {
             Timer::of_process().map_err(Error::Environment)?.hasten(key, next);
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pausable;
+    use super::super::pause::{Pausing, Phase};
+    use super::*;
+    use crate::fault::DriverFault;
+    use crate::limits::Limits;
+    use std::sync::Arc;
+
+    const US: Duration = Duration::from_micros(1);
+    const MS: Duration = Duration::from_millis(1);
+    const S: Duration = Duration::from_secs(1);
+
+    /// A launch that was made at this moment, with a timeout of 10 ms, a grace of 3 ms and 40 ms to begin.
+    fn launch(at: Instant, set: impl FnOnce(&mut State)) -> State {
+        let limits = Limits { grace: MS * 3, begin_within: MS * 40, ..Limits::timeout(MS * 10) };
+        let subject = Subject {
+            kernel: "gemm".into(),
+            sites: Arc::new([]),
+            sources: Arc::new(crate::sources::NoSources),
+            grid: [1; 3],
+            block: [1; 3],
+        };
+        let mut state = State::new();
+        (state.limits, state.subject) = (Some(limits), Some(subject));
+        (state.launched, state.submitted, state.is_submitted) = (at, at, true);
+        set(&mut state);
+        state
+    }
+
+    fn limits(state: &mut State) -> &mut Limits {
+        state.limits.as_mut().expect("it has limits")
+    }
+
+    fn pausing(phase: Phase) -> Pausing {
+        let mut pausing = Pausing::new(Pausable { block: 0, blocks: 1 }, 0, None);
+        pausing.phase = phase;
+        pausing
+    }
+
+    fn fault() -> DriverFault {
+        DriverFault { call: "cuEventQuery", code: 2, name: "CUDA_ERROR_OUT_OF_MEMORY".into() }
+    }
+
+    /// From its launch, 8 ms after which it is looked at, until the next look.
+    #[track_caller]
+    fn looks(expected: Duration, set: impl FnOnce(&mut State, Instant)) {
+        let at = Instant::now() + S * 3600;
+        let state = launch(at, |state| set(state, at));
+        assert_eq!(LaunchSlot::next_look(&state, at + MS * 8).checked_duration_since(at), Some(expected));
+    }
+
+    #[test]
+    fn a_launch_is_looked_at_when_something_may_have_come() {
+        // A sixteenth of the time that has passed, where its end may come at any moment.
+        let soon = US * 8500;
+        looks(MS * 10, |_, _| {});
+        looks(soon, |state, at| state.ended = Some(at));
+        looks(soon, |state, at| state.trouble = Some((at, fault())));
+        looks(soon, |state, at| state.pausing = Some(pausing(Phase::Asked(at))));
+        looks(soon, |state, at| state.pausing = Some(pausing(Phase::Counting(at))));
+        looks(soon, |state, _| state.waker = Some(Waker::noop().clone()));
+        looks(soon, |state, _| limits(state).clock = Clock::Host);
+        looks(soon, |state, _| state.pausing = Some(pausing(Phase::Runs)));
+        // It has begun: when the timeout is over, and the device has missed it.
+        looks(MS * 12, |state, at| (state.began, limits(state).clock) = (Some(at + MS), Clock::Host));
+        looks(MS * 12, |state, at| state.began = Some(at + MS));
+        looks(US * 8050, |state, at| (state.began, limits(state).timeout) = (Some(at), Some(MS * 6)));
+        // No timeout: at the moment that it was given, or when nobody waits, hardly ever.
+        looks(MS * 8 + LATER, |state, _| limits(state).timeout = None);
+        looks(MS * 9, |state, at| (limits(state).timeout, limits(state).deadline) = (None, Some(at + MS * 9)));
+        looks(MS * 9, |state, at| limits(state).deadline = Some(at + MS * 9));
+        looks(MS * 10, |state, at| limits(state).deadline = Some(at + MS * 11));
+        looks(MS * 8 + LATER, |state, _| (limits(state).timeout, limits(state).clock) = (None, Clock::Host));
+        looks(soon, |state, _| limits(state).timeout = Some(MS));
+        looks(MS * 8 + LATER, |state, _| state.limits = None);
+        // A paused one rests until its moment comes.
+        looks(MS * 8 + LATER, |state, _| state.pausing = Some(pausing(Phase::Paused(MS))));
+        looks(S, |state, at| (state.pausing, limits(state).deadline) = (Some(pausing(Phase::Paused(MS))), Some(at + S)));
+    }
+
+    #[test]
+    fn a_launch_that_was_told_to_stop_is_looked_at_within_its_grace_and_seldom_later() {
+        let told = |state: &mut State, at: Instant| state.told = Some((at, Cause::Deadline));
+        // Each millisecond, and when the grace is over.
+        looks(MS * 9, |state, at| told(state, at + MS * 7));
+        looks(US * 8500, |state, at| told(state, at + US * 5500));
+        looks(US * 8500, |state, at| (state.told, state.raised) = (Some((at, Cause::Deadline)), Some(at + US * 5500)));
+        looks(MS * 28, |state, at| told(state, at + MS * 5));
+        looks(MS * 28, |state, at| told(state, at));
+        let long = |after: Duration| {
+            let at = Instant::now();
+            let state = launch(at, |state| state.told = Some((at, Cause::Cancelled)));
+            LaunchSlot::next_look(&state, at + MS * 3 + after) - (at + MS * 3 + after)
+        };
+        assert_eq!((long(MS * 640), long(S * 8), long(S * 100)), (MS * 40, MS * 500, S));
+    }
+
+    #[test]
+    fn the_first_looks_are_close_together_and_later_ones_a_millisecond_apart() {
+        let at = Instant::now();
+        let state = launch(at, |state| state.waker = Some(Waker::noop().clone()));
+        for (after, pause) in [(US, US * 20), (US * 320, US * 20), (US * 1600, US * 100), (MS * 16, MS), (S, MS)] {
+            assert_eq!(LaunchSlot::next_look(&state, at + after), at + after + pause);
+        }
+    }
+
+    /// Whether waiting is given up so long after the launch, and why.
+    fn gives_up(after: Duration, set: impl FnOnce(&mut State, Instant)) -> Option<Error> {
+        let at = Instant::now();
+        let state = launch(at, |state| set(state, at));
+        LaunchSlot::hopeless(&state, at + after)
+    }
+
+    #[test]
+    fn waiting_makes_sense_until_a_launch_is_overdue() {
+        let not_begun = |error: Option<Error>, wanted: Duration| matches!(error, Some(Error::NotBegun { after, .. }) if after == wanted);
+        assert!(gives_up(MS * 40, |_, _| {}).is_none());
+        assert!(not_begun(gives_up(MS * 41, |_, _| {}), MS * 41));
+        assert!(not_begun(gives_up(MS * 46, |state, at| state.submitted = at + MS * 5), MS * 41));
+        assert!(gives_up(MS * 45, |state, at| state.submitted = at + MS * 5).is_none());
+        assert!(gives_up(S, |state, at| state.began = Some(at)).is_none());
+        assert!(gives_up(S, |state, at| state.ended = Some(at)).is_none());
+        let trouble = |state: &mut State, at: Instant| (state.trouble, state.began) = (Some((at, fault())), Some(at));
+        assert!(gives_up(TROUBLE, trouble).is_none());
+        assert!(gives_up(TROUBLE + US, trouble).is_some());
+    }
+
+    #[test]
+    fn a_launch_that_was_told_to_stop_has_its_grace_and_a_trap_its_time() {
+        // Told at 1 ms, its flag was raised at 2 ms: its grace of 3 ms counts from then.
+        let told = |state: &mut State, at: Instant| {
+            (state.told, state.raised, state.began) = (Some((at + MS, Cause::Deadline)), Some(at + MS * 2), Some(at));
+        };
+        assert!(gives_up(MS * 5, told).is_none());
+        assert!(matches!(gives_up(MS * 6, told), Some(Error::Undrained { after, .. }) if after == MS * 5));
+        let trapped = |state: &mut State, at: Instant| {
+            told(state, at);
+            state.tier = Tier::Watchdog;
+        };
+        assert!(gives_up(MS * 5 + TRAP, trapped).is_none());
+        assert!(matches!(gives_up(MS * 6 + TRAP, trapped), Some(Error::Undrained { .. })));
+        // One that has not begun has its time for that, too.
+        let waits = |state: &mut State, at: Instant| {
+            told(state, at);
+            state.began = None;
+        };
+        assert!(gives_up(MS * 45, waits).is_none());
+        assert!(matches!(gives_up(MS * 46, waits), Some(Error::NotBegun { after, .. }) if after == MS * 46));
+        // Nobody could tell it yet.
+        assert!(gives_up(S, |state, at| (state.told, state.began) = (Some((at, Cause::Deadline)), Some(at))).is_none());
+    }
+
+    #[test]
+    fn a_wait_does_not_sleep_around_a_moment_that_may_end_the_launch() {
+        let is_hot = |after: Duration, set: &dyn Fn(&mut State, Instant)| {
+            let at = Instant::now();
+            let state = launch(at, |state| set(state, at));
+            LaunchSlot::is_hot(&state, at + after)
+        };
+        let nothing: &dyn Fn(&mut State, Instant) = &|_, _| {};
+        assert!(is_hot(US * 199, nothing) && !is_hot(HOT, nothing) && !is_hot(S, nothing));
+        // Each with the first and the last moment.
+        let timeout: &dyn Fn(&mut State, Instant) = &|state, at| state.began = Some(at + MS);
+        let ended: &dyn Fn(&mut State, Instant) = &|state, at| state.ended = Some(at + MS);
+        let told: &dyn Fn(&mut State, Instant) = &|state, at| state.told = Some((at + MS, Cause::Cancelled));
+        let asked: &dyn Fn(&mut State, Instant) = &|state, at| state.pausing = Some(pausing(Phase::Asked(at + MS)));
+        for (set, from, until) in [(timeout, US * 10_800, MS * 15), (ended, MS, MS * 2), (told, MS, MS * 5), (asked, MS, MS * 5)] {
+            assert!(is_hot(from, set) && is_hot(until - US, set) && !is_hot(until, set), "{from:?} {until:?}");
+        }
+        assert!(
+            !is_hot(US * 10_799, timeout)
+                && !is_hot(MS * 12, &|state, at| {
+                    (state.began, limits(state).timeout) = (Some(at), None);
+                })
+        );
     }
 }

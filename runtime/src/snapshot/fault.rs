@@ -59,12 +59,10 @@ pub enum Fault {
         /// Where it was to be restored.
         here: String,
     },
-    /// Something else lies at an address of the snapshot.
-    #[error("`{name}` was at {wanted:#x}, where this process has something else; restore before other memory is allocated")]
+    /// Something else lies at the addresses of the snapshot.
+    #[error("its memory was at {wanted:#x} and beyond, where this process has something else; restore before other memory is allocated")]
     AddressTaken {
-        /// The memory.
-        name: String,
-        /// Where it was.
+        /// Where its memory was.
         wanted: u64,
     },
     /// A name that is used twice, or not at all.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The format that this release writes and reads.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 /// Bytes that have one hash.
 pub(super) const PIECE: usize = 32 << 20;
 const MAGIC: [u8; 16] = *b"cuinstr snapshot";
@@ -36,6 +36,8 @@ pub(super) struct Index {
     pub(super) capability: (i32, i32),
     /// CUDA version of the driver.
     pub(super) driver: i32,
+    /// The addresses that its memory is among, the first and how many; none without memory.
+    pub(super) range: Option<(u64, u64)>,
     pub(super) parts: Vec<Part>,
     /// Names of the streams.
     pub(super) streams: Vec<String>,
@@ -58,6 +60,8 @@ pub(super) enum Kind {
     Module,
     /// Its contents are the blocks that are left, a bit for each.
     Launch(Saved),
+    /// Likewise, of a launch that another host made.
+    Guarded(SavedGuard),
 }
 
 /// A paused launch.
@@ -72,6 +76,21 @@ pub(super) struct Saved {
     pub(super) shared: u32,
     /// The bytes of each.
     pub(super) arguments: Vec<Vec<u8>>,
+    pub(super) limits: SavedLimits,
+}
+
+/// A paused launch whose kernel and arguments its host knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SavedGuard {
+    pub(super) grid: [u32; 3],
+    /// Grid and block for reports, if they are known.
+    pub(super) extents: Option<([u32; 3], [u32; 3])>,
+    pub(super) limits: SavedLimits,
+}
+
+/// What is left of a paused launch's limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SavedLimits {
     pub(super) timeout: Option<Duration>,
     pub(super) fuel: Option<u64>,
     pub(super) budget_cycles: Option<u64>,
@@ -253,6 +272,7 @@ mod tests {
             gpu: "stand-in".into(),
             capability: (9, 0),
             driver: 13_000,
+            range: Some((4096, 4096)),
             parts: Vec::new(),
             streams: vec!["one".into()],
         };

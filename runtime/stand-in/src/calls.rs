@@ -298,6 +298,7 @@ calls! {
         match attribute {
             1 => give(value.cast::<Handle>(), pointer(context)),
             2 => give(value.cast::<c_int>(), 2),
+            3 => give(value.cast::<u64>(), address),
             _ => Err(code::INVALID_VALUE),
         }
     }

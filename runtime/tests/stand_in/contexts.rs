@@ -12,6 +12,7 @@ use std::thread;
 pub(crate) const CASES: &[Case] = &[
     ("loading again and again takes no more memory", reloading),
     ("contexts that come and go take no more memory", reopening),
+    ("a context that has no module for a while is not opened again", kept),
     ("a context that is busy keeps no other one waiting", busy),
     ("a context that is gone is asked no more", gone),
 ];
@@ -61,6 +62,25 @@ fn reopening() {
     }
     let grown = resident().saturating_sub(before);
     assert!(grown < 2 << 20, "200 contexts left {grown} bytes");
+}
+
+fn kept() {
+    let load = |context| {
+        let module = Module::load(context, PTX.as_bytes()).expect("a module");
+        let stream = context.default_stream();
+        assert!(
+            start(&module.kernel("empty").expect("a kernel"), &stream, long).expect("a launch").wait().expect("an outcome").is_completed()
+        );
+    };
+    let first = CudaContext::new_non_primary(0, 0).expect("a context");
+    load(&first);
+    // The process looks round for contexts that are gone whenever it sees a new one.
+    let others: Vec<_> = (0..3).map(|_| CudaContext::new_non_primary(0, 0).expect("a context")).collect();
+    others.iter().for_each(load);
+    let opened = || command("calls cuStreamCreateWithPriority");
+    let before = opened();
+    load(&first);
+    assert_eq!(opened(), before);
 }
 
 fn busy() {

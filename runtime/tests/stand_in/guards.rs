@@ -81,11 +81,10 @@ fn paused() {
         // SAFETY: the words are this vector's.
         counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
     };
-    let host = Blocks::new(&context, &counts);
+    let host = Blocks::new(&context, counts.as_ptr().expose_provenance() as u64);
     let attached = host.attach();
     // SAFETY: stream and module live as long as this case.
-    let guard =
-        unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), [1000, 30, 2]) }.expect("a guard");
+    let guard = unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), GRID) }.expect("a guard");
     host.launch(&stream);
     guard.launched().expect("it was launched");
     let behind = stream.record_event(None).expect("an event");
@@ -118,21 +117,21 @@ fn paused() {
     assert!(matches!(guard.pause(LONG), Err(Error::NotPausable { .. })));
 }
 
+/// Blocks of that launch.
+pub(crate) const GRID: [u32; 3] = [1000, 30, 2];
+
 /// A host's own launch of `blocks`.
-struct Blocks {
+pub(crate) struct Blocks {
     module: sys::CUmodule,
     function: sys::CUfunction,
     words: [u64; 3],
 }
 
 impl Blocks {
-    fn new(context: &Arc<CudaContext>, counts: &[u32]) -> Self {
+    /// One that counts in 60,000 words at this address.
+    pub(crate) fn new(context: &Arc<CudaContext>, counts: u64) -> Self {
         let image = format!("{PTX}\0");
-        let mut found = Self {
-            module: std::ptr::null_mut(),
-            function: std::ptr::null_mut(),
-            words: [4, 2_000_000, counts.as_ptr().expose_provenance() as u64],
-        };
+        let mut found = Self { module: std::ptr::null_mut(), function: std::ptr::null_mut(), words: [4, 2_000_000, counts] };
         context.bind_to_thread().expect("a context");
         // SAFETY: image and name end with a zero.
         unsafe {
@@ -142,16 +141,16 @@ impl Blocks {
         found
     }
 
-    fn attach(&self) -> Attached {
+    pub(crate) fn attach(&self) -> Attached {
         // SAFETY: it is a module, and stays loaded.
         unsafe { Attached::new(Handle::Module(self.module.expose_provenance()), &About::default()) }.expect("it was rewritten")
     }
 
-    fn launch(&self, stream: &CudaStream) {
+    pub(crate) fn launch(&self, stream: &CudaStream) {
         let mut words = self.words;
         let mut values: Vec<*mut std::ffi::c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
         // SAFETY: these are the kernel's parameters.
-        let launched = unsafe { result::launch_kernel(self.function, (1000, 30, 2), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
+        let launched = unsafe { result::launch_kernel(self.function, GRID.into(), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
         launched.expect("a launch");
     }
 }

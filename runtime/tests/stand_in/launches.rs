@@ -17,6 +17,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a stop whose record can't be read yet spoils no later launch's", slow_record),
     ("a stop is told though copies keep its record", told_without_record),
     ("a panic in a source of lines costs the lines", panicking_sources),
+    ("a launch makes the calls that it needs", calls),
 ];
 
 pub(crate) fn long(launch: &mut Launch<'_>) {
@@ -192,4 +193,41 @@ fn panicking_sources() {
     });
     let stopped = stopped.expect("a launch").wait().expect("an outcome");
     assert!(matches!(stopped, Outcome::Stopped { why: Cause::Deadline, .. }), "{stopped:?}");
+}
+
+/// The driver's calls that `run` makes in this process, but for those that only ask which context is current.
+fn calls_of<T>(run: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    command(&format!("log {}", log.path().display()));
+    let result = run();
+    command("log /dev/null");
+    let names = std::fs::read_to_string(log.path()).expect("the calls");
+    (result, names.lines().filter(|name| *name != "cuCtxGetCurrent").map(str::to_owned).collect())
+}
+
+fn calls() {
+    let world = World::new();
+    let stream = world.stream();
+    let kernel = world.kernel("empty");
+    let launch = || start(&kernel, &stream, long).expect("a launch");
+    assert!(launch().wait().expect("an outcome").is_completed());
+    // The control block knows all but the launch's number and start: these two words are written by themselves.
+    let (mut alone, made) = calls_of(launch);
+    assert_eq!(made, ["cuStreamIsCapturing", "cuStreamBatchMemOp_v2", "cuLaunchKernel", "cuEventRecord"]);
+    assert!(alone.wait().expect("an outcome").is_completed());
+    // A wait for what is over asks once.
+    let mut over = launch();
+    until("it is over", || stream.context().check_err().is_ok() && command("running") == 0 && command("begun") == 3);
+    let (outcome, made) = calls_of(|| over.wait());
+    assert!(outcome.expect("an outcome").is_completed());
+    assert_eq!(made, ["cuEventQuery"]);
+    // What is in flight in the stream is not asked about.
+    command("hold 1");
+    let first = launch();
+    let (second, made) = calls_of(launch);
+    command("hold 0");
+    assert_eq!(made, ["cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuEventRecord"]);
+    for mut running in [first, second] {
+        assert!(running.wait().expect("an outcome").is_completed());
+    }
 }

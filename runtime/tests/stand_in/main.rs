@@ -4,10 +4,12 @@
 
 mod clocks;
 mod contexts;
+mod endings;
 mod guards;
 mod interfaces;
 mod launches;
 mod pauses;
+mod races;
 #[cfg(feature = "snapshot")]
 mod snapshots;
 mod soak;
@@ -38,8 +40,19 @@ const SNAPSHOTS: &[Case] = &[];
 
 fn main() -> ExitCode {
     cuinstr_runtime::worker::serve_if_asked();
-    let cases: Vec<Case> =
-        [launches::CASES, clocks::CASES, contexts::CASES, guards::CASES, interfaces::CASES, pauses::CASES, soak::CASES, SNAPSHOTS].concat();
+    let cases: Vec<Case> = [
+        launches::CASES,
+        clocks::CASES,
+        contexts::CASES,
+        endings::CASES,
+        guards::CASES,
+        interfaces::CASES,
+        pauses::CASES,
+        races::CASES,
+        soak::CASES,
+        SNAPSHOTS,
+    ]
+    .concat();
     if let Ok(wanted) = std::env::var(CASE) {
         assert!(client::is_loaded(), "LD_LIBRARY_PATH does not lead to the stand-in");
         match (wanted.as_str(), wanted.strip_prefix(SWEEP)) {

@@ -24,9 +24,13 @@ pub(crate) const CASES: &[Case] = &[
     ("what can't be paused is refused by name", refused),
     ("a block that does not end keeps the launch from being paused", not_paused),
     ("blocks that declined run beside those that do not end", go_on),
+    ("where no block declined none is launched beside the others", go_on_with_all),
     ("blocks that declined of a later part run beside those that do not end", go_on_later),
     ("a resume that the driver refuses leaves the launch paused", refused_resume),
     ("a launch that waits behind a paused one keeps no resume waiting", behind),
+    ("what comes behind the next part of a paused launch waits for that", behind_next),
+    ("a launch may be paused more often than a word has bits", gates),
+    ("a launch takes room for its blocks once", room),
     ("a launch that nobody may pause follows one that was paused", next_launch),
     ("launches that are paused one after the other share their streams", streams),
     ("a process may exit while a launch is paused", exit),
@@ -34,14 +38,14 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// A launch of `blocks`, and where each block counts.
-struct Grid {
+pub(crate) struct Grid {
     prepared: Prepared,
     counts: Vec<u32>,
     config: LaunchConfig,
 }
 
 impl Grid {
-    fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
+    pub(crate) fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
         let counts = vec![0_u32; (extents.0 * extents.1 * extents.2) as usize];
         let config = LaunchConfig { grid_dim: extents, block_dim: (32, 1, 1), shared_mem_bytes: 0 };
         let mut prepared = world.kernel("blocks").prepare(stream);
@@ -50,12 +54,12 @@ impl Grid {
         Self { prepared, counts, config }
     }
 
-    fn start(&self) -> Running {
+    pub(crate) fn start(&self) -> Running {
         // SAFETY: the stand-in's kernel counts in memory that lives as long as this.
         unsafe { self.prepared.start(self.config) }.expect("a launch")
     }
 
-    fn counted(&self) -> Vec<u32> {
+    pub(crate) fn counted(&self) -> Vec<u32> {
         // SAFETY: the words are this grid's own.
         self.counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
     }
@@ -97,6 +101,7 @@ fn pause_and_resume() {
     let stream = world.stream();
     let grid = Grid::new(&world, &stream, (1000, 30, 2), 4, EACH);
     let mut running = grid.start();
+    assert!(!running.is_paused());
     until("some blocks have run", || grid.counted().iter().sum::<u32>() > 8);
     let (done, left) = paused(running.pause(LONG).expect("an outcome"));
     assert_eq!((done + left, done), (60_000, u64::from(grid.counted().iter().sum::<u32>())));
@@ -351,7 +356,7 @@ fn not_paused() {
     let mut running = grid.start();
     until("blocks run", || grid.counted().iter().sum::<u32>() == 2);
     let error = running.pause(SHORT).expect_err("blocks run for longer");
-    assert!(matches!(error, Error::NotPaused { .. }), "{error}");
+    assert!(matches!(&error, Error::NotPaused { kernel, after } if kernel == "blocks" && *after >= SHORT), "{error}");
     hurry();
     let (_, left) = paused(running.wait().expect("an outcome"));
     assert_eq!(left, 6);
@@ -370,13 +375,29 @@ fn go_on() {
     assert!(matches!(running.pause(Duration::from_millis(5)), Err(Error::NotPaused { .. })));
     running.go_on().expect("the others are launched");
     running.go_on().expect("and not twice");
-    hurry();
+    // Those that ran before end at once, the others take their time.
+    command(&format!("blocks {}", EACH.as_nanos()));
     while let Outcome::Paused { .. } = running.wait().expect("an outcome") {
         assert!(!behind.is_complete());
         running.resume(&stream).expect("it goes on");
     }
     until("what is behind it goes on", || behind.is_complete());
     assert!(grid.has_run(1), "{:?}", grid.counted());
+}
+
+fn go_on_with_all() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (40, 1, 1), 40, EACH);
+    linger();
+    let mut running = grid.start();
+    until("all blocks run", || grid.has_run(1));
+    assert!(matches!(running.pause(Duration::from_millis(5)), Err(Error::NotPaused { .. })));
+    let before = command("calls cuLaunchKernel");
+    running.go_on().expect("nothing is to do");
+    assert_eq!(command("calls cuLaunchKernel"), before);
+    complete(&mut running);
+    assert!(grid.has_run(1));
 }
 
 fn go_on_later() {
@@ -440,6 +461,52 @@ fn behind() {
     for launch in &mut queued {
         assert!(launch.wait().expect("an outcome").is_completed());
     }
+}
+
+fn behind_next() {
+    let world = World::new();
+    let [first, second] = [world.stream(), world.stream()];
+    let grid = Grid::new(&world, &first, GRID, 4, EACH);
+    let mut running = grid.start();
+    let _ = paused(running.pause(LONG).expect("an outcome"));
+    let start = || crate::world::start(&world.kernel("work_less"), &second, |launch| _ = launch.timeout(LONG)).expect("a launch");
+    // Another one has used the control block meanwhile.
+    assert!(start().wait().expect("an outcome").is_completed());
+    running.resume(&first).expect("it goes on");
+    let mut next = start();
+    assert_eq!(next.wait_for(SHORT).expect("no error"), None, "both use one control block");
+    complete(&mut running);
+    assert!(grid.has_run(1) && next.wait().expect("an outcome").is_completed());
+}
+
+fn gates() {
+    let world = World::new();
+    let stream = world.stream();
+    let grid = Grid::new(&world, &stream, (400, 1, 1), 4, EACH);
+    for round in 1..=70 {
+        command(&format!("blocks {}", EACH.as_nanos()));
+        let mut running = grid.start();
+        let _ = paused(running.pause(LONG).expect("an outcome"));
+        let behind = stream.record_event(None).expect("an event");
+        assert!(!behind.is_complete(), "round {round}: the gate is open");
+        running.resume(&stream).expect("it goes on");
+        complete(&mut running);
+        assert!(grid.has_run(round));
+        until("the gate opens", || behind.is_complete());
+    }
+}
+
+fn room() {
+    let world = World::new();
+    let stream = world.stream();
+    let live = || [command("live device"), command("live pinned")];
+    let grid = Grid::new(&world, &stream, GRID, 4, Duration::ZERO);
+    let before = live();
+    complete(&mut grid.start());
+    // A bit for each of 40,000 blocks, in a power of two of words: three times on the device, once on the host.
+    assert_eq!(live(), [before[0] + 12 * 2048, before[1] + 4 * 2048]);
+    complete(&mut grid.start());
+    assert_eq!(live()[0], before[0] + 12 * 2048);
 }
 
 fn next_launch() {

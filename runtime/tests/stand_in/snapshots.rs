@@ -1,8 +1,10 @@
 //! Snapshots: saved in one process, restored in another.
 
 use crate::Case;
-use crate::world::{LONG, PTX, SHORT, command, start};
+use crate::guards::{Blocks, GRID};
+use crate::world::{LONG, PTX, SHORT, command, start, until};
 use cuinstr_runtime::cudarc::driver::{CudaStream, LaunchConfig};
+use cuinstr_runtime::guard::Limits;
 use cuinstr_runtime::snapshot::{Fault, Ledger};
 use cuinstr_runtime::{Error, Outcome};
 use proptest::prelude::*;
@@ -15,6 +17,8 @@ pub(crate) const CASES: &[Case] = &[
     ("a snapshot is restored here", here),
     ("a paused launch is saved, and goes on in another process", paused),
     ("a paused launch goes on here", goes_on),
+    ("a guard's paused launch is saved, and goes on in another process", left),
+    ("a guard's paused launch goes on here", left_goes_on),
     ("any ledger comes back as it was", any_ledger),
     ("what keeps a snapshot from being restored is named", refused),
     ("a ledger whose kernels run on is not saved", busy),
@@ -146,6 +150,62 @@ fn goes_on() {
     println!("{}", remainder.left());
 }
 
+fn left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("snapshot");
+    let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
+    let ledger = Ledger::new(&context).expect("a ledger");
+    let counts = ledger.allocate("counts", 4 * GRID.iter().product::<u32>() as usize).expect("memory");
+    let host = Blocks::new(&context, counts.address);
+    let stream = context.new_stream().expect("a stream");
+    // SAFETY: stream and module live as long as this case.
+    let guard = unsafe { host.attach().arm_pausable(handle(&stream), &Limits::timeout(LONG), GRID) }.expect("a guard");
+    assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it is not launched");
+    host.launch(&stream);
+    guard.launched().expect("it was launched");
+    assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it runs");
+    let Outcome::Paused { left, .. } = guard.pause(LONG).expect("an outcome") else { panic!("its blocks take long") };
+    let behind = stream.record_event(None).expect("an event");
+    assert!(!behind.is_complete(), "it holds its stream");
+    ledger.put_left("long", &guard).expect("it is paused");
+    assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it is the ledger's by now");
+    until("what is behind it goes on", || behind.is_complete());
+    ledger.save(&path, LONG).expect("room");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("a program"));
+    let told = child.env(crate::CASE, "a guard's paused launch goes on here").env(PATH, &path).output().expect("this program");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert_eq!(String::from_utf8_lossy(&told.stdout), format!("{left}\n"));
+}
+
+fn handle(stream: &CudaStream) -> usize {
+    stream.cu_stream().expose_provenance()
+}
+
+fn left_goes_on() {
+    let Some(path) = std::env::var_os(PATH).map(PathBuf::from) else { return };
+    let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
+    let ledger = Ledger::restore(&context, path).expect("it is whole");
+    let left = ledger.take_left("long").expect("it was saved");
+    assert!(matches!(ledger.take_left("long"), Err(Fault::Name(_))), "it is given once");
+    assert_eq!(left.grid(), GRID);
+    let host = Blocks::new(&context, ledger.memory("counts").expect("memory").address);
+    let [stream, other] = [(); 2].map(|()| context.new_stream().expect("a stream"));
+    command("blocks 0");
+    // SAFETY: stream and module live as long as this case.
+    let guard = unsafe { host.attach().arm_left(handle(&stream), &left) }.expect("a guard");
+    host.launch(&stream);
+    guard.launched().expect("it was launched");
+    // It may be paused in its turn.
+    while let Outcome::Paused { .. } = guard.pause(LONG).expect("an outcome") {
+        // SAFETY: as above.
+        unsafe { guard.resume(handle(&other)) }.expect("the next part");
+        host.launch(&other);
+        guard.launched().expect("it was launched");
+    }
+    assert_eq!(read(&ledger, "counts"), [1, 0, 0, 0].repeat(GRID.iter().product::<u32>() as usize), "each block ran once");
+    println!("{}", left.blocks());
+}
+
 fn any_ledger() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("snapshot");
@@ -180,12 +240,12 @@ fn refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("snapshot");
     let ledger = open();
-    ledger.allocate("memory", 100).expect("memory");
+    let memory = ledger.allocate("memory", 100).expect("memory");
     assert!(matches!(ledger.allocate("memory", 1), Err(Fault::Name(_))));
     assert!(matches!(ledger.memory("other"), Err(Fault::Name(_))));
     ledger.save(&path, LONG).expect("room");
     // Its own memory still lies there.
-    assert!(matches!(again(&path), Err(Fault::AddressTaken { name, .. }) if name == "memory"));
+    assert!(matches!(again(&path), Err(Fault::AddressTaken { wanted }) if wanted == memory.address));
     // SAFETY: no kernel was launched.
     unsafe { ledger.free("memory") }.expect("it is there");
     drop(again(&path).expect("it is whole"));

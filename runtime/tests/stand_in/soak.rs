@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-pub(crate) const CASES: &[Case] = &[("random launches all end as they should", soak)];
+pub(crate) const CASES: &[Case] =
+    &[("random launches all end as they should", soak), ("random launches in one context take no more memory", flat)];
 
 /// Launches; `CUINSTR_SOAK` names another number.
 const LAUNCHES: u64 = 1500;
@@ -51,14 +52,17 @@ fn check(wanted: Wanted, outcome: &Outcome, seed: u64) {
     assert!(is_right, "seed {seed}: {wanted:?}, but {outcome:?}");
 }
 
-fn one(world: &World, stream: &Arc<CudaStream>, dice: &mut Dice, seed: u64) -> Option<(Wanted, Running)> {
+/// Kinds of launches. The last is one that another host makes, from a module that it loads for that.
+const KINDS: u64 = 10;
+
+fn one(world: &World, stream: &Arc<CudaStream>, dice: &mut Dice, seed: u64, kinds: u64) -> Option<(Wanted, Running)> {
     let flag = [FlagMemory::Device, FlagMemory::Device, FlagMemory::Pinned, FlagMemory::Managed][dice.below(4) as usize];
     let launch = |name: &str, set: &dyn Fn(&mut Launch<'_>)| {
         start(&world.kernel(name), stream, |launch| {
             set(launch.flag(flag));
         })
     };
-    let (wanted, running) = match dice.below(10) {
+    let (wanted, running) = match dice.below(kinds) {
         0 => {
             let refused = launch("refuse", &|launch| _ = launch.until_cancelled());
             assert!(matches!(refused, Err(Error::Arguments { .. })), "seed {seed}: {refused:?}");
@@ -71,7 +75,7 @@ fn one(world: &World, stream: &Arc<CudaStream>, dice: &mut Dice, seed: u64) -> O
             unsafe { kernel.unguarded(stream).expect("a bare launch").launch(crate::world::ONE) }.expect("a bare launch");
             return None;
         }
-        2 => {
+        9 => {
             let limits = Limits::timeout(BRIEF);
             let guard = guarded(&world.context, "spin", stream, &limits).expect("a guard").expect("a launch");
             guard.launched().expect("it was launched");
@@ -82,7 +86,7 @@ fn one(world: &World, stream: &Arc<CudaStream>, dice: &mut Dice, seed: u64) -> O
         3 => (Wanted::Cancelled, launch("spin", &|launch| _ = launch.until_cancelled())),
         4 => (Wanted::Fuel, launch("spin", &|launch| _ = launch.timeout(LONG).fuel(9))),
         5 => (Wanted::Deadline, launch("spin", &|launch| _ = launch.timeout(BRIEF).clock(Clock::Host))),
-        6 | 7 => (Wanted::Deadline, launch("spin", &|launch| _ = launch.timeout(BRIEF))),
+        2 | 6 => (Wanted::Deadline, launch("spin", &|launch| _ = launch.timeout(BRIEF))),
         _ => (Wanted::Completed, launch("empty", &|launch| _ = launch.timeout(LONG))),
     };
     let running = running.unwrap_or_else(|error| panic!("seed {seed}: {wanted:?}: {error}"));
@@ -106,7 +110,7 @@ fn stay(seed: u64, launches: u64) {
     let mut flying: VecDeque<(Wanted, Running)> = VecDeque::new();
     for _ in 0..launches {
         let stream = &streams[dice.below(3) as usize];
-        flying.extend(one(&world, stream, &mut dice, seed));
+        flying.extend(one(&world, stream, &mut dice, seed, KINDS));
         // Guards and bare launches share no order with what is in flight, so little of that is left.
         while flying.len() > dice.below(4) as usize {
             let Some((wanted, mut running)) = flying.pop_front() else { break };
@@ -116,6 +120,29 @@ fn stay(seed: u64, launches: u64) {
     }
     for (wanted, mut running) in flying {
         check(wanted, &running.wait().unwrap_or_else(|error| panic!("seed {seed}: {wanted:?}: {error}")), seed);
+    }
+}
+
+/// What the driver holds for a process that makes launches for long.
+fn flat() {
+    let world = World::new();
+    let streams: Vec<_> = (0..3).map(|_| world.stream()).collect();
+    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut flying: VecDeque<(Wanted, Running)> = VecDeque::new();
+    let mut make = |launches: u64| {
+        for _ in 0..launches {
+            flying.extend(one(&world, &streams[dice.below(3) as usize], &mut dice, 0, KINDS - 1));
+            while flying.len() > 12 {
+                let Some((wanted, mut running)) = flying.pop_front() else { break };
+                check(wanted, &running.wait().expect("an outcome"), 0);
+            }
+        }
+        ["device", "pinned", "managed", "streams", "events", "modules"].map(|kind| command(&format!("live {kind}")))
+    };
+    let before = make(1000);
+    assert_eq!(make(1200), before);
+    for (wanted, mut running) in flying {
+        check(wanted, &running.wait().expect("an outcome"), 0);
     }
 }
 

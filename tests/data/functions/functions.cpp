@@ -3,6 +3,9 @@
 //   functions SEED COUNT          writes the PTX to standard output
 //   functions SEED COUNT CLAIMS   simulates each function 14 times; CLAIMS has "LINE ITERATIONS" for each loop that the proof bounds
 //
+// A simulation ends where no loop with a claim can be reached any more, and after 16 times the steps that the largest claim takes at most: at least
+// 20,000, at most 250,000.
+//
 // Exit code 1 if a loop iterates more often than was claimed. All widths, 64-bit constants and wrap-around occur.
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +26,7 @@ static int rnd(int n){ return rng()%n; }
 static bool chance(int pc){ return rnd(100)<pc; }
 enum K{ADD,SUB,MUL,MULW,MAD,NEG,MIN,MAX,AND,OR,XOR,NOT,SHL,SHR,DIV,REM,SELP,SETP,CVT,MOV,CLZ,POPC,BFE,PAND,POR,PXOR,PNOT,PMOV,TID,UNK,MULHI,FLAG,LAUNCHW,CTRL};
 struct Op{ bool imm=false; bool neg=false; int w=0; int r=0; u64 v=0; };
-struct In{ K k; int w=32; bool s=false; int dw=32; int d=0; int q=-1; Op a,b,c; int g=-1; bool gp=true; string cmp; };
+struct In{ K k; int w=32; bool s=false; int dw=32; int d=0; int q=-1; Op a,b,c; int g=-1; bool gp=true; const char* cmp=""; };
 struct Blk{ vector<In> in; int term=0; int p=-1; bool pol=true; int to=-1; int line=0; string label; }; // term 0 fall,1 cbranch,2 branch,3 ret,4 exit cond
 static u64 msk(int w){ return w==64?~0ull:((1ull<<w)-1); }
 static const char* rn(int w){ return w==1?"%p":w==16?"%h":w==32?"%r":"%d"; }
@@ -41,7 +44,7 @@ static Op I(int w,u64 v){ Op o; o.imm=true; o.w=w; o.v=v&msk(w); return o; }
 static Op RI(int w,int pc=50){ return chance(pc)?I(w,edgec(w)):R(w); }
 static int W(){ int t=rnd(10); return t<6?32:t<8?64:16; }
 static const char* CMP[]={"eq","ne","lt","le","gt","ge"};
-static In setp(int w,bool s,int p,Op a,Op b,string c){ In i; i.k=SETP;i.w=w;i.s=s;i.dw=1;i.d=p;i.a=a;i.b=b;i.cmp=c; return i; }
+static In setp(int w,bool s,int p,Op a,Op b,const char* c){ In i; i.k=SETP;i.w=w;i.s=s;i.dw=1;i.d=p;i.a=a;i.b=b;i.cmp=c; return i; }
 static string ty(const In&i,bool b=false){ char t[8]; sprintf(t,"%c%d",b?'b':i.s?'s':'u',i.w); return t; }
 static string os(const Op&o,bool s=false){ char t[64]; if(o.imm){ if(s||(rng()&1)){ i64 v=(i64)(o.v<<(64-o.w))>>(64-o.w); if(o.w==64&&v==INT64_MIN) sprintf(t,"0x%llx",(unsigned long long)o.v); else sprintf(t,"%lld",(long long)v);} else sprintf(t,"0x%llx",(unsigned long long)o.v);} else sprintf(t,"%s%d",rn(o.w),o.r); return t; }
 static In rnd_in(const set<pair<int,int>>&keep){
@@ -132,7 +135,7 @@ static void run1(St&s,const In&i){
    case DIV: if(i.s) v=sx(a,w)/sx(b,w); else v=a/b; break;
    case REM: if(i.s) v=sx(a,w)%sx(b,w); else v=a%b; break;
    case SELP:v=c?a:b;break;
-   case SETP:{ bool t; string cm=i.cmp; if(cm=="eq")t=a==b; else if(cm=="ne")t=a!=b; else if(i.s){ i64 x=sx(a,w),y=sx(b,w); t=cm=="lt"?x<y:cm=="le"?x<=y:cm=="gt"?x>y:x>=y;} else t=cm=="lt"?a<b:cm=="le"?a<=b:cm=="gt"?a>b:a>=b; v=t; if(i.q>=0) s.p[i.q]=!t; break;}
+   case SETP:{ bool t; char c0=i.cmp[0],c1=i.cmp[1]; if(c0=='e')t=a==b; else if(c0=='n')t=a!=b; else { if(i.s){ a^=1ull<<(w-1); b^=1ull<<(w-1); } t=c0=='l'?a<b:a>b; if(c1=='e') t=t||a==b; } v=t; if(i.q>=0) s.p[i.q]=!t; break;}
    case CVT: v=i.s?(u64)sx(a,w):a; break;
    case MOV:v=a;break;
    case CLZ:v=a?__builtin_clzll(a)-(64-w):w;break;
@@ -215,11 +218,16 @@ int main(int argc,char**argv){
   int bad=0,checked=0; 
   for(auto&f:fs){ map<int,u64> cl; bool any=false; for(size_t b=0;b<f.b.size();b++) for(int d=0;d<=1;d++) if(claim.count(f.b[b].line-1+d)&&!cl.count(b)){ if(d==0||f.b[b].label[1]=='L'||1){ cl[b]=claim[f.b[b].line-1+d]; any=true;} }
     if(!any) continue; checked++;
+    // Blocks from which one with a claim can be reached, and how long that is worth looking at.
+    u64 largest=0, length=0; vector<bool> leads(f.b.size(),false); for(auto&c:cl){ if(c.second<250000){ leads[c.first]=true; largest=max(largest,c.second); } } for(auto&B:f.b) length+=B.in.size()+1;
+    for(bool more=true;more;){ more=false; for(size_t b=0;b<f.b.size();b++){ Blk&B=f.b[b]; bool l=(B.term!=2&&B.term!=3&&b+1<f.b.size()&&leads[b+1])||(B.to>=0&&leads[B.to]); if(l&&!leads[b]) leads[b]=more=true; } }
+    vector<u64> claimed(f.b.size(),~0ull); for(auto&c:cl) claimed[c.first]=c.second;
+    long most=min<u64>(250000,max<u64>(20000,16*(largest+1)*length));
     for(int t=0;t<14;t++){ sim.seed(seed*1000+t*77+1); St s; for(int w:{1,16,32,64}) for(int r=0;r<8;r++) s.at(w,r)=(w==1?sim()&1:sim())&msk(w);
       size_t b=0; vector<u64> rounds(f.b.size(),0); long steps=0; int from=-1; bool stop=false;
-      while(!stop&&steps<250000){ 
+      while(!stop&&steps<most&&leads[b]){ 
         if(from>=0&&from>=(int)b){ rounds[b]++; } else rounds[b]=0; // entered from the front: begins anew
-        if(cl.count(b)&&rounds[b]>cl[b]){ printf("BAD seed %llu %s block %zu line %d label %s claimed %llu seen %llu\n",(unsigned long long)seed,f.name.c_str(),b,f.b[b].line,f.b[b].label.c_str(),(unsigned long long)cl[b],(unsigned long long)rounds[b]); bad++; t=99; stop=true; break; }
+        if(rounds[b]>claimed[b]){ printf("BAD seed %llu %s block %zu line %d label %s claimed %llu seen %llu\n",(unsigned long long)seed,f.name.c_str(),b,f.b[b].line,f.b[b].label.c_str(),(unsigned long long)claimed[b],(unsigned long long)rounds[b]); bad++; t=99; stop=true; break; }
         Blk&B=f.b[b]; for(auto&i:B.in){ run1(s,i); steps++; } steps++; from=b;
         if(B.term==3) break; if(B.term==4){ if((s.p[B.p]!=0)==B.pol) break; b++; } else if(B.term==1){ if((s.p[B.p]!=0)==B.pol) b=B.to; else b++; } else b++; }
     } }

@@ -12,7 +12,7 @@ pub const ARCH: &str = "sm_90";
 /// What experiments with hardware state are built for: some constructs exist for one architecture only.
 pub const EXACT_ARCH: &str = "sm_90a";
 /// Longest that one compilation may take.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// A compiler that answered; get one with [`Nvcc::find`].
 #[derive(Debug, Clone)]

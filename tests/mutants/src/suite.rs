@@ -46,7 +46,8 @@ const IMAGE: &[Entry] =
 const RUNTIME: &[Entry] = &[
     ("cuinstr-runtime", "lib", &[]),
     ("cuinstr-runtime", "report", &[]),
-    ("cuinstr-runtime", "worker", &[]),
+    // A machine that has a GPU has a device to open.
+    ("cuinstr-runtime", "worker", &["--skip", "can't open a device"]),
     ("cuinstr-runtime", "stand_in", &["--skip", "harm"]),
 ];
 const JOURNAL: &[Entry] = &[("cuinstr-evaluate", "lib", &[]), ("cuinstr-tests", "evaluate", &[])];

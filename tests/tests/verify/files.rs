@@ -80,10 +80,23 @@ fn codes(report: &Report) -> BTreeSet<&'static str> {
     loops.chain(calls).chain(report.faults.iter().map(|fault| fault.code.into())).map(Code::id).collect()
 }
 
+/// The text of a file without its lines of comment.
+fn base(whole: &str) -> String {
+    whole.split_inclusive('\n').filter(|line| !line.starts_with("//")).collect()
+}
+
+/// The texts that a file holds: of each `//@` line, or that of the file where there is none.
+pub(crate) fn programs(whole: &str) -> Vec<String> {
+    let base = base(whole);
+    let lines: Vec<&str> = whole.lines().filter_map(|line| line.strip_prefix("//@ ")).collect();
+    let all: Vec<String> = lines.iter().filter_map(|line| Case::read(line)?.text(&base)).collect();
+    if all.is_empty() { vec![base] } else { all }
+}
+
 /// What is wrong in a file, and how many programs it holds.
 fn check(path: &Path) -> (Vec<String>, usize) {
     let whole = std::fs::read_to_string(path).expect("it is text");
-    let base: String = whole.split_inclusive('\n').filter(|line| !line.starts_with("//")).collect();
+    let base = base(&whole);
     let (mut wrong, mut programs) = (Vec::new(), 0);
     for line in whole.lines().filter_map(|line| line.strip_prefix("//@ ")) {
         let Some((case, text)) = Case::read(line).and_then(|case| case.text(&base).map(|text| (case, text))) else {

@@ -27,7 +27,7 @@ fn no_simulated_function_iterates_more_often_than_is_claimed() {
     let program = folder.path().join("functions");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let source = workspace().join("tests/data/functions/functions.cpp");
-    let build = Command::new(compiler).args(["-std=c++17", "-O1", "-w", "-o"]).arg(&program).arg(&source).status();
+    let build = Command::new(compiler).args(["-std=c++17", "-O2", "-w", "-o"]).arg(&program).arg(&source).status();
     assert!(build.is_ok_and(|status| status.success()), "a host C++ compiler is needed");
     let claims = folder.path().join("claims");
     let mut proved = 0;

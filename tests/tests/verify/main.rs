@@ -3,6 +3,7 @@
 mod abi;
 mod call_graphs;
 mod calls;
+mod corpus;
 mod files;
 mod functions;
 mod graphs;

@@ -3,6 +3,7 @@
 use super::gpus::ChoiceArgs;
 use clap::{Args, ValueEnum};
 use cuinstr::duration;
+use cuinstr::options::Limits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +14,10 @@ pub(crate) struct RunArgs {
     /// Stop launches that run longer than this: a time such as 5s, and others for some kernels: 5s,train=60s.
     #[arg(long, value_name = "TIME", value_parser = timeouts)]
     pub(crate) timeout: Option<Timeouts>,
+
+    /// Stop threads that have run so many iterations of their loops: a limit that is the same on each GPU and at each run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Limits::MAX_FUEL))]
+    pub(crate) fuel: Option<u64>,
 
     /// What a launch does when it is stopped: trap (the default), so that the program gets an error and loses its GPU state, or leave early.
     #[arg(long, value_name = "ACTION", value_enum)]

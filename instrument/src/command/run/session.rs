@@ -23,6 +23,7 @@ struct Line {
     symbol: String,
     polled: bool,
     why: Option<String>,
+    no_fuel: Option<String>,
     limit: Option<usize>,
     count: usize,
 }
@@ -32,6 +33,7 @@ struct Line {
 struct Kernel {
     name: String,
     why: Option<String>,
+    no_fuel: Option<String>,
     launches: u64,
 }
 
@@ -84,7 +86,7 @@ impl Session {
                     *used = true;
                 }
                 let kernel = kernels.entry((line.polled, line.symbol)).or_default();
-                (kernel.name, kernel.why) = (line.kernel, line.why);
+                (kernel.name, kernel.why, kernel.no_fuel) = (line.kernel, line.why, line.no_fuel);
                 kernel.launches += count;
             }
         }
@@ -124,7 +126,7 @@ impl Done {
         }
         let all = files.entry(named(&std::process::id().to_string())).or_default();
         for ((is_polled, symbol), kernel) in &self.kernels {
-            let line = json!({"cuinstr": 1, "event": "kernel", "kernel": kernel.name, "symbol": symbol, "polled": is_polled, "why": kernel.why, "launches": kernel.launches});
+            let line = json!({"cuinstr": 1, "event": "kernel", "kernel": kernel.name, "symbol": symbol, "polled": is_polled, "why": kernel.why, "no_fuel": kernel.no_fuel, "launches": kernel.launches});
             let _ = writeln!(all, "{line}");
         }
         for (path, text) in files {
@@ -158,6 +160,9 @@ impl Done {
             counted(without_launches, "launch"),
             if without > 0 && !is_list { " (--list names them)" } else { "" }
         );
+        for (kernel, why) in self.kernels.values().filter_map(|kernel| Some((kernel, kernel.no_fuel.as_ref()?))) {
+            let _ = writeln!(text, "cuinstr: warning: `{}` ran without fuel: {why}", kernel.name);
+        }
         for ((is_polled, _), kernel) in self.kernels.iter().filter(|_| is_list) {
             let why = kernel.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
             let polls = if *is_polled { "polls" } else { "no polls" };

@@ -1,6 +1,8 @@
 //! Tools that compile while the program runs. Each tool's own variables tell it to make code with polls, or PTX. What
 //! the user has set stays.
 
+use cuinstr::launcher;
+use cuinstr::options::Limits;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -11,8 +13,16 @@ use std::process::Command;
 /// Where Triton keeps its own ptxas, below a folder of packages.
 const TRITON: &str = "triton/backends/nvidia/bin/ptxas";
 
-/// Sets the variables for the program, which lies at this path.
-pub(super) fn set(command: &mut Command, program: &Path, cache: &Path) {
+/// Variables that name nvcc to tools that compile extensions: one of `PyTorch`, and one of `CuPy` and others.
+const COMPILERS: [&str; 2] = ["PYTORCH_NVCC", "NVCC"];
+
+/// Sets the variables for the program, which lies at this path. `fuel` if its launches have some. Gives sentences on the user's own settings that keep polls out.
+pub(super) fn set(command: &mut Command, program: &Path, cache: &Path, fuel: bool) -> Vec<String> {
+    if fuel {
+        // How much the host says at each launch. The user's own flags come last, and win.
+        let own = std::env::var(super::super::launch::FLAGS).unwrap_or_default();
+        command.env(super::super::launch::FLAGS, format!("--fuel={} {own}", Limits::MAX_FUEL).trim_end());
+    }
     let mut unless_set = |name: &str, value: OsString| {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
@@ -21,26 +31,54 @@ pub(super) fn set(command: &mut Command, program: &Path, cache: &Path) {
     // CuPy loads machine code otherwise, and what it keeps of that would be taken for this.
     unless_set("CUPY_COMPILE_WITH_PTX", "1".into());
     unless_set("CUPY_CACHE_DIR", cache.join("cupy").into());
+    // Without an nvcc behind it ours can't do its work.
+    if let (Ok(_), Ok(ours)) = (launcher::find("nvcc".as_ref()), link(cache, "nvcc")) {
+        for name in COMPILERS {
+            unless_set(name, ours.clone().into());
+        }
+    }
     // Triton and Inductor. Without a ptxas behind it ours can't do its work.
     let theirs = std::env::var_os("TRITON_PTXAS_PATH").map(PathBuf::from).or_else(|| triton(program));
-    if let (Some(theirs), Ok(ours)) = (theirs, link(cache)) {
+    if let (Some(theirs), Ok(ours)) = (theirs, link(cache, launcher::ptxas::NAME)) {
         unless_set("CUINSTR_PTXAS", theirs.into());
         for name in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
             command.env(name, &ours);
         }
     }
+    without_effect(|name| std::env::var(name).ok())
 }
 
-/// A link to this program by the name of ptxas. Its path is the same for each run, so that caches which go by it hold.
-fn link(cache: &Path) -> io::Result<PathBuf> {
+/// What is said of the user's own settings under which tools make code without polls.
+fn without_effect(value: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut said = Vec::new();
+    for name in COMPILERS {
+        if let Some(compiler) = value(name).filter(|compiler| !compiler.is_empty() && !compiler.contains("cuinstr")) {
+            said.push(format!(
+                "{name} is `{compiler}`, so extensions that are compiled by it get no polls: unset it, or write \"cuinstr nvcc\""
+            ));
+        }
+    }
+    if value("CUPY_COMPILE_WITH_PTX").is_some_and(|value| value.parse() == Ok(0)) {
+        said.push("CUPY_COMPILE_WITH_PTX is 0, so CuPy loads machine code from its cache: unset it".to_owned());
+    }
+    if let Some(folder) = value("CUPY_CACHE_DIR").filter(|folder| !folder.is_empty()) {
+        said.push(format!(
+            "CUPY_CACHE_DIR is `{folder}`, so CuPy may load machine code that it compiled before: unset it, or name another folder"
+        ));
+    }
+    said
+}
+
+/// A link to this program by the name of a tool. Its path is the same for each run, so that caches which go by it hold.
+fn link(cache: &Path, name: &str) -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = cache.join("links");
-    let path = folder.join(cuinstr::launcher::ptxas::NAME);
+    let path = folder.join(name);
     if fs::read_link(&path).is_ok_and(|found| found == own) {
         return Ok(path);
     }
     fs::create_dir_all(&folder)?;
-    let new = folder.join(format!("new-{}", std::process::id()));
+    let new = folder.join(format!("new-{}-{name}", std::process::id()));
     symlink(&own, &new)?;
     fs::rename(&new, &path)?;
     Ok(path)
@@ -65,6 +103,24 @@ fn triton(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_users_settings_that_keep_polls_out_are_told() {
+        let said =
+            |set: &[(&str, &str)]| without_effect(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned()));
+        assert_eq!(
+            said(&[
+                ("NVCC", "cuinstr nvcc"),
+                ("PYTORCH_NVCC", "/links/cuinstr-nvcc"),
+                ("CUPY_COMPILE_WITH_PTX", "1"),
+                ("CUPY_CACHE_DIR", "")
+            ]),
+            [""; 0]
+        );
+        let all = said(&[("NVCC", "/usr/bin/nvcc"), ("PYTORCH_NVCC", "nvcc"), ("CUPY_COMPILE_WITH_PTX", "0"), ("CUPY_CACHE_DIR", "kept")]);
+        assert_eq!(all.len(), 4, "{all:?}");
+        assert!(all[0].starts_with("PYTORCH_NVCC is `nvcc`, so"), "{all:?}");
+    }
 
     #[test]
     fn tritons_own_ptxas_is_that_of_the_programs_python() {

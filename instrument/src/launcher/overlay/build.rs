@@ -199,6 +199,7 @@ impl<'a> Builder<'a> {
         }
         let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
         maker.learn(&own, &self.foreign.texts, &call.definitions());
+        maker.give(&own, &self.foreign.texts, call.given());
         for file in std::mem::take(&mut self.found) {
             self.make(file, &mut maker)?;
         }

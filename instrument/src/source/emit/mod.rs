@@ -6,6 +6,7 @@ mod opening;
 mod poll;
 pub mod prelude;
 mod weight;
+mod wrap;
 
 use crate::common::edit::Edit;
 use crate::source::plan::insertion::{Check, Insertion};

@@ -2,7 +2,7 @@
 
 use crate::common::options::GivenMacro;
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// How deep parentheses and signs are followed.
@@ -93,10 +93,11 @@ pub(crate) fn dead(directives: &[Directive]) -> Vec<Range<usize>> {
 /// Values that a condition's names have; a name that is none of these is unknown.
 type Known<'a> = BTreeMap<&'a [u8], Option<&'a [u8]>>;
 
-/// Gives conditions the values that they have under these macros. From a line on that defines a name anew, the name is unknown.
-pub(crate) fn decide(source: &[u8], lexed: &mut Lexed, given: &[GivenMacro]) {
+/// Gives conditions the values that they have under these macros. From a line on that defines a name anew, the name is unknown. Says which names these are.
+pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacro]) -> BTreeSet<&'a [u8]> {
+    let mut anew = BTreeSet::new();
     if given.is_empty() {
-        return;
+        return anew;
     }
     let mut known: Known = given.iter().map(|one| (one.name.as_bytes(), one.value.as_ref().map(String::as_bytes))).collect();
     let mut walk = Walk::new();
@@ -106,16 +107,19 @@ pub(crate) fn decide(source: &[u8], lexed: &mut Lexed, given: &[GivenMacro]) {
         let (word, rest) = first.map_or((&[][..], &[][..]), |first| (&source[words[first].range()], &words[first + 1..]));
         match &mut directive.line {
             Line::If(value) | Line::Elif(value) => *value = value.or_else(|| holds(source, word, rest, &known)),
-            Line::Define(define) if walk.live => _ = known.remove(&source[define.name.clone()]),
+            Line::Define(define) if walk.live => {
+                let name = &source[define.name.clone()];
+                anew.extend(known.remove(name).map(|_| name));
+            }
             Line::Other if walk.live && word == b"undef" => {
-                if let Some(name) = rest.first() {
-                    known.remove(&source[name.range()]);
-                }
+                let name = rest.first().map_or(&[][..], |name| &source[name.range()]);
+                anew.extend(known.remove(name).map(|_| name));
             }
             _ => {}
         }
         walk.step(&directive.line);
     }
+    anew
 }
 
 /// Whether a condition holds, if that is known.

@@ -27,6 +27,10 @@ launch_t cuLaunchKernel;
 static const char ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry spin() {\n$L: bra $L;\n}\n"
     ".visible .entry _Z4workm(.param .u64 p) { ret; }\n.visible .entry done() { ret; }\n.visible .entry nccl_spin() {\n$L: bra $L;\n}\n";
+/* A kernel that calls a function that repeats. */
+static const char calling[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.func repeats() {\n.reg .pred p;\n.reg .b32 r;\n$M: ld.volatile.global.b32 r, [0];\n"
+    "setp.ne.b32 p, r, 0;\n@p bra $M;\nret;\n}\n.visible .entry calls() {\ncall.uni repeats;\nret;\n}\n";
 /* No machine code at all, but the stand-in takes it for that. */
 static const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x33, 7, [18] = 190, [40] = 64, [54] = 56, [58] = 64};
 
@@ -142,6 +146,11 @@ int main(int count, char** words) {
       module = second;
       for (int i = 0; i < 20 && !d; ++i) d = start("done", 0);
       printf("behind: %d %d %d %d\n", a, b, d, cuCtxSynchronize());
+    } else if (!strcmp(word, "calls")) {
+      set_up();
+      int a = cuModuleUnload(module) || cuModuleLoadData(&module, calling);
+      printf("calls: %d %d", a, start("calls", 0));
+      printf(" %d\n", cuCtxSynchronize());
     } else if (!strcmp(word, "reload")) {
       set_up();
       int error = 0;

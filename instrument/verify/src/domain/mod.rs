@@ -6,6 +6,8 @@ pub(crate) mod arithmetic;
 pub(crate) mod delta;
 pub(crate) mod interval;
 pub(crate) mod name;
+#[cfg(test)]
+mod oracle;
 pub(crate) mod remainder;
 pub(crate) mod state;
 pub(crate) mod transfer;
