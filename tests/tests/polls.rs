@@ -200,19 +200,6 @@ fn a_threads_own_share_is_left_alone() {
 }
 
 #[test]
-fn threads_leave_their_allowance_to_later_ones_unless_fuel_counts() {
-    let text = kernel("ld.param.u32 %r2, [k_1]; mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L; ret;");
-    let words = |limits: Limits| {
-        let rewrite = rewrite_ptx(text.as_bytes(), &Options { limits, ..options(Polls::Amortised) });
-        let output = String::from_utf8(rewrite.output.expect("it is taken")).expect("text");
-        ["ld.global.b32 x, [__cuinstr_pace_", "@learnt st.global.b32 [__cuinstr_pace_"].map(|part| output.matches(part).count())
-    };
-    assert_eq!(words(Limits::default()), [1, 1]);
-    // How far polls are apart depends on time. Fuel does not.
-    assert_eq!(words(Limits { fuel: Some(1000), ..Limits::default() }), [0, 0]);
-}
-
-#[test]
 fn no_poll_can_be_taken_out() {
     // The proof accepts more calls in a row than the pass leaves without a poll.
     for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| *name != "a tree of calls") {

@@ -240,7 +240,9 @@ mod tests {
             .collect();
         let mut text = String::from_utf8(out).expect("it is text");
         places.reverse();
-        places.into_iter().for_each(|(at, bracket)| text.insert(at, bracket));
+        for (at, bracket) in places {
+            text.insert(at, bracket);
+        }
         text
     }
 

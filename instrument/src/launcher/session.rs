@@ -410,7 +410,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let host = folder.path().join("host");
         fs::create_dir(&host).expect("a folder");
-        ["gcc", "g++-12"].iter().for_each(|name| program(&host.join(name)));
+        for name in ["gcc", "g++-12"] {
+            program(&host.join(name));
+        }
         fs::write(host.join("clang"), "no program").expect("it can be written");
         let (session, line) = session(folder.path(), &host, None);
         let names = |folder: &str| {
@@ -422,8 +424,8 @@ mod tests {
         assert_eq!(names("bin"), ["g++", "gcc", "my-cc"]);
         assert_eq!(names("host"), ["g++-12", "gcc"], "only what is there and can be run");
         assert_eq!(names("hook"), Vec::<String>::new());
-        let link = session.folder().join("host/g++-12");
-        let text = link.to_str().expect("a path of UTF-8");
+        let compiler = session.folder().join("host/g++-12");
+        let text = compiler.to_str().expect("a path of UTF-8");
         let words: Vec<String> = session.arguments(&line).into_iter().map(|word| word.into_string().expect("UTF-8")).collect();
         assert_eq!(words, ["-c", &format!("-ccbin={text}"), "a.cu", "-ccbin", "my-cc"]);
         assert_eq!(session.variables(&line), [("NVCC_APPEND_FLAGS", OsString::from(format!("-O2 -ccbin {text}")))]);

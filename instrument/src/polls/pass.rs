@@ -32,8 +32,6 @@ pub(super) struct Pass<'a> {
     sites: Vec<(u32, Site)>,
     diagnostics: Vec<Diagnostic>,
     summary: Summary,
-    /// Numbers of kernels' words.
-    words: Vec<u64>,
 }
 
 impl<'a> Pass<'a> {
@@ -54,7 +52,6 @@ impl<'a> Pass<'a> {
             sites: Vec::new(),
             diagnostics: Vec::new(),
             summary: Summary::default(),
-            words: Vec::new(),
         }
     }
 }
@@ -82,7 +79,7 @@ impl Pass<'_> {
             return;
         }
         let way = self.way(function);
-        let poll = self.spelling.of(way.cold, way.word);
+        let poll = self.spelling.of(way.cold);
         let cycles = Cycles::new(function);
         let module = place::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling: self.spelling };
         let mut polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
@@ -92,7 +89,6 @@ impl Pass<'_> {
                 Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
             self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
         }
-        self.words.extend(way.word.filter(|_| polled.fuel == Fuel::Allowance));
         for site in &polled.sites {
             self.summary.loops += 1;
             match site.form {
@@ -194,10 +190,7 @@ impl Pass<'_> {
 
     /// How threads of a function come to their end, by the instructions in it.
     fn way(&mut self, function: &Function<'_>) -> Way {
-        // Fuel must not depend on time: what is left of it is no pace.
-        let learns = function.is_kernel && self.options.limits.fuel.is_none();
-        let word = learns.then(|| cuinstr_abi::sites::hash(self.hash, function.name.as_bytes()));
-        let mut way = Way { cold: Cold::Call, traps: false, word };
+        let mut way = Way { cold: Cold::Call, traps: false };
         if !self.may_trap {
             return way;
         }
@@ -248,9 +241,6 @@ impl Pass<'_> {
             let front = self.front();
             let mut out = self.edits.at(front);
             let _ = write!(out, "\n{device}{pause}");
-            for word in &self.words {
-                emit::word(&mut out, self.spelling, *word);
-            }
             emit::site_map(&mut out, &sites.to_json(), self.hash);
         }
         // The largest of what is kept comes now: what was read is no longer needed.

@@ -144,7 +144,8 @@ mod tests {
             waiver: None,
         };
         let sites = vec![site("00000000000000a2", "f", 7), site("00000000000000a4", "#define SPIN", 2)];
-        let map = SiteMap { version: 1, file: "kernels/hang/a.cu".into(), hash: String::new(), polls_each: false, sites };
+        let map =
+            SiteMap { version: 1, file: "kernels/hang/a.cu".into(), hash: String::new(), polls_each: false, counts_fuel: false, sites };
         Build { cubin: String::new(), entry: String::new(), code: String::new(), site_maps: vec![map] }
     }
 

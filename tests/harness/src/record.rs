@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn records_are_found_between_other_bytes_and_a_wrong_one_is_an_error() {
-        let map = SiteMap { version: 1, file: "a.cu".into(), hash: "0".into(), polls_each: false, sites: Vec::new() };
+        let map = SiteMap { version: 1, file: "a.cu".into(), hash: "0".into(), polls_each: false, counts_fuel: false, sites: Vec::new() };
         let json = map.to_json();
         let record = format!("{SITES_MAGIC}{:08x} {json}", json.len());
         let image = format!("\u{1}\u{2}{record}\0{record}\0\0");

@@ -63,9 +63,6 @@ struct Polls {
     each: Common,
     /// A poll that gives the function a new allowance.
     renewing: Common,
-    /// The same in a kernel whose threads leave what they found, and what stands around the word's number there.
-    learning: Common,
-    behind_learning: [Common; 2],
     behind: Common,
 }
 
@@ -85,8 +82,6 @@ pub(in crate::polls) struct Spelling {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::polls) struct Poll {
     texts: Polls,
-    /// The number of the kernel's word.
-    word: Option<u64>,
 }
 
 /// The least pace of the warp's threads is the pace of all: with an allowance each, they would poll one after the other. And what all threads count with
@@ -98,18 +93,12 @@ impl Spelling {
     pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
         let lines = Lines::new(limits);
         let renew = renew(gap, &lines, limits, has_redux);
-        let learning = renew.replace("@LEARNS@", LEARNS);
-        let renew = renew.replace("@LEARNS@", "");
         let mut polls = |front: &str, behind: &str| {
             let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
-            let leaves = behind.replace("stays:\n", &format!("stays:\n{LEAVES}"));
-            let (to_word, behind_word) = leaves.split_once('\0').unwrap_or_default();
             Polls {
                 entry: keep(&poll(&Lines { own: String::new(), ..Lines::new(limits) }, lines.no_cycles, "", front)),
                 each: keep(&poll(&lines, &lines.due_each, "", front)),
                 renewing: keep(&poll(&lines, &lines.due, &renew, front)),
-                learning: keep(&poll(&lines, &lines.due, &learning, front)),
-                behind_learning: [keep(to_word), keep(behind_word)],
                 behind: keep(behind),
             }
         };
@@ -129,9 +118,9 @@ impl Spelling {
         Self { gap, limits, call, inline, exit: EXIT.map(|text| edits.keep(text.to_owned())) }
     }
 
-    /// The polls of a function; a kernel's have the number of a word of their own.
-    pub(in crate::polls) fn of(self, cold: Cold, word: Option<u64>) -> Poll {
-        Poll { texts: if cold == Cold::Call { self.call } else { self.inline }, word }
+    /// The polls of a function.
+    pub(in crate::polls) fn of(self, cold: Cold) -> Poll {
+        Poll { texts: if cold == Cold::Call { self.call } else { self.inline } }
     }
 }
 
@@ -149,12 +138,7 @@ impl Poll {
 
     /// A poll that gives the function a new allowance.
     fn renewing(self, out: &mut Insertion<'_>, site: u64) {
-        let Some(word) = self.word else { return self.written(out, self.texts.renewing, site) };
-        out.common(self.texts.learning);
-        let _ = write!(out, "{site}");
-        out.common(self.texts.behind_learning[0]);
-        let _ = write!(out, "{word:016x}");
-        out.common(self.texts.behind_learning[1]);
+        self.written(out, self.texts.renewing, site);
     }
 
     fn written(self, out: &mut Insertion<'_>, front: Common, site: u64) {
@@ -167,7 +151,7 @@ impl Poll {
 /// A poll up to its site's number. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved
 /// names: a branch to one further on would be taken for one to an outer register of that name.
 fn poll(lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
-    let declared = "{\n\t.reg .pred asked, late, learnt;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";
+    let declared = "{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";
     let poll = POLL.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
@@ -185,52 +169,32 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
-/// A thread that has found another pace leaves its allowance to those that begin later. It does so behind the poll, where nothing else is held.
-const LEARNS: &str = "\tsetp.ne.and.s32 learnt, word, 0, !holds;\n";
-const LEAVES: &str = "\t@learnt st.global.b32 [__cuinstr_pace_\0], %__cuinstr_left;\n";
-
-/// The word of a kernel that holds the allowance its threads begin with, for the front of a module.
-pub(in crate::polls) fn word(out: &mut Insertion<'_>, spelling: Spelling, number: u64) {
-    let _ = writeln!(out, ".weak .global .align 4 .b32 __cuinstr_pace_{number:016x} = {};", 1 << first(spelling));
-}
-
-fn first(spelling: Spelling) -> u32 {
-    PollInterval::of(spelling.gap).first.min(MOST_INTERVAL)
-}
-
-/// Declares a function's allowance, in statements by weight, and gives it the first one: in a kernel what threads before have found. Blocks of a kernel whose launch is being stopped get none, so
+/// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
 /// that they poll in the first iteration of the first loop; those of a launch that no host armed get the most.
-pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, word: Option<u64>, has_barriers: bool) -> String {
-    let (first, most) = (first(spelling), 1 << MOST_INTERVAL);
-    let mut out = String::from("\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;");
-    let _ = match word {
-        Some(word) => write!(
+pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
+    let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
+    let mut out = format!(
+        "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
+        1 << first
+    );
+    if is_kernel {
+        // Warps that begin at the same time would all read the flag's word at the same time, too.
+        let _ = write!(
             out,
-            "\n\t{{\n\t.reg .b32 pace, x;\n\t.reg .b64 now;\n\tld.global.b32 x, [__cuinstr_pace_{word:016x}];\n\t\
-             min.u32 %__cuinstr_left, x, {most};\n\tbfind.u32 pace, %__cuinstr_left;\n\tmov.u64 now, %globaltimer;\n\t\
-             shr.u64 now, now, 10;\n\tcvt.u32.u64 x, now;\n\tor.b32 x, x, 1;\n\tshl.b32 x, x, 5;\n\tor.b32 x, x, pace;\n\t\
-             st.local.b32 [__cuinstr_kept], x;\n\t}}"
-        ),
-        None => write!(out, "\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};", 1 << first),
-    };
-    if !is_kernel {
-        return out;
+            "\n\t{{\n\t.reg .b32 x;\n\tmov.u32 x, {};\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t}}",
+            if has_barriers { "%ctaid.x" } else { "%warpid" },
+            (1_u32 << first) / 32
+        );
+        out.push_str(
+            "\n\t{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\t\
+             ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.relaxed.gpu.global.b32 flag, [where];",
+        );
+        if !spelling.limits.any() {
+            let most = 1 << MOST_INTERVAL;
+            let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
+        }
+        out.push_str("\n\tsetp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
     }
-    // Warps that begin at the same time would all read the flag's word at the same time, too.
-    let _ = write!(
-        out,
-        "\n\t{{\n\t.reg .b32 x, y;\n\tmov.u32 x, {};\n\tand.b32 x, x, 15;\n\tshr.u32 y, %__cuinstr_left, 5;\n\t\
-         mul.lo.s32 x, x, y;\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, x;\n\t}}",
-        if has_barriers { "%ctaid.x" } else { "%warpid" },
-    );
-    out.push_str(
-        "\n\t{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\t\
-         ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.relaxed.gpu.global.b32 flag, [where];",
-    );
-    if !spelling.limits.any() {
-        let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
-    }
-    out.push_str("\n\tsetp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
     out
 }
 
@@ -352,19 +316,10 @@ pub(in crate::polls) fn chunk_test(out: &mut Insertion<'_>, number: u32, weight:
     test(out, number, &pay(weight), predicate, goes_on_if);
 }
 
-/// The test of a loop that counts some of its iterations.
-pub(in crate::polls) fn counts_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
+/// The test of a loop some of whose iterations are paid for.
+pub(in crate::polls) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
     let counts = format!("add.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\tsetp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;");
     test(out, number, &counts, predicate, goes_on_if);
-}
-
-/// Which iterations a poll behind a loop's test is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::polls) enum Pays {
-    /// Those that were paid for: it polls.
-    Before,
-    /// So many that are paid for now, or none: it polls if the allowance is used up.
-    IfSpent(u32),
 }
 
 /// What a place is that repeats: its site, the weight of an iteration, how polls are spelled there.
@@ -385,15 +340,12 @@ impl Place {
     }
 
     /// A poll behind a strip or chunk, which is passed by where the loop is over, or where the allowance still holds: in front of the user's own branch.
-    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, pays: Pays) {
+    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, if_spent: bool) {
         out.push("\n\t");
         if let Some((predicate, when)) = goes_on {
             let _ = write!(out, "@{}{predicate} bra $__cuinstr_over{number};\n\t", if when { "!" } else { "" });
         }
-        if let Pays::IfSpent(iterations) = pays {
-            if iterations > 0 {
-                let _ = write!(out, "sub.s32 %__cuinstr_left, %__cuinstr_left, {};\n\t", iterations << self.weight);
-            }
+        if if_spent {
             let _ = write!(
                 out,
                 "{{\n\t.reg .pred %__cuinstr_q;\n\tsetp.gt.s32 %__cuinstr_q, %__cuinstr_left, 0;\n\t@%__cuinstr_q bra $__cuinstr_over{number};\n\t}}\n\t"
@@ -403,12 +355,13 @@ impl Place {
         let _ = write!(out, "$__cuinstr_over{number}:\n\t");
     }
 
-    /// Behind a header's label: counts so many iterations, and pays for them if that is due now.
-    pub(in crate::polls) fn counts(self, out: &mut Insertion<'_>, number: u32, iterations: u32, pays: bool) {
-        let _ = write!(out, "\n\tmov.b32 %__cuinstr_c{number}, {iterations};");
-        if pays {
-            let _ = write!(out, "\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};", iterations << self.weight);
-        }
+    /// Behind a header's label: so many iterations are paid for.
+    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32) {
+        let _ = write!(
+            out,
+            "\n\tmov.b32 %__cuinstr_c{number}, {iterations};\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};",
+            iterations << self.weight
+        );
         comes_back(out, number);
     }
 

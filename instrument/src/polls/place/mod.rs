@@ -4,7 +4,7 @@ pub(super) mod exits;
 mod weights;
 
 use super::emit::edits::Edits;
-use super::emit::{self, Cold, Fuel, Pays, Place, Poll, Spelling, limits};
+use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits};
 use super::find::counted::{Context, Counted, Declared, Joined};
 use super::find::{Cycles, NONE, Writers};
 use crate::options::{Limits, Polls};
@@ -19,18 +19,9 @@ const HEAVY: u32 = 48;
 /// Most statements of a loop whose trips can't be computed that pays for several iterations at once, so that ptxas unrolls them.
 const LIGHT: u32 = 24;
 
-/// Iterations that such a loop pays for at once.
+/// Iterations that such a loop pays for at once. In loops within loops, too: where each thread paid for what it runs, the threads of a warp would poll one
+/// after the other.
 const CHUNK: u32 = 8;
-
-/// A loop within another one counts so many iterations by itself, at most, and pays for them if more follow. Where each thread paid for what it runs, the
-/// threads of a warp would poll one after the other.
-const MOST_UNPAID: u32 = 64;
-
-/// Units that those iterations come to, if they are light.
-const UNPAID: u32 = 256;
-
-/// Iterations of it that the loop around it pays for.
-const USUAL: u64 = 4;
 
 /// Most statements of a loop that is left alone since it has few trips.
 const MOST_ALONE: u64 = 1024;
@@ -62,8 +53,6 @@ pub(in crate::polls) struct Way {
     pub(in crate::polls) cold: Cold,
     /// Whether leaving is not defined, so that threads trap.
     pub(in crate::polls) traps: bool,
-    /// The number of the word in which a kernel's threads leave the allowance that they found.
-    pub(in crate::polls) word: Option<u64>,
 }
 
 /// What is put into a function.
@@ -85,12 +74,10 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
     let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared };
-    let poll = module.spelling.of(way.cold, way.word);
+    let poll = module.spelling.of(way.cold);
     let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     let alone = placer.left_alone();
-    let usual = |number: u32| placer.counts_by_itself(number).then_some(USUAL);
-    let unpaid: Vec<Option<u64>> = alone.iter().zip(0..).map(|(trips, number)| trips.or_else(|| usual(number))).collect();
-    let weights = weights::of(&context, module.polls, &unpaid);
+    let weights = weights::of(&context, module.polls, &alone);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
@@ -98,7 +85,7 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
-        polled.front.insert_str(0, &emit::allowance(module.spelling, function.is_kernel, way.word, has_barriers));
+        polled.front.insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers));
         polled.fuel = Fuel::Allowance;
     } else if polled.sites.iter().any(|site| site.form != Form::None) {
         polled.fuel = Fuel::Polls;
@@ -131,14 +118,6 @@ struct Test<'a> {
     predicate: &'a str,
     /// Whether the loop goes on where that holds.
     goes_on_if: bool,
-}
-
-/// How the strips of a loop end.
-enum Strips<'a> {
-    /// After a count.
-    Counted(Counted<'a>),
-    /// At a nearer bound.
-    Nearer(Counted<'a>, Joined<'a>),
 }
 
 /// Loops without a call or another loop inside.
@@ -220,64 +199,40 @@ impl<'a> Placer<'_, 'a> {
             return Form::CountDown;
         };
         let test = self.test(number);
-        match self.strips_of(number) {
-            Some((test, Strips::Counted(counted))) => {
-                self.strip(number, place, behind, test, &counted);
-                return Form::Strip;
-            }
-            Some((test, Strips::Nearer(counted, joined))) => {
-                self.nearer(number, place, behind, test, &counted, &joined);
-                return Form::Strip;
-            }
-            None => {}
+        let is_inside = one.outer != NONE && one.statements >= HEAVY;
+        let is_innermost = !self.context.loops.all.iter().any(|other| other.outer == number);
+        let has_fuel = self.module.spelling.limits.fuel.is_some();
+        // Fuel must not depend on how long a strip was meant to be.
+        let ends_strips = |test: &Test<'_>| !has_fuel || self.context.leaves_at(number, test.block);
+        let counted = test.filter(|test| is_innermost && !is_inside && ends_strips(test));
+        let counted = counted.and_then(|test| self.context.counted(number, test.block, test.taken));
+        if let (Some(test), Some(counted)) = (test, counted) {
+            self.strip(number, place, behind, test, &counted);
+            return Form::Strip;
         }
-        let is_light = one.outer != NONE || one.statements <= LIGHT;
-        if let Some(test) = test.filter(|_| is_light && self.is_innermost(number)) {
+        let joined = test.filter(|_| is_innermost && !is_inside && !has_fuel);
+        let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
+        let joined = joined.filter(|(test, (counted, joined))| {
+            let behind = counted.test + 1..self.last(test.block);
+            !behind.into_iter().any(|between| {
+                self.changes_operands(between, counted.test) || between > joined.by && self.changes_operands(between, joined.by)
+            })
+        });
+        if let Some((test, (counted, joined))) = joined {
+            self.nearer(number, place, behind, test, &counted, &joined);
+            return Form::Strip;
+        }
+        let one = &self.context.loops.all[number as usize];
+        if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
             let name = self.counter();
-            let is_unpaid = self.counts_by_itself(number);
-            let iterations = if is_unpaid { (UNPAID >> place.weight).clamp(CHUNK, MOST_UNPAID) } else { CHUNK };
-            place.counts(&mut self.edits.at(behind), name, iterations, !is_unpaid);
+            place.prepaid(&mut self.edits.at(behind), name, CHUNK);
             let at = self.start_of(self.last(test.block));
-            emit::counts_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
-            self.cold(number, place, name, test, Pays::IfSpent(if is_unpaid { iterations } else { 0 }));
+            emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
+            self.cold(number, place, name, test, true);
         } else {
             self.chunk(number, place, behind, test);
         }
         Form::Chunk
-    }
-
-    fn is_innermost(&self, number: u32) -> bool {
-        !self.context.loops.all.iter().any(|other| other.outer == number)
-    }
-
-    /// Whether a loop within another one has a counter that is not made of the allowance.
-    fn counts_by_itself(&self, number: u32) -> bool {
-        let one = &self.context.loops.all[number as usize];
-        let is_inside = one.is_natural && one.outer != NONE && self.is_innermost(number);
-        // One unit of fuel is the same wherever it is paid.
-        is_inside && self.module.spelling.limits.fuel.is_none() && self.test(number).is_some() && self.strips_of(number).is_none()
-    }
-
-    /// The strips of an innermost loop whose trips can be computed.
-    fn strips_of(&self, number: u32) -> Option<(Test<'a>, Strips<'a>)> {
-        let one = &self.context.loops.all[number as usize];
-        let has_fuel = self.module.spelling.limits.fuel.is_some();
-        if !self.is_innermost(number) || one.outer != NONE && one.statements >= HEAVY {
-            return None;
-        }
-        let test = self.test(number)?;
-        // Fuel must not depend on how long a strip was meant to be.
-        if (!has_fuel || self.context.leaves_at(number, test.block))
-            && let Some(counted) = self.context.counted(number, test.block, test.taken)
-        {
-            return Some((test, Strips::Counted(counted)));
-        }
-        let (counted, joined) = self.context.joined(number, test.block, test.taken).filter(|_| !has_fuel)?;
-        let mut behind = counted.test + 1..self.last(test.block);
-        let changes = behind.any(|between| {
-            self.changes_operands(between, counted.test) || between > joined.by && self.changes_operands(between, joined.by)
-        });
-        (!changes).then_some((test, Strips::Nearer(counted, joined)))
     }
 
     fn test(&self, number: u32) -> Option<Test<'a>> {
@@ -340,7 +295,7 @@ impl<'a> Placer<'_, 'a> {
         if is_same {
             let _ = write!(out, "{comparison};\n\t");
         }
-        self.cold(number, place, name, test, Pays::Before);
+        self.cold(number, place, name, test, false);
     }
 
     /// A loop in strips whose comparison is joined to another condition: the nearer bound takes the place of the bound.
@@ -357,11 +312,11 @@ impl<'a> Placer<'_, 'a> {
         let mut out = self.edits.at(at);
         emit::nearer_test(&mut out, name, counted, joined);
         let _ = write!(out, "{compares};\n\t{joins};\n\t");
-        self.cold(number, place, name, test, Pays::Before);
+        self.cold(number, place, name, test, false);
     }
 
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
-    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, pays: Pays) {
+    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, if_spent: bool) {
         let Test { block, taken, predicate, goes_on_if } = test;
         let (at, guard) = if taken {
             (self.last(block), Some((predicate, goes_on_if)))
@@ -369,7 +324,7 @@ impl<'a> Placer<'_, 'a> {
             (self.last(self.context.loops.all[number as usize].latches[0]), None)
         };
         let at = self.start_of(at);
-        place.poll_behind(&mut self.edits.at(at), name, guard, pays);
+        place.poll_behind(&mut self.edits.at(at), name, guard, if_spent);
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -397,7 +352,7 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test {
             let at = self.start_of(self.last(test.block));
             emit::chunk_test(&mut self.edits.at(at), name, place.weight, test.predicate, test.goes_on_if);
-            return self.cold(number, place, name, test, Pays::Before);
+            return self.cold(number, place, name, test, false);
         }
         for latch in latches {
             let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();

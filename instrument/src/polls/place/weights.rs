@@ -10,8 +10,8 @@ const UNIT: u32 = 4;
 const MOST_WEIGHT: u32 = 12;
 
 /// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
-/// whose trips are given.
-pub(super) fn of(context: &Context<'_, '_>, polls: Polls, unpaid: &[Option<u64>]) -> Vec<Option<u32>> {
+/// that are left alone, whose trips are given.
+pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Vec<Option<u32>> {
     let loops = &context.loops.all;
     if polls == Polls::Each {
         return vec![None; loops.len()];
@@ -29,7 +29,7 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, unpaid: &[Option<u64>]
         }
     }
     for number in (0..loops.len()).rev() {
-        let Some(trips) = unpaid[number] else { continue };
+        let Some(trips) = alone[number] else { continue };
         let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
         if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
             *weight = weight.saturating_add(inside);

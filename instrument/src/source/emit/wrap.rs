@@ -194,7 +194,7 @@ mod tests {
                 number -= 1;
             } else {
                 number += 1;
-                joined.push_str(&format!("{line}\n"));
+                joined.extend([line, "\n"]);
             }
         }
         assert_eq!(words(&joined), words(&behind(&plain)));
