@@ -221,3 +221,16 @@ fn the_toolkits_own_device_headers_are_rewritten_when_asked() {
     assert!(dependencies.contains("cooperative_groups/details/sync.h") && !dependencies.contains("/cuinstr-"), "{dependencies}");
     assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
 }
+
+#[test]
+fn a_program_whose_launches_can_be_paused_is_built() {
+    let Some(nvcc) = nvcc() else { return };
+    let project =
+        Project::new(&[("a.cu", "__global__ void k(volatile int* p) { while (*p) { } }\nint main() { k<<<1, 1>>>(nullptr); }\n")]);
+    for words in [["-std=c++14", "-rdc=false"], ["-std=c++17", "-rdc=true"]] {
+        let mut command = Command::new(BINARY);
+        command.current_dir(project.path()).env("CUINSTR_FLAGS", "--pausable").env("TMPDIR", project.temporary());
+        expect(command.arg(&nvcc).args(words).args(["-arch=sm_90", "a.cu", "-o", "a"]), 0);
+    }
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}

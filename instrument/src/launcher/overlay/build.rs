@@ -430,7 +430,7 @@ impl<'a> Builder<'a> {
             let rows = host_runtime::rows(maps.values().copied(), &options, self.shared.holds_marks(&options));
             let device = prelude::device_side(&options, self.shared) + &record::packed(maps.values().copied()) + &rows;
             fs::write(self.folder.join(PRELUDE), device)?;
-            fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side() + &rows)?;
+            fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side(options.pausable) + &rows)?;
         }
         (self.plan.quote, self.plan.include, self.plan.systems) = (quote, include, systems);
         Ok(self.plan)

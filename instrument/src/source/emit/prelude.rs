@@ -209,8 +209,9 @@ fn filled(template: &str, values: &[(&str, String)]) -> String {
 
 /// The text in front of the user's own text where nvcc compiles it for the host.
 #[cfg(feature = "launcher")]
-pub(crate) fn host_side() -> String {
-    HOST.replace("@WORDS@", &(size_of::<control::ControlBlock>() / size_of::<u64>()).to_string())
+pub(crate) fn host_side(is_pausable: bool) -> String {
+    let words = size_of::<control::ControlBlock>() / size_of::<u64>();
+    HOST.replace("@WORDS@", &words.to_string()).replace("@PAUSABLE@", &u8::from(is_pausable).to_string())
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.

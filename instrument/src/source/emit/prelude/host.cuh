@@ -18,6 +18,9 @@ extern "C++" {
 inline __device__ unsigned int cuinstr_flag_v1;
 inline __device__ unsigned int cuinstr_left_v1;
 inline __device__ unsigned long long cuinstr_control_v1[@WORDS@];
+#if @PAUSABLE@
+inline __device__ unsigned long long cuinstr_pause_v1[6];
+#endif
 #if __cplusplus < 201703L
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
@@ -28,6 +31,9 @@ inline __device__ unsigned long long cuinstr_control_v1[@WORDS@];
 static __device__ __attribute__((unused)) unsigned int cuinstr_flag_v1;
 static __device__ __attribute__((unused)) unsigned int cuinstr_left_v1;
 static __device__ __attribute__((unused)) unsigned long long cuinstr_control_v1[@WORDS@];
+#if @PAUSABLE@
+static __device__ __attribute__((unused)) unsigned long long cuinstr_pause_v1[6];
+#endif
 #endif
 static __device__ __attribute__((unused)) char __cuinstr_sites_unit[1];
 }
