@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("launch", &["base", "driver", "context", "slot", "module"]),
     ("guard", &["base", "driver", "context", "slot", "module", "launch"]),
     ("jit", &["base", "driver", "module"]),
-    ("snapshot", &["base", "driver", "slot", "module", "launch"]),
+    ("snapshot", &["base", "driver", "slot", "module", "launch", "guard"]),
     ("worker", &["base", "driver", "context", "slot", "module", "launch"]),
 ];
 /// The most files that may import each other in a circle.
