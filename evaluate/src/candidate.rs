@@ -81,7 +81,7 @@ impl Candidate {
         made.into_iter().enumerate().map(candidate).collect()
     }
 
-    /// Candidates of files: a file, a folder with all its `.cu` files, or `@LIST`, a file with a path on each line, relative to it.
+    /// Candidates of files: a file, a folder with all its `.cu` and `.ptx` files, or `@LIST`, a file with a path on each line, relative to it.
     ///
     /// # Errors
     /// If one can't be read, or there are none.
@@ -99,7 +99,8 @@ impl Candidate {
                 None if path.is_dir() => {
                     let entries = path.read_dir().and_then(Iterator::collect::<std::io::Result<Vec<_>>>).map_err(Error::file(path))?;
                     let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
-                    files.retain(|file| file.is_file() && file.extension().is_some_and(|extension| extension == "cu"));
+                    files
+                        .retain(|file| file.is_file() && file.extension().is_some_and(|extension| extension == "cu" || extension == "ptx"));
                     files.sort();
                     found.extend(files);
                 }
@@ -107,7 +108,7 @@ impl Candidate {
             }
         }
         if found.is_empty() {
-            return Err(Error::NoCandidates("name .cu files, folders that hold some, or @LIST, or ask for mutants".into()));
+            return Err(Error::NoCandidates("name .cu or .ptx files, folders that hold some, or @LIST, or ask for mutants".into()));
         }
         let mut candidates: Vec<Self> = Vec::with_capacity(found.len());
         let mut paths = std::collections::HashSet::new();
@@ -120,6 +121,11 @@ impl Candidate {
             }
         }
         Ok(candidates)
+    }
+
+    /// Whether it is PTX, and not CUDA source.
+    pub(crate) fn is_ptx(&self) -> bool {
+        is_ptx(&self.path)
     }
 
     /// What tells its text, and that of its headers, from others.
@@ -135,6 +141,11 @@ impl Candidate {
     }
 }
 
+/// Whether a file of this name is PTX.
+pub(crate) fn is_ptx(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "ptx")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +154,7 @@ mod tests {
     fn candidates_come_from_files_folders_and_lists_in_one_order() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["b.cu", "a.cu", "c.txt", "d.cu"] {
+        for name in ["b.cu", "a.cu", "c.txt", "d.cu", "f.ptx"] {
             std::fs::write(at(name), name).unwrap();
         }
         std::fs::create_dir(at("sub")).unwrap();
@@ -152,7 +163,8 @@ mod tests {
         let list = PathBuf::from(format!("@{}", at("list").display()));
         let found = Candidate::files(&[at("d.cu"), folder.path().to_owned(), list]).unwrap();
         let names: Vec<_> = found.iter().map(|found| found.name.rsplit('/').next().unwrap().to_owned()).collect();
-        assert_eq!(names, ["d.cu", "a.cu", "b.cu", "e.cu"]);
+        assert_eq!(names, ["d.cu", "a.cu", "b.cu", "f.ptx", "e.cu"]);
+        assert_eq!(found.iter().map(Candidate::is_ptx).collect::<Vec<_>>(), [false, false, false, true, false]);
         assert_eq!(found[1].line(1).as_deref(), Some("a.cu"));
         // Two paths are two candidates, whatever they look like.
         let odd = [b"\xff.cu", b"\xfe.cu"].map(|name| folder.path().join(std::ffi::OsStr::from_bytes(name)));
@@ -164,6 +176,6 @@ mod tests {
         let said = |paths: &[PathBuf]| Candidate::files(paths).unwrap_err().to_string();
         assert!(said(&[at("none.cu")]).contains("none.cu: No such file"));
         std::fs::create_dir(at("empty")).unwrap();
-        assert!(said(&[at("empty")]).contains("there are no candidates: name .cu files"));
+        assert!(said(&[at("empty")]).contains("there are no candidates: name .cu or .ptx files"));
     }
 }

@@ -1,5 +1,6 @@
 //! Candidates to images: rewritten and compiled in helper processes, several at a time, since a compiler may crash or take for ever, too.
 
+use crate::candidate::is_ptx;
 use crate::child::{Helper, Killer, MOST_PAYLOAD, Program, Role, receive, send};
 use crate::spec::{Spec, With};
 use crate::verdict::{Finding, Place, Verdict};
@@ -203,9 +204,12 @@ fn one(order: &Order, source: &[u8], folder: &Path) -> std::result::Result<(Vec<
     let limits = Limits { fuel: order.fuel.then_some(Limits::MAX_FUEL), ..Limits::default() };
     let polls = if order.polls_each { Polls::Each } else { Polls::Amortised };
     let rewriting = Options { path: order.path.clone(), limits, polls, ..Options::default() };
-    if order.by_nvcc {
-        let text = if order.is_plain { source.to_vec() } else { rewritten(source, &rewriting)? };
-        return nvcc(order, &text, arch, folder).map(|code| (code, order.kernel.clone()));
+    let is_ptx = is_ptx(&order.path);
+    if is_ptx || order.by_nvcc {
+        let text = if order.is_plain { source.to_vec() } else { rewritten(source, is_ptx, &rewriting)? };
+        // Without nvcc the driver assembles PTX, when a bench loads it.
+        let code = if order.by_nvcc { nvcc(order, &text, arch, folder)? } else { text };
+        return Ok((code, order.kernel.clone()));
     }
     let mut program = jit::Program::from_cuda(source);
     program.rewriting(rewriting);
@@ -273,8 +277,8 @@ fn refused(diagnostics: &[cuinstr::diagnostic::Diagnostic], source: &[u8], path:
     Answer::Failed { is_refused: error.code == cuinstr::diagnostic::Code::OwnOutput, message, line, column }
 }
 
-fn rewritten(source: &[u8], options: &Options) -> std::result::Result<Vec<u8>, Answer> {
-    let rewrite = cuinstr::rewrite(source, options);
+fn rewritten(source: &[u8], is_ptx: bool, options: &Options) -> std::result::Result<Vec<u8>, Answer> {
+    let rewrite = if is_ptx { cuinstr::rewrite_ptx(source, options) } else { cuinstr::rewrite(source, options) };
     rewrite.output.ok_or_else(|| refused(&rewrite.diagnostics, source, &options.path))
 }
 

@@ -28,6 +28,16 @@ pub enum Error {
     /// Two candidates have one name, by which verdicts are told apart.
     #[error("two candidates are named {0:?}: verdicts are told apart by names, so give each its own")]
     SameName(String),
+    /// Fuel limits candidates, and one of them counts it otherwise than the reference does.
+    #[error(
+        "PTX counts fuel in other units than CUDA source, so {candidate:?} can't have {reference:?} as its measure: limit by time (--by time)"
+    )]
+    OtherFuel {
+        /// The candidate.
+        candidate: String,
+        /// The reference.
+        reference: String,
+    },
     /// Two benches would share a GPU that candidates are timed on.
     #[error("candidates are timed alone on their GPU, and GPU {0} has several benches: give it one")]
     SharedGpu(usize),

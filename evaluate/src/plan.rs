@@ -62,7 +62,7 @@ impl Plan {
     /// Opens the journal and checks it.
     ///
     /// # Errors
-    /// If there are no candidates, two have one name, or the journal is of another evaluation.
+    /// If there are no candidates, two have one name, fuel limits PTX by CUDA source, or the journal is of another evaluation.
     pub fn open(spec: &Spec, candidates: &[Candidate], settings: &Settings) -> Result<Self> {
         if candidates.is_empty() {
             return Err(Error::NoCandidates("the mutator finds nothing to change, or all was excluded".into()));
@@ -70,6 +70,11 @@ impl Plan {
         let mut names = HashSet::new();
         if let Some(twice) = candidates.iter().find(|candidate| !names.insert(&candidate.name)) {
             return Err(Error::SameName(twice.name.clone()));
+        }
+        let reference = Candidate::reference(spec);
+        let other = candidates.iter().find(|candidate| candidate.is_ptx() != reference.is_ptx());
+        if let (By::Fuel, Some(other)) = (settings.by, other) {
+            return Err(Error::OtherFuel { candidate: other.name.clone(), reference: reference.name });
         }
         let conditions = conditions(spec, settings);
         let journal = match &settings.journal {

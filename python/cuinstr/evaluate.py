@@ -69,7 +69,7 @@ def evaluate(
         survivors = [line for line in map(json.loads, summary.lines()) if line["verdict"] == "pass"]
 
     spec: path of the specification, TOML or JSON.
-    candidates: `.cu` files, folders with some, or "@LIST", a file with a path on each line.
+    candidates: `.cu` and `.ptx` files, folders with some, or "@LIST", a file with a path on each line.
     mutants: at most so many mutants of the reference, besides; `operators` names the mutator's operators, else all are used.
     by: "fuel", for limits in iterations, the same on every run; or "time".
     journal: where verdicts are kept; what it holds already is not judged again.
@@ -203,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 all is judged; 1 it can't go on; 2 the command line is wrong; 130 Ctrl-C. docs/EVALUATE.md says the rest.",
     )
     parser.add_argument("spec", help="the specification: reference, launch, test cases (TOML or JSON); or a module in KernelBench's form (.py)")
-    parser.add_argument("candidates", nargs="*", help=".cu files (modules: .py), folders with some, or @LIST, a file with a path on each line")
+    parser.add_argument("candidates", nargs="*", help=".cu and .ptx files (modules: .py), folders with some, or @LIST, a file with a path on each line")
     parser.add_argument("--mutants", type=int, nargs="?", const=sys.maxsize, metavar="MOST", help="also mutants of the reference, at most so many")
     parser.add_argument("--operator", action="append", help="only this operator of the mutator; may be given several times")
     parser.add_argument("--by", choices=["fuel", "time"], default="fuel", help="what limits a candidate (default: fuel)")

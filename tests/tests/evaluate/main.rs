@@ -7,7 +7,7 @@ mod fake;
 mod journals;
 mod worker;
 
-use cuinstr_evaluate::{Candidate, Program, Settings, Spec, Summary, Verdict, evaluate, journal};
+use cuinstr_evaluate::{By, Candidate, Program, Settings, Spec, Summary, Verdict, evaluate, journal};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::require::required;
 use cuinstr_harness::unit::Nvrtc;
@@ -49,12 +49,13 @@ fn main() -> ExitCode {
         return journals::evaluator(Path::new(&folder));
     }
     let nvrtc = Nvcc::find().and_then(|nvcc| Nvrtc::of(&nvcc, Path::new("")));
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 11] = [
         ("every verdict, with its reason and its line", verdicts),
         ("an evaluator that is killed again and again loses no verdict and tells none twice", journals::killed),
         ("one that is told to stop stops, and the next goes on", journals::stopped),
         ("repeated, it says whose verdicts are not the same each time", repeated),
         ("compiling alone needs no worker, and a compiler that hangs is killed", compile_only),
+        ("PTX is judged like source, by time", ptx),
         ("a reference that is none is told from candidates", references),
         ("all cases, where they are asked for", all_cases),
         ("a journal is of one reference, compiler, device and set of headers", journals::conditions),
@@ -90,6 +91,14 @@ fn specification(folder: &Path) -> Result<Spec, String> {
     Spec::read(&folder.join("spec.toml")).map_err(text)
 }
 
+/// PTX of a loop in line 4, which the fake worker takes for a kernel that does this.
+fn acting_ptx(act: &str) -> String {
+    let parameters = ".param .u64 x, .param .u64 y, .param .u32 n";
+    format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry add({parameters}) {{ L: bra L; }}\n.visible .entry fake_{act}() {{ ret; }}\n"
+    )
+}
+
 /// A candidate that the fake worker takes for one that does this.
 fn acting(act: &str) -> String {
     format!("{REFERENCE}extern \"C\" __global__ void fake_{act}() {{}}\n")
@@ -100,7 +109,7 @@ fn candidates(folder: &Path, sources: &[(&str, String)]) -> Result<Vec<Candidate
     std::fs::create_dir_all(&folder).map_err(text)?;
     let mut paths = Vec::new();
     for (name, source) in sources {
-        let path = folder.join(format!("{name}.cu"));
+        let path = folder.join(if name.contains('.') { (*name).to_owned() } else { format!("{name}.cu") });
         std::fs::write(&path, source).map_err(text)?;
         paths.push(path);
     }
@@ -255,6 +264,36 @@ fn all_cases(nvrtc: &Nvrtc) -> Result<(), String> {
     let other = evaluate(&spec, &candidates, &Settings { all_cases: false, ..settings }, &mut |_| ControlFlow::Continue(()));
     let said = other.map_or_else(text, |_| "nothing".into());
     check(said.contains("another cases (then all, now up to the first that decides)"), said)
+}
+
+fn ptx(nvrtc: &Nvrtc) -> Result<(), String> {
+    use Verdict::{CompileError, Pass, Refused, Timeout};
+    let folder = tempfile::tempdir().map_err(text)?;
+    let spec = specification(folder.path())?;
+    let marked = acting_ptx("right").replace("{ ret; }", "{ mov.u64 %rd, cuinstr_control_v1; ret; }");
+    let sources = [
+        ("right.ptx", acting_ptx("right")),
+        ("source", acting("right")),
+        ("hangs.ptx", acting_ptx("hangs")),
+        ("other.ptx", acting_ptx("right").replace("entry add", "entry sub")),
+        ("text.ptx", REFERENCE.to_owned()),
+        ("marked.ptx", marked),
+    ];
+    let candidates = candidates(folder.path(), &sources)?;
+    let by_fuel = settings(nvrtc, folder.path());
+    let said = all(&spec, &candidates, &by_fuel).map_or_else(|error| error, |summary| summary.to_string());
+    check(said.contains("right.ptx\" can't have \"add.cu\" as its measure: limit by time (--by time)"), said)?;
+    let summary = all(&spec, &candidates, &Settings { by: By::Time, ..by_fuel })?;
+    let verdict = |(name, _): &(&str, String)| {
+        let judgement = summary.judgements.iter().find(|judgement| stem(&judgement.candidate) == stem(name));
+        judgement.map(|judgement| (judgement.verdict, judgement.place.as_ref().map(|place| place.line), judgement.message.clone()))
+    };
+    let found: Vec<_> = sources.iter().map(|source| verdict(source).ok_or("no verdict")).collect::<Result<_, _>>()?;
+    let verdicts: Vec<_> = found.iter().map(|(verdict, ..)| *verdict).collect();
+    check(verdicts == [Pass, Pass, Timeout, CompileError, CompileError, Refused], format!("{found:?}"))?;
+    check(found[2].1 == Some(4), format!("{found:?}"))?;
+    check(found[3].2.as_deref().is_some_and(|said| said.contains("unknown kernel \"add\"")), format!("{found:?}"))?;
+    check(found[4].2.as_deref().is_some_and(|said| said.starts_with("CI")), format!("{found:?}"))
 }
 
 fn references(nvrtc: &Nvrtc) -> Result<(), String> {

@@ -45,9 +45,8 @@ impl Fake {
     }
 
     fn has(&self, module: u64, name: &str) -> bool {
-        self.memory.modules[&module]
-            .windows(name.len() + 2)
-            .any(|window| window[0] == 0 && &window[1..=name.len()] == name.as_bytes() && window[name.len() + 1] == 0)
+        let image = cuinstr_runtime::image::read(&self.memory.modules[&module]);
+        image.is_ok_and(|image| image.kernels().iter().any(|kernel| kernel.name == name))
     }
 
     /// What the module's second kernel is named after.
