@@ -110,18 +110,19 @@ impl Timer {
     }
 
     fn run(&self) {
-        let mut due: Vec<(Key, Arc<dyn Timed>)> = Vec::new();
+        let mut due: Vec<(Instant, Key, Arc<dyn Timed>)> = Vec::new();
         let mut entries = self.entries();
         loop {
             let now = Instant::now();
             let mut next: Option<Instant> = None;
             for (place, entry) in entries.places.iter_mut().enumerate() {
                 let Some(entry) = entry else { continue };
-                if let Some(at) = entry.at.filter(|at| *at > now) {
+                let Some(at) = entry.at else { continue };
+                if at > now {
                     next = Some(next.map_or(at, |next| next.min(at)));
                 } else {
                     entry.at = None;
-                    due.push((Key { place, generation: entry.generation }, Arc::clone(&entry.timed)));
+                    due.push((at, Key { place, generation: entry.generation }, Arc::clone(&entry.timed)));
                 }
             }
             if due.is_empty() {
@@ -133,7 +134,9 @@ impl Timer {
                 continue;
             }
             drop(entries);
-            let rung: Vec<(Key, Option<Instant>)> = due.drain(..).map(|(key, timed)| (key, ring(&*timed, now))).collect();
+            // A thread that wakes late finds several: the longest due begins.
+            due.sort_by_key(|(at, ..)| *at);
+            let rung: Vec<(Key, Option<Instant>)> = due.drain(..).map(|(_, key, timed)| (key, ring(&*timed, now))).collect();
             entries = self.entries();
             for (key, next) in rung {
                 if let Some(at) = next {
@@ -216,6 +219,28 @@ mod tests {
         }
         assert!(rung.recv_timeout(TICK * 3).is_err(), "each rings once");
         until("all are free", || timer.entries().free.len() == 3);
+    }
+
+    #[test]
+    fn entries_ring_in_the_order_of_their_times_however_late_the_thread_is() {
+        struct Waits(Mutex<mpsc::Receiver<()>>);
+        impl Timed for Waits {
+            fn ring(&self, _: Instant) -> Option<Instant> {
+                self.0.lock().unwrap().recv_timeout(LONG).unwrap();
+                None
+            }
+        }
+        let timer = Timer::start().unwrap();
+        let ((sender, rung), (release, wait)) = (mpsc::channel(), mpsc::channel());
+        timer.add(Instant::now(), Arc::new(Waits(Mutex::new(wait))));
+        // All are due at once when the thread comes back.
+        for name in [3, 1, 2] {
+            timer.add(Instant::now() + Duration::from_millis(name.into()), bell(&sender, name, &[]));
+        }
+        thread::sleep(TICK);
+        release.send(()).unwrap();
+        let found: Vec<u32> = (0..3).map(|_| rung.recv_timeout(LONG).unwrap().0).collect();
+        assert_eq!(found, [1, 2, 3]);
     }
 
     #[test]
