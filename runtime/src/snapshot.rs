@@ -33,6 +33,7 @@
 //!
 //! **The file** gets its name only when it is whole and on the disk. A hash covers each byte of it.
 
+mod addresses;
 mod fault;
 mod file;
 mod launches;
@@ -52,9 +53,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where the memory of a ledger goes: far from where systems, drivers and allocators put theirs. One range is reserved for all of it, as the driver
-/// need not put a second reservation where it is asked to.
-const RANGE: Range = Range { address: 1 << 44, bytes: 1 << 40 };
 /// How often a stream that is waited for is asked.
 const PAUSE: Duration = Duration::from_micros(100);
 /// Longest that a copy of one piece may take.
@@ -80,22 +78,11 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct Kept {
-    // As long as there is memory.
-    range: Option<Range>,
     memory: BTreeMap<String, Memory>,
     modules: BTreeMap<String, (Module, Vec<u8>)>,
     streams: BTreeMap<String, Arc<CudaStream>>,
     launches: BTreeMap<String, (Saved, Remainder)>,
     guarded: BTreeMap<String, Left>,
-}
-
-impl Kept {
-    /// Lets go of the addresses once nothing is mapped there.
-    fn give_back_range(&mut self) {
-        if let Some(range) = self.range.take_if(|_| self.memory.is_empty()) {
-            let _ = range.free();
-        }
-    }
 }
 
 impl Ledger {
@@ -124,10 +111,9 @@ impl Ledger {
             return Err(Fault::Name(format!("there is memory `{name}` already; free it, or give another name")));
         }
         self.launch_context.bind()?;
-        let range = kept.range.map_or_else(|| Range::reserve(RANGE), Ok)?;
-        kept.range = Some(range);
-        let mapped = self.gap(&kept, range, bytes).and_then(|address| self.map(&mut kept, name, Memory { address, bytes }));
-        let memory = mapped.inspect_err(|_| kept.give_back_range())?;
+        let address = addresses::take(self.mapped(bytes) as u64)?;
+        let mapped = self.map(&mut kept, name, Memory { address, bytes });
+        let memory = mapped.inspect_err(|_| addresses::give_back(address))?;
         drop(kept);
         let stream = self.launch_context.copy_stream();
         mapped::clear(stream, memory.address, bytes)?;
@@ -138,21 +124,6 @@ impl Ledger {
     /// Bytes that are mapped for so many.
     fn mapped(&self, bytes: usize) -> usize {
         bytes.max(1).next_multiple_of(self.granularity)
-    }
-
-    /// The first address of the range with so much room.
-    fn gap(&self, kept: &Kept, range: Range, bytes: usize) -> Result<u64> {
-        let mut taken: Vec<_> = kept.memory.values().map(|memory| (memory.address, self.mapped(memory.bytes) as u64)).collect();
-        taken.sort_unstable();
-        taken.push((range.address + range.bytes, 0));
-        let mut address = range.address;
-        for (begin, length) in taken {
-            if self.mapped(bytes) as u64 <= begin - address {
-                return Ok(address);
-            }
-            address = begin + length;
-        }
-        Err(Fault::Name(format!("a ledger has addresses for {} bytes in all; free other memory of it", range.bytes)))
     }
 
     /// Maps memory under a name.
@@ -174,7 +145,7 @@ impl Ledger {
         let memory = kept.memory.remove(name).ok_or_else(|| absent("memory", name))?;
         self.launch_context.bind()?;
         mapped::unmap(memory.address, self.mapped(memory.bytes))?;
-        kept.give_back_range();
+        addresses::give_back(memory.address);
         Ok(())
     }
 
@@ -273,7 +244,7 @@ impl Ledger {
         let (gpu, capability) = self.gpu()?;
         let release = env!("CARGO_PKG_VERSION").to_owned();
         let streams = kept.streams.keys().cloned().collect();
-        let range = kept.range.map(|range| (range.address, range.bytes));
+        let range = addresses::range().filter(|_| !kept.memory.is_empty()).map(|range| (range.address, range.bytes));
         writer.finish(&Index { release, gpu, capability, driver: driver::version()?, range, parts, streams })
     }
 
@@ -321,32 +292,29 @@ impl Ledger {
         if (&gpu, capability) != (&index.gpu, index.capability) {
             return Err(Fault::OtherGpu { saved: shown(&index.gpu, index.capability), here: shown(&gpu, capability) });
         }
-        let filled = ledger.fill(&index, &mut reader);
-        if let Err(fault) = filled {
+        let memory = index.parts.iter().filter_map(Part::memory).collect::<Result<Vec<_>>>()?;
+        ledger.launch_context.bind()?;
+        if let Some((address, bytes)) = index.range {
+            let parts: Vec<_> = memory.iter().map(|memory| (memory.address, ledger.mapped(memory.bytes) as u64)).collect();
+            addresses::take_all(Range { address, bytes }, &parts)?;
+        }
+        ledger.fill(&index, &mut reader).inspect_err(|_| {
             // It was handed to no caller, so no kernel uses it.
-            let mut kept = ledger.kept();
-            for memory in std::mem::take(&mut kept.memory).into_values() {
+            for memory in std::mem::take(&mut ledger.kept().memory).into_values() {
                 let _ = mapped::unmap(memory.address, ledger.mapped(memory.bytes));
             }
-            kept.give_back_range();
-            return Err(fault);
-        }
+            for memory in &memory {
+                addresses::give_back(memory.address);
+            }
+        })?;
         Ok(ledger)
     }
 
     fn fill(&self, index: &Index, reader: &mut Reader) -> Result<()> {
-        self.launch_context.bind()?;
-        if let Some((wanted, bytes)) = index.range {
-            let range = Range::reserve(Range { address: wanted, bytes })?;
-            self.kept().range = Some(range);
-            if range.address != wanted {
-                return Err(Fault::AddressTaken { wanted });
-            }
-        }
         for part in &index.parts {
-            let Kind::Memory { address } = part.kind else { continue };
-            let bytes = usize::try_from(part.bytes).map_err(|_| Fault::Name(format!("`{}` is too large for this machine", part.name)))?;
-            self.map(&mut self.kept(), &part.name, Memory { address, bytes })?;
+            if let Some(memory) = part.memory() {
+                self.map(&mut self.kept(), &part.name, memory?)?;
+            }
         }
         let mut staging = staging(index.parts.iter().map(|part| part.bytes))?;
         for part in &index.parts {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) const CASES: &[Case] = &[
     ("a snapshot is restored in another process", restored),
     ("a snapshot is restored here", here),
+    ("ledgers of one process are restored in another, together", several),
+    ("snapshots of several ledgers are restored here", several_here),
     ("a paused launch is saved, and goes on in another process", paused),
     ("a paused launch goes on here", goes_on),
     ("a guard's paused launch is saved, and goes on in another process", left),
@@ -95,6 +97,33 @@ fn here() {
     assert_eq!(ledger.names(), [vec!["first".to_owned(), "second".into()], vec!["kernels".into()], vec!["main".into()]]);
     launches(&ledger);
     println!("{:#x} {:#x}", first.address, second.address);
+}
+
+fn several() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (first, second) = (open(), open());
+    for (name, ledger) in [("first", &first), ("second", &second)] {
+        ledger.allocate(name, 3 << 20).expect("memory");
+        write(ledger, name, name.as_bytes());
+        ledger.save(folder.path().join(name), LONG).expect("room");
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().expect("a program"));
+    let told =
+        child.env(crate::CASE, "snapshots of several ledgers are restored here").env(PATH, folder.path()).output().expect("this program");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let addresses = [("first", &first), ("second", &second)].map(|(name, ledger)| ledger.memory(name).expect("memory").address);
+    assert_eq!(String::from_utf8_lossy(&told.stdout), format!("{addresses:?}\n"));
+}
+
+fn several_here() {
+    let Some(folder) = std::env::var_os(PATH).map(PathBuf::from) else { return };
+    // In another order than they were made.
+    let [second, first] = ["second", "first"].map(|name| {
+        let ledger = again(&folder.join(name)).expect("it is whole");
+        assert_eq!(&read(&ledger, name)[..name.len()], name.as_bytes());
+        ledger.memory(name).expect("memory").address
+    });
+    println!("{:?}", [first, second]);
 }
 
 /// Each block counts in a word of the ledger's memory.
