@@ -1,7 +1,7 @@
 //! `cuinstr doctor`: what this machine has, and which entries work with it.
 
 use super::report::unread_variables;
-use cuinstr::launcher;
+use cuinstr::launcher::{self, ptxas};
 use cuinstr::project::{config, environment};
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -74,15 +74,22 @@ impl Machine {
     }
 
     /// Each entry, and what it lacks here.
-    fn entries(&self) -> [(&'static str, Option<&'static str>); 5] {
+    fn entries(&self) -> [(&'static str, Option<&'static str>); 9] {
         let lacks = |found: &Found, what| found.is_err().then_some(what);
         let compiler = lacks(&self.nvcc, "nvcc").or(lacks(&self.host_compiler, "a C++ compiler"));
+        let driver = lacks(&self.driver, "a driver");
+        let gpu = driver.or(self.gpus.is_empty().then_some("a GPU"));
+        let library = (!super::run::has_library()).then_some("its library: install it as README says");
         [
             ("cuinstr FILE (rewrite a file)", None),
             ("cuinstr verify (prove it on PTX)", None),
             ("cuinstr nvcc (build a project)", compiler),
+            ("cuinstr ptxas (assemble PTX)", ptxas::find().is_err().then_some("ptxas")),
             ("cuinstr audit (compare with clang)", lacks(&self.libclang, "libclang")),
-            ("launching kernels", lacks(&self.driver, "a driver").or(self.gpus.is_empty().then_some("a GPU"))),
+            ("cuinstr run (a program as it is)", library.or(gpu)),
+            ("cuinstr gpus (choose a GPU)", gpu),
+            ("cuinstr checkpoint (suspend a process)", gpu),
+            ("launching kernels", gpu),
         ]
     }
 }

@@ -112,7 +112,10 @@ fn inputs(words: &[OsString]) -> Vec<usize> {
 }
 
 /// The real ptxas: of the variable, else the next on the search path, else the toolkit's.
-fn find() -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// If there is none, or the variable names none.
+pub fn find() -> Result<PathBuf, Error> {
     if let Some(named) = env::var_os(REAL).filter(|value| !value.is_empty()) {
         let path = PathBuf::from(named);
         let usable = compiler::is_program(&path) && !compiler::is_this(&path);
