@@ -34,22 +34,23 @@ Examples:
   cuinstr kernel.cu --list                           show what is polled, and how
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
-  cuinstr nvcc -c kernel.cu -o kernel.o              compile with nvcc, on rewritten source; `cuinstr help nvcc` lists its options
-  cuinstr ptxas -arch=sm_90 kernel.ptx -o k.cubin    assemble with ptxas, with polls; for Triton and clang, a link named ptxas
-  cuinstr run --timeout 5s -- python train.py        any CUDA program, not recompiled: kernels stop after five seconds
-  cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
-  cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
-  cuinstr checkpoint suspend --pid 4711              copy a process's GPU memory to the host and free the GPU; `resume` brings it back
+  cuinstr nvcc -c kernel.cu -o kernel.o              nvcc on rewritten source: `cuinstr help nvcc`
+  cuinstr ptxas -arch=sm_90 kernel.ptx -o k.cubin    ptxas on PTX with polls; also as a link `ptxas`
+  cuinstr run --timeout 5s -- python train.py        any CUDA program, not recompiled
+  cuinstr verify kernel.ptx app --list               prove that every loop can be stopped
+  cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees, and its site
+  cuinstr checkpoint suspend --pid 4711              free the GPU; `resume` brings the process back
   cuinstr explain CI012                              what a code means and what to do
-  cuinstr doctor                                     which of these work on this machine, and what is missing
+  cuinstr doctor                                     which of these work here, and what is missing
   cuinstr gpus                                       each GPU, its score, and whether it is free
-  cuinstr completions bash                           completions for a shell; `cuinstr man` prints the manual page
+  cuinstr completions bash                           completions; `cuinstr man` is the manual page
   cuinstr ./explain -o out.cu                        a file called as a command is
 
 Exit codes:
   0  everything asked for was done; there may be warnings
-  1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved;
-     `audit`: a loop has no site; `checkpoint`: the process can't be, or is busy
+  1  an input was refused: a diagnostic is an error, gaps under --strict included;
+     `verify`: something is not proved; `audit`: a loop has no site;
+     `checkpoint`: the process can't be suspended, or is busy
   2  the command line makes no sense
   3  something could not be read or written, or a tool that the command needs is missing
 If several apply, the largest. With several inputs, those that are sound are written all the same.
@@ -137,6 +138,17 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         action: Action,
     },
+}
+
+impl Verb {
+    /// Whether it needs libraries that are found when it runs: NVIDIA's, or libclang.
+    pub(crate) fn loads_libraries(&self) -> bool {
+        match self {
+            Self::Gpus(_) | Self::Audit(_) | Self::Checkpoint { .. } => true,
+            Self::Run(args) => args.gpus.gpu.is_some() || args.keep.folder().is_some(),
+            _ => false,
+        }
+    }
 }
 
 /// What to audit.

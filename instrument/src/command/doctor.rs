@@ -79,16 +79,17 @@ impl Machine {
         let compiler = lacks(&self.nvcc, "nvcc").or(lacks(&self.host_compiler, "a C++ compiler"));
         let driver = lacks(&self.driver, "a driver");
         let gpu = driver.or(self.gpus.is_empty().then_some("a GPU"));
+        let dynamic = super::IS_STATIC.then_some("a build that is not static: see `cuinstr gpus`");
         let library = (!super::run::has_library()).then_some("its library: install it as README says");
         [
             ("cuinstr FILE (rewrite a file)", None),
             ("cuinstr verify (prove it on PTX)", None),
             ("cuinstr nvcc (build a project)", compiler),
             ("cuinstr ptxas (assemble PTX)", ptxas::find().is_err().then_some("ptxas")),
-            ("cuinstr audit (compare with clang)", lacks(&self.libclang, "libclang")),
+            ("cuinstr audit (compare with clang)", dynamic.or(lacks(&self.libclang, "libclang"))),
             ("cuinstr run (a program as it is)", library.or(gpu)),
-            ("cuinstr gpus (choose a GPU)", gpu),
-            ("cuinstr checkpoint (suspend a process)", gpu),
+            ("cuinstr gpus (choose a GPU)", dynamic.or(gpu)),
+            ("cuinstr checkpoint (suspend a process)", dynamic.or(gpu)),
             ("launching kernels", gpu),
         ]
     }

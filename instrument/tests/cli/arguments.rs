@@ -92,6 +92,10 @@ fn help_completions_and_the_manual_page_are_printed() {
     let project = Project::new(&[]);
     assert_eq!(project.run("help").exits(0).stdout, project.run("--help").exits(0).stdout);
     assert!(project.run("help verify").exits(0).stdout.contains("--allow"));
+    // One option, one meaning, but limits count from different moments.
+    for help in ["--help", "help run", "help nvcc"] {
+        assert!(project.run(help).exits(0).stdout.contains("Counts from the start of each"), "{help}");
+    }
     for text in ["CUINSTR_FLAGS", "--cuinstr-timeout", "--system-headers"] {
         assert!(project.run("help nvcc").exits(0).silent().stdout.contains(text), "{text}");
     }

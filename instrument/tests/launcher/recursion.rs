@@ -42,7 +42,7 @@ template <> struct Deep<0> { typedef Leaf type; };
 __global__ void doubles(const Deep<30>::type *p, int *o) { *o = all(p, o); }
 ";
 
-/// The form of each recursive function's poll after a compilation with these words and flags. It is the same in PTX, which is made in half the time of an object.
+/// The form of each recursive function's poll after a compilation with these words and flags.
 fn forms(nvcc: &PathBuf, source: &str, words: &[&str], flags: &str) -> BTreeMap<String, String> {
     let project = Project::new(&[("a.cu", source)]);
     let mut command = project.command(BINARY);
@@ -70,11 +70,9 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
     let ever = ["fib", "down", "even", "odd", "again", "last"];
     let all: BTreeMap<_, _> = forms(&nvcc, SOURCE, &["-ptx", "-arch=sm_90"], "--recursion named");
     assert!(never.iter().chain(&ever).all(|name| all[*name] != "none"), "{all:?}");
-    for words in [
-        &["-ptx", "-arch=sm_90"][..],
-        &["-ptx", "-arch=sm_90", "-lineinfo"],
-        &["-c", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"],
-    ] {
+    for words in
+        [&["-c", "-arch=sm_90", "-lineinfo"][..], &["-c", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"]]
+    {
         let found = forms(&nvcc, SOURCE, words, "");
         assert!(never.iter().all(|name| found[*name] == "none"), "{words:?}: {found:?}");
         assert!(ever.iter().all(|name| found[*name] == all[*name]), "{words:?}: {found:?}");
@@ -82,10 +80,10 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
     // What can be told of no call, or where another unit may call back.
     let unseen = format!("{SOURCE}extern __device__ int other(int);\n__global__ void far(int *o) {{ *o = other(*o); }}\n");
     for (source, words, flags) in [
-        (SOURCE, &["-ptx", "-arch=sm_90", "-G"][..], ""),
+        (SOURCE, &["-c", "-arch=sm_90", "-G"][..], ""),
         (&unseen, &["-arch=sm_90", "-dc"], ""),
-        (SOURCE, &["-ptx", "-arch=sm_90"], "--fuel 1000"),
-        (&format!("{SOURCE}{DOUBLES}"), &["-ptx", "-arch=sm_90"], ""),
+        (SOURCE, &["-c", "-arch=sm_90"], "--fuel 1000"),
+        (&format!("{SOURCE}{DOUBLES}"), &["-c", "-arch=sm_90"], ""),
     ] {
         let found = forms(&nvcc, source, words, flags);
         assert!(found.iter().all(|(name, form)| all.get(name).is_none_or(|named| named == form)), "{words:?} {flags}: {found:?}");
