@@ -57,7 +57,7 @@ fn unpack(bytes: &[u8]) -> anyhow::Result<PathBuf> {
         new.persist(&path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().with_context(|| format!("{} can't be written", path.display()))?;
+    write().with_context(|| format!("{} can't be written (set XDG_CACHE_HOME to another folder)", path.display()))?;
     Ok(path)
 }
 
