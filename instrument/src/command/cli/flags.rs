@@ -11,7 +11,7 @@ pub(super) const TOOLS: [&str; 2] = ["nvcc", "ptxas"];
 
 /// Runs nvcc on rewritten source, or ptxas on PTX with polls. All words behind `cuinstr nvcc` and `cuinstr ptxas` are NVIDIA's own.
 ///
-/// The options below stand in the variable CUINSTR_FLAGS, as words of a shell. Among the words of nvcc each may stand, too, with `--cuinstr-` in front, and these
+/// The options below stand in the variable `CUINSTR_FLAGS`, as words of a shell. Among the words of nvcc each may stand, too, with `--cuinstr-` in front, and these
 /// win: `cuinstr nvcc --cuinstr-timeout=2s -c kernel.cu`.
 #[derive(Debug, Parser)]
 #[command(
