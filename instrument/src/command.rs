@@ -67,8 +67,19 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<E
     })
 }
 
+/// Whether this program is linked statically: then it can load no libraries, such as NVIDIA's.
+const IS_STATIC: bool = cfg!(target_feature = "crt-static");
+
+/// What a static program says in place of a command that loads some.
+const STATIC: &str = "error: this is the static cuinstr, which can't load NVIDIA's libraries and libclang: for this command, take the one \
+                      of a release's .tar.gz or .whl, or of `cargo install`\n";
+
 fn perform(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let cli = cli::Cli::read(arguments)?;
+    if IS_STATIC && cli.verb.as_ref().is_some_and(cli::Verb::loads_libraries) {
+        report::to_stderr(STATIC);
+        return Ok(Status::Io.into());
+    }
     let status = match cli.verb {
         Some(cli::Verb::Run(args)) => return run::run(&args),
         Some(cli::Verb::Ps(args)) => print(&watched::ps(&args)),

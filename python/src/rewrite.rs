@@ -136,8 +136,7 @@ pub(crate) fn verify(py: Python<'_>, ptx: &str, path: &str) -> PyResult<(Vec<Str
     }
     for found in &report.loops {
         let Some(code) = found.verdict.code() else { continue };
-        let what = if found.call_tree { "a tree of calls" } else { "a loop" };
-        open.push(format!("{path}:{}: error[{}]: {what} in `{}` is {}", found.line, code.id(), found.function, found.verdict.text()));
+        open.push(format!("{path}:{}: error[{}]: {}", found.line, code.id(), found.sentence(&found.function)));
     }
     let json = serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((open, json))

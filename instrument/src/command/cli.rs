@@ -1,6 +1,7 @@
 //! The command line.
 
 mod checkpoint;
+mod flags;
 mod gpus;
 mod run;
 mod values;
@@ -10,11 +11,12 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cuinstr::diagnostic::Code;
 use cuinstr::duration;
-use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
-use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, Pass, PollGap, Polls};
+use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, PollGap, Polls};
+pub(crate) use flags::Flags;
 pub(crate) use gpus::{ChoiceArgs, GpusArgs};
 pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use values::{code, device_macro, given_macro, no_macro, poll_gap};
 
@@ -22,18 +24,7 @@ const USAGE: &str = "cuinstr [OPTIONS] <FILE>... --output <FILE|DIR>
        cuinstr [OPTIONS] <FILE>... <--list|--diff>
        cuinstr nvcc <ARG>...
        cuinstr ptxas <ARG>...
-       cuinstr run [--timeout <TIME>[,<KERNEL>=<TIME>...]] [--fuel <N>] [--on-stop <ACTION>] [--report <FILE>] -- <PROGRAM> [ARG]...
-       cuinstr ps [--json]
-       cuinstr stop <PID>
-       cuinstr verify [--list] [--allow <FILE>] [--format <FORMAT>] <FILE>...
-       cuinstr audit [--format <FORMAT>] <FILE> [-- <NVCC FLAGS>...]
-       cuinstr checkpoint <toggle|suspend|resume|state|check|dump> --pid <PID>
-       cuinstr checkpoint restore <DIR>
-       cuinstr explain [CODE]
-       cuinstr doctor
-       cuinstr gpus [--json] [--probe] [--min-free <SIZE>]
-       cuinstr completions <SHELL>
-       cuinstr man";
+       cuinstr <COMMAND>";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,22 +34,23 @@ Examples:
   cuinstr kernel.cu --list                           show what is polled, and how
   cuinstr kernel.cu --diff                           show what would be inserted
   cuinstr kernel.cu -o out.cu --strict --format short
-  cuinstr nvcc -c kernel.cu -o kernel.o              compile with nvcc, on rewritten source; options in CUINSTR_FLAGS
-  cuinstr ptxas -arch=sm_90 kernel.ptx -o k.cubin    assemble with ptxas, with polls; for Triton and clang, a link named ptxas
-  cuinstr run --timeout 5s -- python train.py        any CUDA program, not recompiled: kernels stop after five seconds
-  cuinstr verify kernel.ptx app --list               prove on compiled PTX that every loop can be stopped
-  cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees in device code, and the site that covers it
-  cuinstr checkpoint suspend --pid 4711              copy a process's GPU memory to the host and free the GPU; `resume` brings it back
+  cuinstr nvcc -c kernel.cu -o kernel.o              nvcc on rewritten source: `cuinstr help nvcc`
+  cuinstr ptxas -arch=sm_90 kernel.ptx -o k.cubin    ptxas on PTX with polls; also as a link `ptxas`
+  cuinstr run --timeout 5s -- python train.py        any CUDA program, not recompiled
+  cuinstr verify kernel.ptx app --list               prove that every loop can be stopped
+  cuinstr audit kernel.cu -- -Iinclude -std=c++17    every loop that clang sees, and its site
+  cuinstr checkpoint suspend --pid 4711              free the GPU; `resume` brings the process back
   cuinstr explain CI012                              what a code means and what to do
-  cuinstr doctor                                     which of these work on this machine, and what is missing
+  cuinstr doctor                                     which of these work here, and what is missing
   cuinstr gpus                                       each GPU, its score, and whether it is free
-  cuinstr completions bash                           completions for a shell; `cuinstr man` prints the manual page
+  cuinstr completions bash                           completions; `cuinstr man` is the manual page
   cuinstr ./explain -o out.cu                        a file called as a command is
 
 Exit codes:
   0  everything asked for was done; there may be warnings
-  1  an input was refused: a diagnostic is an error, gaps under --strict included; `verify`: something is not proved;
-     `audit`: a loop has no site; `checkpoint`: the process can't be, or is busy
+  1  an input was refused: a diagnostic is an error, gaps under --strict included;
+     `verify`: something is not proved; `audit`: a loop has no site;
+     `checkpoint`: the process can't be suspended, or is busy
   2  the command line makes no sense
   3  something could not be read or written, or a tool that the command needs is missing
 If several apply, the largest. With several inputs, those that are sound are written all the same.
@@ -102,13 +94,13 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// List your processes that run under `cuinstr run`, and what runs on their GPUs.
     Ps(PsArgs),
-    /// Stop the kernels of a process that runs under `cuinstr run`, without ending the process.
+    /// Stop the kernels of a process under `cuinstr run`, without ending the process.
     Stop(ProcessArgs),
-    /// Have later launches of a process wait that runs under `cuinstr run`. Kernels that run come to their ends.
+    /// Hold back the next launches of a process under `cuinstr run`. Kernels that run already finish.
     Pause(ProcessArgs),
-    /// Let the launches of a process go on that was paused.
+    /// Let a paused process launch again.
     Resume(ProcessArgs),
-    /// Say in which loops the kernels of a process can be that runs under `cuinstr run`, without stopping them.
+    /// Name the loops that the running kernels of a process under `cuinstr run` can be in, without stopping them.
     Where(ProcessArgs),
     /// Say which entries of cuinstr work on this machine, and what the others lack.
     ///
@@ -146,6 +138,17 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         action: Action,
     },
+}
+
+impl Verb {
+    /// Whether it needs libraries that are found when it runs: NVIDIA's, or libclang.
+    pub(crate) fn loads_libraries(&self) -> bool {
+        match self {
+            Self::Gpus(_) | Self::Audit(_) | Self::Checkpoint { .. } => true,
+            Self::Run(args) => args.gpus.gpu.is_some() || args.keep.folder().is_some(),
+            _ => false,
+        }
+    }
 }
 
 /// What to audit.
@@ -287,15 +290,15 @@ pub(crate) enum ColorArg {
 /// How sources are rewritten.
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
-    /// Stop threads that run longer than this, whoever launches them: a number and ns, us, ms, s or m, such as 2s.
+    /// Stop threads that run longer than this: a number and ns, us, ms, s or m, such as 2s. Counts from the start of each block.
     ///
-    /// The time counts for each thread from its own entry, since a host that knows nothing resets no clock: of a launch with more blocks than
-    /// fit on the GPU at once, each wave has the whole time. A thread that runs out of it traps (error 719), unless the host asked it to leave.
-    /// For a deadline of the whole launch, launch with cuinstr-runtime.
+    /// The limit is compiled in and needs no host. If a launch has more blocks than fit on the GPU at once, later blocks start later, and each has
+    /// the whole time. A thread that runs out of time traps (error 719), unless the host asked it to leave. A limit of the whole launch comes from
+    /// the host: from `CUINSTR_TIMEOUT`, `cuinstr run --timeout`, or a guard.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) timeout: Option<u64>,
 
-    /// Stop threads that take more than this many clock cycles of their multiprocessor, counted from their own entry.
+    /// Stop threads that take more than this many clock cycles of their multiprocessor. Counts from the start of each block.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget_cycles: Option<u64>,
 
@@ -339,77 +342,6 @@ pub(crate) struct HowArgs {
     /// Print diagnostics only: no summary, no progress bar.
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// What `CUINSTR_FLAGS` may hold.
-#[derive(Debug, Parser)]
-#[command(
-    name = "CUINSTR_FLAGS",
-    no_binary_name = true,
-    disable_help_flag = true,
-    args_override_self = true,
-    override_usage = "CUINSTR_FLAGS=\"[OPTIONS]\""
-)]
-pub(crate) struct Flags {
-    #[command(flatten)]
-    pub(crate) how: HowArgs,
-
-    /// Where in the compilation polls are inserted: into the `source`, or into the `ptx` that nvcc's optimizer leaves.
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = PassArg::Source)]
-    pub(crate) pass: PassArg,
-
-    /// Fail if the proof finds a loop in the compiled PTX that is neither polled nor bounded.
-    #[arg(long)]
-    pub(crate) verify: bool,
-
-    /// Rewrite the toolkit's libraries of device code, too: cooperative groups, CUB, Thrust, libcu++.
-    #[arg(long)]
-    pub(crate) system_headers: bool,
-
-    /// Which calls are polled of functions that may reach themselves: `proved`, those on a cycle in the compiler's output, for which a unit that has some is compiled
-    /// to PTX once more; `named`, all on a cycle by the functions' names.
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = RecursionArg::Proved)]
-    pub(crate) recursion: RecursionArg,
-
-    /// Write what became of each unit's files to this folder, one JSON file a unit. Among nvcc's own options it is `--cuinstr-coverage`.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) coverage: Option<PathBuf>,
-}
-
-/// `--pass`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PassArg {
-    /// In front of the compiler.
-    Source,
-    /// Behind its optimizer.
-    Ptx,
-}
-
-impl From<PassArg> for Pass {
-    fn from(argument: PassArg) -> Self {
-        match argument {
-            PassArg::Source => Self::Source,
-            PassArg::Ptx => Self::Ptx,
-        }
-    }
-}
-
-/// `--recursion`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RecursionArg {
-    /// On a cycle in the compiler's output.
-    Proved,
-    /// On a cycle by names.
-    Named,
-}
-
-impl From<RecursionArg> for Recursion {
-    fn from(argument: RecursionArg) -> Self {
-        match argument {
-            RecursionArg::Proved => Self::Proved,
-            RecursionArg::Named => Self::Named,
-        }
-    }
 }
 
 /// How diagnostics look.
@@ -459,8 +391,8 @@ impl Cli {
     ///
     /// # Errors
     /// If it makes no sense, and also for `--help` and `--version`: the error then holds their text.
-    pub(crate) fn read(arguments: &[std::ffi::OsString]) -> Result<Self, clap::Error> {
-        if let Some(error) = arguments.get(1).and_then(|word| mistyped(word)) {
+    pub(crate) fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        if let Some(error) = arguments.get(1).and_then(|word| mistyped(word)).or_else(|| help_of_tool(arguments)) {
             return Err(error);
         }
         let cli = Self::try_parse_from(arguments)?;
@@ -487,8 +419,9 @@ pub(crate) fn manual() -> std::io::Result<String> {
     let mut command = Cli::command();
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut bytes)?;
-    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
-        let page = clap_mangen::Man::new(subcommand.clone());
+    let subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help").cloned();
+    for subcommand in subcommands.chain([flags::command()]) {
+        let page = clap_mangen::Man::new(subcommand);
         page.render_synopsis_section(&mut bytes)?;
         page.render_description_section(&mut bytes)?;
         page.render_options_section(&mut bytes)?;
@@ -561,14 +494,29 @@ impl RewriteArgs {
 }
 
 /// The error for a first word that names no file, and nearly a command.
-fn mistyped(word: &std::ffi::OsStr) -> Option<clap::Error> {
+fn mistyped(word: &OsStr) -> Option<clap::Error> {
     let text = word.to_str().filter(|text| !text.starts_with('-') && !Path::new(text).exists())?;
+    let near = nearest_command(text).filter(|near| near != text)?;
+    Some(usage_error(ErrorKind::InvalidSubcommand, format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?")))
+}
+
+/// What `cuinstr help WORD` says, if the word is a program of the toolkit or no command.
+fn help_of_tool(arguments: &[OsString]) -> Option<clap::Error> {
+    let [_, help, word] = arguments else { return None };
+    let text = word.to_str().filter(|_| help == "help")?;
+    if flags::TOOLS.contains(&text) {
+        return flags::help();
+    }
+    let near = nearest_command(text).filter(|near| near != text)?;
+    Some(usage_error(ErrorKind::InvalidSubcommand, format!("no command is called `{text}`; did you mean `cuinstr help {near}`?")))
+}
+
+/// The command whose name is nearest to a word, or begins with it.
+fn nearest_command(text: &str) -> Option<String> {
     let command = Cli::command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help", "nvcc", "ptxas"]).collect();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).chain(["help"]).chain(flags::TOOLS).collect();
     let begun = || names.iter().copied().find(|name| text.len() > 2 && name.starts_with(text));
-    let near = nearest(text, names.iter().copied()).or_else(begun).filter(|near| *near != text)?;
-    let message = format!("no file and no command is called `{text}`; did you mean `cuinstr {near}`?");
-    Some(usage_error(ErrorKind::InvalidSubcommand, message))
+    nearest(text, names.iter().copied()).or_else(begun).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `cuinstr doctor`: what this machine has, and which entries work with it.
 
 use super::report::unread_variables;
-use cuinstr::launcher;
+use cuinstr::launcher::{self, ptxas};
 use cuinstr::project::{config, environment};
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -74,15 +74,23 @@ impl Machine {
     }
 
     /// Each entry, and what it lacks here.
-    fn entries(&self) -> [(&'static str, Option<&'static str>); 5] {
+    fn entries(&self) -> [(&'static str, Option<&'static str>); 9] {
         let lacks = |found: &Found, what| found.is_err().then_some(what);
         let compiler = lacks(&self.nvcc, "nvcc").or(lacks(&self.host_compiler, "a C++ compiler"));
+        let driver = lacks(&self.driver, "a driver");
+        let gpu = driver.or(self.gpus.is_empty().then_some("a GPU"));
+        let dynamic = super::IS_STATIC.then_some("a build that is not static: see `cuinstr gpus`");
+        let library = (!super::run::has_library()).then_some("its library: install it as README says");
         [
             ("cuinstr FILE (rewrite a file)", None),
             ("cuinstr verify (prove it on PTX)", None),
             ("cuinstr nvcc (build a project)", compiler),
-            ("cuinstr audit (compare with clang)", lacks(&self.libclang, "libclang")),
-            ("launching kernels", lacks(&self.driver, "a driver").or(self.gpus.is_empty().then_some("a GPU"))),
+            ("cuinstr ptxas (assemble PTX)", ptxas::find().is_err().then_some("ptxas")),
+            ("cuinstr audit (compare with clang)", dynamic.or(lacks(&self.libclang, "libclang"))),
+            ("cuinstr run (a program as it is)", library.or(gpu)),
+            ("cuinstr gpus (choose a GPU)", dynamic.or(gpu)),
+            ("cuinstr checkpoint (suspend a process)", dynamic.or(gpu)),
+            ("launching kernels", gpu),
         ]
     }
 }

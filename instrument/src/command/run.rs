@@ -36,6 +36,11 @@ const REQUEUE: u8 = 75;
 /// Exit code of a program that was not found, as in shells.
 const NOT_FOUND: u8 = 127;
 
+/// Whether this program has the library that is loaded in front of others.
+pub(crate) fn has_library() -> bool {
+    library::is_there()
+}
+
 /// Runs the program, and gives the exit code.
 ///
 /// # Errors

@@ -59,9 +59,7 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
                 Some(place) => format!("{}:{}:{}: ", place.file, place.line, place.column),
                 None => String::new(),
             };
-            let what = if found.call_tree { "a tree of calls" } else { "a loop" };
-            let name = Kernel::new(&found.function).name;
-            let _ = write!(text, "error[{}]: {what} in `{name}` is {}", code.id(), found.verdict.text());
+            let _ = write!(text, "error[{}]: {}", code.id(), found.sentence(&Kernel::new(&found.function).name));
             if found.place.is_none() {
                 text.push_str(" (-lineinfo shows its line)");
             }

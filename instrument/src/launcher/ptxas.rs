@@ -6,6 +6,7 @@ use super::process::{cannot_start, code_of};
 use super::settings::Settings;
 use super::{compiler, polled, signal};
 use crate::is_ptx;
+use cuinstr_image::Kernel;
 use cuinstr_verify::verify_ptx;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -91,7 +92,8 @@ fn instrumented(input: &Path, settings: &Settings, folder: &Path) -> Result<Opti
     let report = verify_ptx(&String::from_utf8_lossy(&text));
     for found in report.loops.iter().filter(|found| !found.verdict.holds()) {
         let code = found.verdict.code().map_or("", |code| code.id());
-        eprintln!("{}:{}: error[{code}]: a loop in `{}` is {}", name.display(), found.line, found.function, found.verdict.text());
+        let sentence = found.sentence(&Kernel::new(&found.function).name);
+        eprintln!("{}:{}: error[{code}]: {sentence}", name.display(), found.line);
     }
     Ok(Some(text).filter(|_| report.faults.is_empty() && report.loops.iter().all(|found| found.verdict.holds())))
 }
@@ -112,7 +114,10 @@ fn inputs(words: &[OsString]) -> Vec<usize> {
 }
 
 /// The real ptxas: of the variable, else the next on the search path, else the toolkit's.
-fn find() -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// If there is none, or the variable names none.
+pub fn find() -> Result<PathBuf, Error> {
     if let Some(named) = env::var_os(REAL).filter(|value| !value.is_empty()) {
         let path = PathBuf::from(named);
         let usable = compiler::is_program(&path) && !compiler::is_this(&path);

@@ -37,6 +37,8 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
         ("completion bash", "did you mean `cuinstr completions`?"),
         ("complet bash", "did you mean `cuinstr completions`?"),
         ("nvc -c k.cu", "is not nvcc"),
+        ("help explan", "did you mean `cuinstr help explain`?"),
+        ("run --timeot 2s true", "unexpected argument '--timeot'"),
         ("completions tcsh", "bash"),
         ("k.cu l.cu -o out.cu", "write `-o out.cu/` for a folder of that name"),
         ("k.cu -o out.cu -v -q", "cannot be used with"),
@@ -90,11 +92,18 @@ fn help_completions_and_the_manual_page_are_printed() {
     let project = Project::new(&[]);
     assert_eq!(project.run("help").exits(0).stdout, project.run("--help").exits(0).stdout);
     assert!(project.run("help verify").exits(0).stdout.contains("--allow"));
+    // One option, one meaning, but limits count from different moments.
+    for help in ["--help", "help run", "help nvcc"] {
+        assert!(project.run(help).exits(0).stdout.contains("Counts from the start of each"), "{help}");
+    }
+    for text in ["CUINSTR_FLAGS", "--cuinstr-timeout", "--system-headers"] {
+        assert!(project.run("help nvcc").exits(0).silent().stdout.contains(text), "{text}");
+    }
     for (shell, text) in [("bash", "complete -F _cuinstr"), ("zsh", "#compdef cuinstr"), ("fish", "complete -c cuinstr")] {
         assert!(project.run(&format!("completions {shell}")).exits(0).silent().stdout.contains(text), "{shell}");
     }
     let page = project.run("man").exits(0).silent().stdout;
-    for text in [".TH cuinstr 1", "\\-\\-timeout", "cuinstr verify", "\\-\\-allow"] {
+    for text in [".TH cuinstr 1", "\\-\\-timeout", "cuinstr verify", "\\-\\-allow", "\\-\\-system\\-headers"] {
         assert!(page.contains(text), "{text}: {page}");
     }
 }
@@ -121,6 +130,8 @@ fn doctor_says_what_works_and_what_is_missing() {
         "yes  cuinstr FILE",
         "yes  cuinstr verify",
         "lacks nvcc",
+        "lacks ptxas",
+        "no   cuinstr run",
         "CUINSTR_TIMEOUT=2s, read by programs",
         "did you mean CUINSTR_TIMEOUT?",
         "cuinstr.toml",
@@ -137,6 +148,22 @@ fn doctor_says_what_works_and_what_is_missing() {
     for text in ["release 13.0", "580.65", "0: NVIDIA H100, sm_90", "yes  cuinstr nvcc", "yes  launching kernels"] {
         assert!(full.contains(text), "{text}: {full}");
     }
+}
+
+#[test]
+fn a_program_is_run_with_its_own_options() {
+    let project = Project::new(&[]);
+    for arguments in ["run --timeout 2s no-such-program --list -x", "run -- no-such-program"] {
+        project.run(arguments).exits(127).says("there is no program `no-such-program`");
+    }
+}
+
+#[test]
+fn a_command_without_the_library_to_preload_says_how_to_get_it() {
+    let project = Project::new(&[]);
+    let run = |arguments: &str| project.shell(&format!("cp \"$1\" alone && exec ./alone {arguments}"));
+    run("run true").exits(3).says("build both as README says");
+    assert!(run("doctor").exits(0).stdout.contains("lacks its library"));
 }
 
 #[test]

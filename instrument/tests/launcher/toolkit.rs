@@ -170,6 +170,17 @@ fn messages_are_nvccs_own() {
     }
 }
 
+/// A wait that no poll can end.
+const WAITER: &str = r#"
+template <class T> __global__ void waiter(T *p) {
+  __shared__ unsigned long long barrier;
+  unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);
+  asm volatile("{ .reg .pred P; L: mbarrier.try_wait.parity.shared.b64 P, [%0], 0; @!P bra L; }" :: "r"(at) : "memory");
+  *p = 1;
+}
+template __global__ void waiter<int>(int *);
+"#;
+
 #[test]
 fn a_compilation_fails_if_the_proof_does() {
     let Some(nvcc) = nvcc() else { return };
@@ -191,6 +202,9 @@ fn a_compilation_fails_if_the_proof_does() {
         assert!(message.contains("system/hidden.h:1:") && message.contains("error[CI050]"), "{message}");
         assert!(!project.path().join(output).exists(), "{output}");
     }
+    project.write("c.cu", WAITER);
+    let message = run(&["-cubin", "-arch=sm_90", "c.cu"], 1);
+    assert!(message.contains("c.cu:5:3: error[CI052]: a loop in `waiter<int>` waits in hardware\n"), "{message}");
     assert!(run(&["-c", "a.cu", "--keep"], 2).contains("do not go together"));
     assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
     assert!(

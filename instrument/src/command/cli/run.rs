@@ -10,8 +10,10 @@ use std::time::Duration;
 
 /// What to run, and under which limits.
 #[derive(Debug, Args)]
+#[command(override_usage = "cuinstr run [OPTIONS] [--] <PROGRAM> [ARG]...
+       cuinstr run [OPTIONS] --restart <DIR>")]
 pub(crate) struct RunArgs {
-    /// Stop launches that run longer than this: a time such as 5s, and others for some kernels: 5s,train=60s.
+    /// Stop launches that run longer than this: a time such as 5s, and others for some kernels: 5s,train=60s. Counts from the start of each kernel.
     #[arg(long, value_name = "TIME", value_parser = timeouts)]
     pub(crate) timeout: Option<Timeouts>,
 
@@ -19,7 +21,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Limits::MAX_FUEL))]
     pub(crate) fuel: Option<u64>,
 
-    /// What a launch does when it is stopped: trap (the default), so that the program gets an error and loses its GPU state, or leave early.
+    /// What a kernel does when it is stopped; `trap` if not given.
     #[arg(long, value_name = "ACTION", value_enum)]
     pub(crate) on_stop: Option<OnStop>,
 
@@ -46,12 +48,13 @@ pub(crate) struct RunArgs {
     pub(crate) keep: KeepArgs,
 
     /// The program and its arguments.
-    #[arg(last = true, required_unless_present = "restart", conflicts_with = "restart", value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, required_unless_present = "restart", conflicts_with = "restart", value_name = "PROGRAM", help_heading = None)]
     pub(crate) program: Vec<OsString>,
 }
 
 /// When to save the program, and where.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Checkpoints")]
 pub(crate) struct KeepArgs {
     /// Save the program to numbered folders of this folder (`cuinstr checkpoint dump` says what that takes).
     #[arg(long, value_name = "DIR")]

@@ -12,6 +12,14 @@ const CARRIED: Option<&[u8]> = Some(include_bytes!(env!("CUINSTR_INTERPOSER")));
 #[cfg(not(carries_interposer))]
 const CARRIED: Option<&[u8]> = None;
 
+/// Why there is none, and what to type.
+const NONE: &str = "this cuinstr was built without libcuinstr_interpose.so: build both as README says under `Install`";
+
+/// Whether there is one.
+pub(super) fn is_there() -> bool {
+    CARRIED.is_some() || beside().is_some()
+}
+
 /// Where it lies.
 ///
 /// # Errors
@@ -19,8 +27,7 @@ const CARRIED: Option<&[u8]> = None;
 pub(super) fn path() -> anyhow::Result<PathBuf> {
     let found = match CARRIED {
         Some(bytes) => unpack(bytes)?,
-        None => beside()
-            .with_context(|| format!("this build of cuinstr carries no {NAME}: build it with `cargo build -p cuinstr-interpose`"))?,
+        None => beside().context(NONE)?,
     };
     if found.to_string_lossy().contains([' ', ':', '$']) {
         bail!("LD_PRELOAD can't name {}: set XDG_CACHE_HOME to a folder without blanks, colons and dollars", found.display());
@@ -50,7 +57,7 @@ fn unpack(bytes: &[u8]) -> anyhow::Result<PathBuf> {
         new.persist(&path).map_err(|error| error.error)?;
         Ok(())
     };
-    write().with_context(|| format!("{} can't be written", path.display()))?;
+    write().with_context(|| format!("{} can't be written (set XDG_CACHE_HOME to another folder)", path.display()))?;
     Ok(path)
 }
 

@@ -77,6 +77,15 @@ pub struct Loop {
     pub(crate) marked: Vec<u64>,
 }
 
+impl Loop {
+    /// What is found of it, in one line. The function has this name for the reader.
+    #[must_use]
+    pub fn sentence(&self, function: &str) -> String {
+        let what = if self.call_tree { "a tree of calls" } else { "a loop" };
+        format!("{what} in `{function}` {}", self.verdict.predicate())
+    }
+}
+
 /// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Code {
@@ -178,6 +187,14 @@ impl Verdict {
             Self::TooMany { .. } => Some(Code::TooManyRounds),
             Self::TrapOnly => Some(Code::TrapsOnly),
             Self::WaitsInHardware => Some(Code::WaitsInHardware),
+        }
+    }
+
+    /// In a few words that may stand behind a loop's name.
+    fn predicate(&self) -> String {
+        match self {
+            Self::WaitsInHardware | Self::TrapOnly => self.text(),
+            _ => format!("is {}", self.text()),
         }
     }
 
