@@ -12,8 +12,8 @@ pub(crate) enum Callee<'c, 'a> {
     Known(u32),
     /// Through a pointer: any of these.
     Pointer(&'c [u32]),
-    /// A function of the system.
-    System,
+    /// A function of the system, by name: another unit may define one of that name.
+    System(&'a str),
     /// A function that is not in sight, by name; empty for a pointer that no function of the module fits.
     Unknown(&'a str),
 }
@@ -35,7 +35,7 @@ impl<'a> Callees<'a> {
         match self.calls.callee(function, call) {
             cuinstr_ptx::Callee::Known(index) => Callee::Known(index),
             cuinstr_ptx::Callee::Pointer(all) => Callee::Pointer(all),
-            cuinstr_ptx::Callee::Outside(name) if is_system(name) => Callee::System,
+            cuinstr_ptx::Callee::Outside(name) if is_system(name) => Callee::System(name),
             cuinstr_ptx::Callee::Outside(name) => Callee::Unknown(name),
             cuinstr_ptx::Callee::Lost => Callee::Unknown(""),
         }
@@ -48,7 +48,7 @@ impl<'a> Callees<'a> {
                 match self.of(function, at) {
                     Callee::Known(index) => found.push((at, index)),
                     Callee::Pointer(all) => found.extend(all.iter().map(|index| (at, *index))),
-                    Callee::System | Callee::Unknown(_) => {}
+                    Callee::System(_) | Callee::Unknown(_) => {}
                 }
             }
             found

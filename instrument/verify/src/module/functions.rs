@@ -55,7 +55,7 @@ impl<'a> Functions<'a> {
         match self.callees.of(function, statement) {
             Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
             Callee::Pointer(all) => all.iter().any(|index| self.returns(*index as usize, assumption.trap, 0)),
-            Callee::System | Callee::Unknown(_) => true,
+            Callee::System(_) | Callee::Unknown(_) => true,
         }
     }
 
