@@ -110,6 +110,7 @@ impl<'a> Functions<'a> {
             closed: &|_| false,
             assumption: Assumption { asked: true, late: 0, trap },
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
+            counted: &[],
             head: None,
             choice: None,
             edge_cost: &|_, _| None,
