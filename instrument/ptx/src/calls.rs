@@ -1,10 +1,13 @@
 //! Who calls whom.
 
 use crate::Span;
+use crate::code::Code;
 use crate::declaration::Parameter;
 use crate::function::{Call, CallTarget, Function, TableKind};
 use crate::module::Module;
+use crate::operand::Operand;
 use crate::symbols::ByName;
+use crate::system::launches;
 use crate::token::{Kind, Lexer};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +18,8 @@ pub enum Callee<'c, 'a> {
     Known(u32),
     /// Through a pointer: any of these, sorted.
     Pointer(&'c [u32]),
+    /// The system launches a kernel there: one of these, sorted.
+    Launch(&'c [u32]),
     /// A function without a body in the module.
     Outside(&'a str),
     /// What can't be told: a pointer that no function of the module fits, or a list that names functions out of sight.
@@ -31,6 +36,8 @@ pub struct Calls<'a> {
     by_type: BTreeMap<Type, Vec<u32>>,
     /// Functions of each `.calltargets`, by where it stands; none if some are out of sight.
     listed: BTreeMap<u32, Option<Vec<u32>>>,
+    /// Kernels that a call launches, by where the call stands.
+    launched: BTreeMap<u32, Vec<u32>>,
 }
 
 type Type = (Vec<u64>, Vec<u64>);
@@ -45,7 +52,8 @@ impl<'a> Calls<'a> {
                 by_name.entry(alias).or_insert(index);
             }
         }
-        let mut calls = Self { by_name, addressed: Vec::new(), by_type: BTreeMap::new(), listed: BTreeMap::new() };
+        let mut calls =
+            Self { by_name, addressed: Vec::new(), by_type: BTreeMap::new(), listed: BTreeMap::new(), launched: BTreeMap::new() };
         for table in module.functions.iter().flat_map(|function| &function.tables) {
             if let TableKind::Callees(names) = &table.kind {
                 let all: Option<BTreeSet<u32>> = names.iter().map(|name| calls.by_name.get(name).copied()).collect();
@@ -61,7 +69,61 @@ impl<'a> Calls<'a> {
             }
             calls.addressed = taken.into_iter().collect();
         }
+        for function in &module.functions {
+            calls.find_launches(text, module, function);
+        }
         calls
+    }
+
+    /// Finds which kernels the calls of a function launch.
+    fn find_launches(&mut self, text: &'a str, module: &Module<'a>, function: &Function<'a>) {
+        let is_launch =
+            |call: &&Call<'a>| matches!(call.target, CallTarget::Name(name) if launches(name) && !self.by_name.contains_key(name));
+        let found: Vec<u32> = function.calls.iter().filter(is_launch).map(|call| call.statement).collect();
+        if found.is_empty() {
+            return;
+        }
+        let code = Code::new(text, function);
+        for call in found {
+            let kernels = self.launched_by(&code, call).unwrap_or_else(|| self.taken(text, module));
+            let kernels: Vec<u32> = kernels.into_iter().filter(|index| module.functions[*index as usize].is_kernel).collect();
+            if !kernels.is_empty() {
+                self.launched.insert(function.statements[call as usize].opcode, kernels);
+            }
+        }
+    }
+
+    /// The functions whose address is a call's first argument; none if that may be another.
+    fn launched_by(&self, code: &Code<'a>, call: u32) -> Option<BTreeSet<u32>> {
+        // What is returned stands in front of the callee.
+        let arguments =
+            code.operands(call).iter().skip(1).find_map(|operand| if let Operand::Group(list) = operand { Some(*list) } else { None })?;
+        let &[Operand::Name(argument, 0), ..] = code.list(arguments) else { return None };
+        let is_stored =
+            |at: &u32| code.operands(*at).iter().any(|operand| matches!(operand, Operand::AtName(name, _) if *name == argument));
+        let store = (0..call).rev().find(is_stored)?;
+        let &[Operand::AtName(_, 0), Operand::Register(register)] = code.operands(store) else { return None };
+        let (mut found, mut registers, mut next) = (BTreeSet::new(), vec![register], 0);
+        while let Some(register) = registers.get(next).copied() {
+            next += 1;
+            for at in 0..code.function.statements.len() as u32 {
+                let mut is_written = false;
+                code.each_written(at, |written| is_written |= written == register);
+                match code.operands(at) {
+                    _ if !is_written => {}
+                    &[_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
+                        found.insert(*self.by_name.get(code.name(name).text)?);
+                    }
+                    &[_, Operand::Register(from)] if code.opcode(at).starts_with("mov.") => {
+                        if !registers.contains(&from) {
+                            registers.push(from);
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        Some(found)
     }
 
     /// Functions that are named anywhere but as what a `call` calls.
@@ -113,7 +175,13 @@ impl<'a> Calls<'a> {
     #[must_use]
     pub fn callee(&self, function: &Function<'a>, call: &Call<'a>) -> Callee<'_, 'a> {
         match call.target {
-            CallTarget::Name(name) => self.by_name.get(name).map_or(Callee::Outside(name), |index| Callee::Known(*index)),
+            CallTarget::Name(name) => {
+                match (self.by_name.get(name), self.launched.get(&function.statements[call.statement as usize].opcode)) {
+                    (Some(index), _) => Callee::Known(*index),
+                    (None, Some(kernels)) => Callee::Launch(kernels),
+                    (None, None) => Callee::Outside(name),
+                }
+            }
             CallTarget::Lost => Callee::Lost,
             CallTarget::Pointer => {
                 let table = call.table.and_then(|table| function.tables.get(table as usize));

@@ -41,6 +41,14 @@ const NAMES: &[&str] = &[
 /// How the names of the driver's system calls begin. They are reserved.
 const PREFIX: &str = "__cuda_syscall_";
 
+/// Of those the ones whose first argument is a kernel that they launch, or prepare to.
+const LAUNCHES: &[&str] = &["cudaGetParameterBufferV2", "__cudaCDP2GetParameterBufferV2", "cudaLaunchDevice", "__cudaCDP2LaunchDevice"];
+
+/// Whether a function of the system launches the kernel that is its first argument.
+pub(crate) fn launches(name: &str) -> bool {
+    LAUNCHES.contains(&name)
+}
+
 /// Whether a function that has no body here is one of the system's.
 #[must_use]
 pub fn is_system(name: &str) -> bool {

@@ -135,6 +135,10 @@ impl Printer<'_> {
             let what = match &part.kind {
                 Kind::Unread(why) => format!("a part{arch} can't be read: {why}"),
                 Kind::Intermediate => format!("there is intermediate code{arch} without its PTX"),
+                Kind::Code(_) if !part.kernels.is_empty() => {
+                    let names: Vec<String> = part.kernels.iter().map(|symbol| format!("`{}`", Kernel::new(symbol).name)).collect();
+                    format!("there is machine code{arch} of kernels that its PTX lacks: {}", names.join(", "))
+                }
                 Kind::Code(_) | Kind::Ptx(_) => format!("there is machine code{arch} without PTX of that architecture"),
             };
             let diagnostic = Diagnostic::new(Code::MachineCodeOnly, what)

@@ -2,7 +2,7 @@
 
 use crate::place::{Arch, Place};
 use crate::{Content, Form, Part, elf, ptx};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is left to say of a file whose parts were handed on: see [`crate::scan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Brief {
     pub arch: Option<Arch>,
     /// What it holds.
     pub kind: Kind,
+    /// Names of its kernels. In [`Scan::without_ptx`] those that its PTX lacks, where there is some of its architecture.
+    pub kernels: BTreeSet<String>,
 }
 
 /// What a part holds.
@@ -41,28 +43,55 @@ pub enum Kind {
 
 impl Brief {
     pub(crate) fn of(part: &Part<'_>) -> Self {
-        let kind = match &part.content {
-            Content::Ptx(text) => Kind::Ptx(ptx::is_device_runtime(text)),
-            Content::Code(code) => Kind::Code(elf::has_functions(code)),
-            Content::Intermediate => Kind::Intermediate,
-            Content::Unread(why) => Kind::Unread(why.clone()),
+        let (kind, kernels) = match &part.content {
+            Content::Ptx(text) => (Kind::Ptx(ptx::is_device_runtime(text)), ptx::kernels(text)),
+            Content::Code(code) => (Kind::Code(elf::has_functions(code)), elf::Elf::new(code).map(elf::Elf::kernels).unwrap_or_default()),
+            Content::Intermediate => (Kind::Intermediate, Vec::new()),
+            Content::Unread(why) => (Kind::Unread(why.clone()), Vec::new()),
         };
-        Self { place: part.place.clone(), arch: part.arch, kind }
+        let kernels = kernels.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        Self { place: part.place.clone(), arch: part.arch, kind, kernels }
     }
 }
 
-/// Those parts that run without their PTX.
-pub(crate) fn without_ptx(briefs: Vec<Brief>) -> Vec<Brief> {
-    let key = |part: &Brief| part.place.container_key();
-    let ptx = || briefs.iter().filter(|part| matches!(part.kind, Kind::Ptx(_)));
-    let with: BTreeSet<_> = ptx().map(|part| (key(part), part.arch)).collect();
-    let linked: BTreeSet<_> = ptx().filter(|part| part.place.is_relocatable()).map(|part| part.arch).collect();
-    let runtime: BTreeSet<_> = ptx().filter(|part| part.kind == Kind::Ptx(true)).map(key).collect();
-    let runs = |part: &Brief| !matches!(part.kind, Kind::Ptx(_) | Kind::Code(false));
-    let has_ptx = |part: &Brief| {
-        let is_linked = !part.place.is_relocatable() && linked.contains(&part.arch);
-        is_linked || with.contains(&(key(part), part.arch)) || runtime.contains(&key(part))
+/// Names of kernels by what says where their PTX counts.
+type Known<'b, K> = BTreeMap<K, BTreeSet<&'b str>>;
+
+/// Those parts that run without their PTX, or have kernels that it lacks.
+pub(crate) fn without_ptx(mut briefs: Vec<Brief>) -> Vec<Brief> {
+    let lacking: Vec<Option<BTreeSet<String>>> = {
+        let (mut with, mut linked, mut runtime) = (Known::new(), Known::new(), Known::new());
+        for part in &briefs {
+            let Kind::Ptx(is_runtime) = part.kind else { continue };
+            let names = || part.kernels.iter().map(String::as_str);
+            with.entry((part.place.container_key(), part.arch)).or_default().extend(names());
+            if part.place.is_relocatable() {
+                linked.entry(part.arch).or_default().extend(names());
+            }
+            if is_runtime {
+                runtime.entry(part.place.container_key()).or_default().extend(names());
+            }
+        }
+        let lacking = |part: &Brief| {
+            if matches!(part.kind, Kind::Ptx(_) | Kind::Code(false)) {
+                return None;
+            }
+            let key = part.place.container_key();
+            let linked = linked.get(&part.arch).filter(|_| !part.place.is_relocatable());
+            let known: Vec<_> = [with.get(&(key.clone(), part.arch)), linked, runtime.get(&key)].into_iter().flatten().collect();
+            let is_known = |name: &String| known.iter().any(|names| names.contains(name.as_str()));
+            let lacking: BTreeSet<String> = part.kernels.iter().filter(|name| !is_known(name)).cloned().collect();
+            match known.is_empty() {
+                true => Some(BTreeSet::new()),
+                false => (!lacking.is_empty()).then_some(lacking),
+            }
+        };
+        briefs.iter().map(lacking).collect()
     };
-    let without: Vec<bool> = briefs.iter().map(|part| runs(part) && !has_ptx(part)).collect();
-    briefs.into_iter().zip(without).filter_map(|(part, without)| without.then_some(part)).collect()
+    let mut lacking = lacking.into_iter();
+    briefs.retain_mut(|part| {
+        let found = lacking.next().flatten();
+        found.map(|kernels| part.kernels = kernels).is_some()
+    });
+    briefs
 }

@@ -122,7 +122,7 @@ impl Image<'_> {
     }
 
     /// Parts that run without their PTX being here: machine code with functions in it, intermediate code, and what
-    /// could not be read. The fat binary (or file) of each has no PTX of its architecture.
+    /// could not be read. The fat binary (or file) of each has no PTX of its architecture, or none of some kernel.
     ///
     /// What the device linker wrote has its PTX where the linked parts lie ([`Place::is_relocatable`]), each of which is asked for by itself. The
     /// toolkit's own device runtime has PTX of one architecture for all.

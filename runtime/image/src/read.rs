@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn code_without_text_is_told_a_fat_binary_at_a_time() {
         let text = ptx(&map("a.cu"));
-        let code = elf::made::cubin("f", b"");
+        let code = elf::made::cubin("k", b"");
         let stub = elf::made::file(190, 0x0600_5004, &[]);
         let [text, code, stub] = [(container::PTX, text.as_bytes()), (container::ELF, &code), (container::ELF, &stub)]
             .map(|(kind, bytes)| entry(kind, 80, 0x11, bytes, 0));
@@ -303,6 +303,18 @@ mod tests {
         let image = read(&bytes).expect("it was made whole");
         let places: Vec<_> = image.without_ptx().map(|part| part.place.to_string()).collect();
         assert_eq!(places, ["container 1, entry 0"]);
+    }
+
+    #[test]
+    fn code_of_a_kernel_that_its_text_lacks_is_told() {
+        let text = ptx(&map("a.cu"));
+        let [of_text, other] = ["k", "other"].map(|name| elf::made::cubin(name, b""));
+        let [text, of_text, other] = [(container::PTX, text.as_bytes()), (container::ELF, &of_text), (container::ELF, &other)]
+            .map(|(kind, bytes)| entry(kind, 80, 0x11, bytes, 0));
+        let bytes = container(&[text, of_text, other]);
+        let without = scan(&bytes, |_| {}).expect("it was made whole").without_ptx;
+        let told: Vec<_> = without.iter().map(|part| (part.place.entry, part.kernels.iter().map(String::as_str).collect())).collect();
+        assert_eq!(told, [(Some(2), vec!["other"])]);
     }
 
     #[test]

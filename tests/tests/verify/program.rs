@@ -46,6 +46,16 @@ fn weights_multiply_across_units_and_cycles_are_found() {
     assert!(found.iter().any(|found| found.recursion && !found.verdict.holds()), "{found:#?}");
 }
 
+#[test]
+fn a_unit_may_define_a_function_of_the_systems_names() {
+    for name in ["__cuda_syscall_x", "malloc"] {
+        let alone = calls("f", 2, &format!("call {name};\n"));
+        assert_eq!((unit(&alone).unknown.len(), program(&[&alone]).findings()), (0, Vec::new()));
+        let round = program(&[&alone, &calls(name, 2, "call f;\n")]).findings();
+        assert!(round.iter().any(|found| found.recursion && !found.verdict.holds()), "{name}: {round:#?}");
+    }
+}
+
 /// A function that waits by the clock if its word is not zero, and then ends as it is told.
 fn waits(name: &str, end: &str) -> String {
     format!(

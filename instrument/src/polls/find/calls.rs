@@ -27,7 +27,8 @@ impl<'a> Activations<'a> {
             for call in &function.calls {
                 match calls.callee(function, call) {
                     Callee::Known(to) => from.push(to),
-                    Callee::Pointer(all) => from.extend(all),
+                    // A kernel that launches itself again and again may run for ever, too.
+                    Callee::Pointer(all) | Callee::Launch(all) => from.extend(all),
                     Callee::Outside(name) if is_system(name) => {}
                     Callee::Outside(name) => {
                         outside.push((name, function.statements[call.statement as usize].opcode));

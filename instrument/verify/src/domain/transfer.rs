@@ -81,7 +81,9 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
                 Operand::Name(name) => named_value(name, of, source.assumption()),
                 _ => a()?,
             };
-            matches!(address.kind, Kind::Control(_) | Kind::OwnFlag).then(|| Value::unknown(width).kind(address.kind))
+            // Both lie in global memory. As an address of another space the same number means other bytes.
+            let is_global = matches!(suffix, "global.u64" | "to.global.u64");
+            (is_global && matches!(address.kind, Kind::Control(_) | Kind::OwnFlag)).then(|| Value::unknown(width).kind(address.kind))
         }
         "cvt" => convert(suffix, width, a()?, source, operand(0)?),
         "add" if plain => {

@@ -1,9 +1,11 @@
 //! The fixpoint of a slice's values over a set of blocks, by worklist, join and widening.
 
+use crate::domain::interval::Interval;
 use crate::domain::name::{FIRST_NAME, LAUNCH, NO_NAME, Name};
 use crate::domain::state::{State, forget};
 use crate::domain::transfer::result;
 use crate::domain::value::{Kind, Source, Value};
+use crate::interpret::counted_inside::CountedInside;
 use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::here::Here;
 use crate::interpret::parameters::handed;
@@ -40,6 +42,8 @@ struct Visits {
     /// How often its values changed.
     changes: u32,
     moved: BTreeMap<u32, (u8, u8)>,
+    /// What slots hold where a loop is entered here.
+    entered: BTreeMap<u32, Interval>,
 }
 
 impl Pass<'_, '_> {
@@ -57,6 +61,10 @@ impl Pass<'_, '_> {
             });
             dirty[at] = true;
         }
+        // What goes on amid a loop was entered before.
+        let is_entered = |counted: &&CountedInside| starts.iter().all(|(block, _)| !counted.holds(*block));
+        let counted: BTreeMap<u32, &CountedInside> =
+            self.counted.iter().filter(is_entered).map(|counted| (counted.head(), counted)).collect();
         let mut again: BTreeMap<usize, State> = BTreeMap::new();
         let mut changed = true;
         while changed {
@@ -83,7 +91,7 @@ impl Pass<'_, '_> {
                     state = state.only(self.slice.live(to));
                     let gathers = self.gathers(to, target, starts);
                     let next = if gathers {
-                        self.gather(at, to, state, &found, &mut visits[target])
+                        self.gather((at, to), state, &found, &mut visits[target], counted.get(&to).copied())
                     } else {
                         self.replace(edge, to, state, &mut found)
                     };
@@ -136,8 +144,18 @@ impl Pass<'_, '_> {
     }
 
     /// The values of a block that gathers what ever came there, if the new ones change them.
-    fn gather(&self, at: usize, to: u32, mut state: State, found: &Found, visits: &mut Visits) -> Option<State> {
+    fn gather(
+        &self,
+        (at, to): (usize, u32),
+        mut state: State,
+        found: &Found,
+        visits: &mut Visits,
+        counted: Option<&CountedInside>,
+    ) -> Option<State> {
         let target = self.position[to as usize] as usize;
+        if let Some(counted) = counted {
+            counted.enter(self.order[at], &state, self.slice, &mut visits.entered);
+        }
         let Some(known) = &found.states[target] else {
             if self.body.graph.sources(to).len() > 1 {
                 self.forget_old(to, &mut state);
@@ -148,6 +166,9 @@ impl Pass<'_, '_> {
         let mut joined = known.join(&state, self.slice, Some(to));
         if joined != *known && target <= at {
             self.widen(visits, known, &mut joined);
+        }
+        if let Some(counted) = counted {
+            counted.limit(&mut joined, self.slice, &visits.entered);
         }
         (joined != *known).then_some(joined)
     }

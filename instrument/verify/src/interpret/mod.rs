@@ -1,6 +1,7 @@
 //! Which registers decide a loop, and the fixpoint of their values over its blocks.
 
 pub(crate) mod body;
+pub(crate) mod counted_inside;
 pub(crate) mod edge_cost;
 pub(crate) mod equations;
 pub(crate) mod fixpoint;

@@ -3,6 +3,7 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::body::Body;
+use crate::interpret::counted_inside::CountedInside;
 use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::parameters::Returns;
 use crate::interpret::slice::Slice;
@@ -25,6 +26,8 @@ pub(crate) struct Pass<'p, 'a> {
     pub(crate) assumption: Assumption,
     /// Whether a call returns to its caller under the assumption.
     pub(crate) returns: &'p Returns<'p>,
+    /// Loops of the set that are known to end by themselves.
+    pub(crate) counted: &'p [CountedInside],
     /// The block that a round begins at: what flows into it ends the round.
     pub(crate) head: Option<u32>,
     /// What a step that takes one of two results in.

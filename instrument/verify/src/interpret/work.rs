@@ -3,6 +3,7 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::body::Body;
+use crate::interpret::counted_inside::CountedInside;
 use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::parameters::Returns;
 use crate::interpret::pass::{Choice, Found, Pass};
@@ -25,6 +26,8 @@ pub(crate) struct Work<'w, 'a> {
     pub(crate) position: &'w mut Vec<u32>,
     pub(crate) components: &'w mut Components,
     pub(crate) returns: &'w Returns<'w>,
+    /// Loops of the set that are known to end by themselves.
+    pub(crate) counted: &'w [CountedInside],
     /// Looks left.
     pub(crate) budget: usize,
     /// Whether something was asked since this was set to false that the action decides.
@@ -74,6 +77,7 @@ impl<'a> Work<'_, 'a> {
             closed: way.closed,
             assumption: way.assumption,
             returns: self.returns,
+            counted: self.counted,
             head: way.head,
             choice: way.choice,
             edge_cost: way.edge_cost,

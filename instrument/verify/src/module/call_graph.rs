@@ -12,8 +12,10 @@ pub(crate) enum Callee<'c, 'a> {
     Known(u32),
     /// Through a pointer: any of these.
     Pointer(&'c [u32]),
-    /// A function of the system.
-    System,
+    /// A kernel of the module is launched: any of these.
+    Launch(&'c [u32]),
+    /// A function of the system, by name: another unit may define one of that name.
+    System(&'a str),
     /// A function that is not in sight, by name; empty for a pointer that no function of the module fits.
     Unknown(&'a str),
 }
@@ -35,7 +37,8 @@ impl<'a> Callees<'a> {
         match self.calls.callee(function, call) {
             cuinstr_ptx::Callee::Known(index) => Callee::Known(index),
             cuinstr_ptx::Callee::Pointer(all) => Callee::Pointer(all),
-            cuinstr_ptx::Callee::Outside(name) if is_system(name) => Callee::System,
+            cuinstr_ptx::Callee::Launch(all) => Callee::Launch(all),
+            cuinstr_ptx::Callee::Outside(name) if is_system(name) => Callee::System(name),
             cuinstr_ptx::Callee::Outside(name) => Callee::Unknown(name),
             cuinstr_ptx::Callee::Lost => Callee::Unknown(""),
         }
@@ -48,10 +51,20 @@ impl<'a> Callees<'a> {
                 match self.of(function, at) {
                     Callee::Known(index) => found.push((at, index)),
                     Callee::Pointer(all) => found.extend(all.iter().map(|index| (at, *index))),
-                    Callee::System | Callee::Unknown(_) => {}
+                    Callee::Launch(_) | Callee::System(_) | Callee::Unknown(_) => {}
                 }
             }
             found
+        };
+        module.functions.iter().map(of).collect()
+    }
+
+    /// For each function its launches of kernels of the module: statement and kernel.
+    pub(crate) fn launches(&self, module: &Module<'a>) -> Vec<Vec<(u32, u32)>> {
+        let kernels = |function: &Function<'a>, at: u32| if let Callee::Launch(all) = self.of(function, at) { all } else { &[] };
+        let of = |function: &Function<'a>| {
+            let calls = function.calls.iter().map(|call| call.statement);
+            calls.flat_map(|at| kernels(function, at).iter().map(move |kernel| (at, *kernel))).collect()
         };
         module.functions.iter().map(of).collect()
     }

@@ -109,7 +109,7 @@ impl<'d, 'a> Describer<'d, 'a> {
 
     /// A cycle of calls.
     pub(crate) fn recursion(&self, Recursion { set, verdict }: &Recursion) -> Option<Loop> {
-        let (functions, calls) = (&self.functions.module.functions, &self.functions.calls);
+        let (functions, calls) = (&self.functions.module.functions, &self.functions.leads_to);
         let first = *set.first()? as usize;
         let function = &functions[first];
         let call = calls[first].iter().find(|(_, to)| set.binary_search(to).is_ok());

@@ -28,6 +28,8 @@ pub(crate) struct Functions<'a> {
     pub(crate) callees: Callees<'a>,
     /// For each function its calls of functions of the module.
     pub(crate) calls: Vec<Vec<(u32, u32)>>,
+    /// The same with the kernels that it launches.
+    pub(crate) leads_to: Vec<Vec<(u32, u32)>>,
     /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
     returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: Cell<u32>,
@@ -37,8 +39,10 @@ impl<'a> Functions<'a> {
     pub(crate) fn new(text: &'a str, module: &'a Module<'a>) -> Self {
         let callees = Callees::new(module, text);
         let calls = callees.known(module);
+        let launches = callees.launches(module);
+        let leads_to = calls.iter().zip(launches).map(|(calls, launches): (&Vec<_>, _)| [calls.clone(), launches].concat()).collect();
         let graphs = module.functions.iter().map(Graph::new).collect();
-        Self { text, module, graphs, callees, calls, returns: RefCell::default(), depth: Cell::new(0) }
+        Self { text, module, graphs, callees, calls, leads_to, returns: RefCell::default(), depth: Cell::new(0) }
     }
 
     /// The block of a function that the statement lies in.
@@ -55,7 +59,7 @@ impl<'a> Functions<'a> {
         match self.callees.of(function, statement) {
             Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
             Callee::Pointer(all) => all.iter().any(|index| self.returns(*index as usize, assumption.trap, 0)),
-            Callee::System | Callee::Unknown(_) => true,
+            Callee::Launch(_) | Callee::System(_) | Callee::Unknown(_) => true,
         }
     }
 
@@ -106,6 +110,7 @@ impl<'a> Functions<'a> {
             closed: &|_| false,
             assumption: Assumption { asked: true, late: 0, trap },
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
+            counted: &[],
             head: None,
             choice: None,
             edge_cost: &|_, _| None,

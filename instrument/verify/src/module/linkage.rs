@@ -62,7 +62,9 @@ impl Program {
                     work.extend(calls.keys().map(|callee| (callee.as_str(), false)));
                     continue;
                 }
-                let made = calls.iter().fold(Made::NONE, |made, (callee, times)| {
+                // What no unit defines is the system's, or is a finding of its own.
+                let defined = calls.iter().filter(|(callee, _)| self.functions.contains_key(*callee));
+                let made = defined.fold(Made::NONE, |made, (callee, times)| {
                     made.and(weights.get(callee.as_str()).copied().flatten().unwrap_or(CallWeight::ONE), *times)
                 });
                 let weight = made.of_caller(*own);

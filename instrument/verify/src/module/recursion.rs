@@ -13,7 +13,7 @@ pub(crate) struct Recursion {
 
 /// Cycles of calls, each with what is proved of it.
 pub(crate) fn find(functions: &Functions<'_>, components: &mut Components) -> Vec<Recursion> {
-    let calls = &functions.calls;
+    let calls = &functions.leads_to;
     let nodes: Vec<u32> = (0..calls.len() as u32).collect();
     let sets = components.find(calls.len(), &nodes, |from, nth| calls[from as usize].get(nth as usize).map(|(_, to)| Some(*to)));
     let recursion = |mut set: Vec<u32>| {
@@ -34,7 +34,7 @@ pub(crate) fn find(functions: &Functions<'_>, components: &mut Components) -> Ve
 fn is_cut(functions: &Functions<'_>, set: &[u32], trap: bool, components: &mut Components) -> bool {
     let made = |&index: &u32| {
         let reached = functions.reached(index as usize, trap);
-        let all = functions.calls[index as usize].iter().filter(|(at, _)| reached.contains(&functions.block_of(index as usize, *at)));
+        let all = functions.leads_to[index as usize].iter().filter(|(at, _)| reached.contains(&functions.block_of(index as usize, *at)));
         (index, all.map(|(_, to)| *to).collect())
     };
     let made: BTreeMap<u32, Vec<u32>> = set.iter().map(made).collect();

@@ -10,7 +10,8 @@
 use crate::domain::name::LAUNCH;
 use crate::interpret::body::Body;
 use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
-use crate::program::instruction::{Instruction, Operand, Register};
+use crate::program::instruction::{Instruction, Operand, Register, spaces};
+use crate::program::local_memory::Bytes;
 use cuinstr_ptx::{Access, Flow, access_of};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,14 +31,15 @@ const POINTER: i128 = 8;
 
 /// Statements of a function that store where only the host may, and what they do.
 pub(crate) fn forbidden(body: &Body<'_>) -> Vec<(u32, &'static str)> {
-    let mut addresses = Addresses { body, may_hold: BTreeMap::new(), held: BTreeMap::new() };
+    let mut addresses = Addresses { body, kept: Vec::new(), may_hold: BTreeMap::new(), held: BTreeMap::new() };
+    addresses.find_kept();
     let mut found = Vec::new();
     for (at, statement) in (0..).zip(&body.function.statements) {
         let opcode = body.code.opcode(at);
         let what = match statement.flow {
             Flow::Call => addresses.gives_away(at),
             Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
-            Flow::Next if stores(opcode) => addresses.look(at),
+            Flow::Next if stores(opcode) => addresses.look(at).or_else(|| addresses.keeps(at)),
             _ => None,
         };
         found.extend(what.map(|what| (at, what)));
@@ -112,6 +114,8 @@ type Definition = (u32, Register);
 
 struct Addresses<'b, 'a> {
     body: &'b Body<'a>,
+    /// What the function keeps in its own local memory, beside words that are followed.
+    kept: Vec<(Bytes, Held)>,
     /// Whether a register may hold what is made of one of these addresses.
     may_hold: BTreeMap<Register, bool>,
     /// What definitions leave in their registers: at rest, but for those that are being followed.
@@ -147,19 +151,76 @@ impl Addresses<'_, '_> {
         (!is_allowed).then_some("the flag is written, by something else than the launch's number")
     }
 
-    /// Whether a function is handed an address that must not be written, where it is not followed.
+    /// Finds what the function keeps in its own local memory: loads from there may give it.
+    fn find_kept(&mut self) {
+        let body = self.body;
+        let stores = || body.registers.local_bytes().iter().filter(|(_, bytes)| bytes.is_store);
+        for look in 0..=MOST_CHANGES {
+            let mut kept: Vec<(Bytes, Held)> = Vec::new();
+            for (&at, bytes) in stores() {
+                let held = if look < MOST_CHANGES { self.stored(at) } else { Held::ANY };
+                if held != Held::default() {
+                    kept.push((*bytes, held));
+                }
+            }
+            if kept == self.kept {
+                return;
+            }
+            self.kept = kept;
+            self.may_hold.clear();
+            self.held.clear();
+        }
+    }
+
+    /// The addresses that a store puts into memory.
+    fn stored(&mut self, at: u32) -> Held {
+        let store = self.body.plain(at);
+        match store.rest[..] {
+            [Operand::Register(register)] if store.op.of.is_some_and(|(width, _)| i128::from(width / 8) == POINTER) => {
+                self.in_front(register, at)
+            }
+            _ if self.hands_on(at) => Held::ANY,
+            _ => Held::default(),
+        }
+    }
+
+    /// Whether a store puts an address that must not be written where other threads or functions may read it.
+    fn keeps(&mut self, at: u32) -> Option<&'static str> {
+        let is_kept = !self.may_be_own(at) && self.hands_on(at);
+        is_kept.then_some("the address of the control block or of the flag is kept in memory")
+    }
+
+    /// Whether a store may be one to the stack, as code that is not optimised keeps addresses.
+    fn may_be_own(&self, at: u32) -> bool {
+        let store = self.body.plain(at);
+        let is_word = store.opcode != self.body.code.opcode(at);
+        let is_elsewhere = store.op.head != "st" || spaces(store.opcode).any(|space| space != "local");
+        let is_named = matches!(store.first_address, Some(Operand::AtSymbol(..)));
+        let function = self.body.function;
+        let has_stack = !function.is_kernel || function.variables.iter().any(|variable| variable.space == ".local");
+        is_word || !is_elsewhere && !is_named && has_stack
+    }
+
+    /// Whether a function is handed such an address.
     fn gives_away(&mut self, at: u32) -> Option<&'static str> {
+        self.hands_on(at).then_some("the address of the control block or of the flag is given to a function")
+    }
+
+    /// Whether an operand that is no address itself holds such an address.
+    fn hands_on(&mut self, at: u32) -> bool {
+        use cuinstr_ptx::Operand::{Address, At, Name};
         let code = self.body.code;
+        let is_result = usize::from(self.body.plain(at).op.head == "atom");
         let mut handed: Vec<Register> = Vec::new();
-        for operand in code.operands(at) {
-            match operand {
-                cuinstr_ptx::Operand::At(..) | cuinstr_ptx::Operand::Address(_) => {}
-                of => code.each_register(*of, &mut |register| handed.push(register)),
+        for operand in code.operands(at).iter().skip(is_result) {
+            match *operand {
+                At(..) | Address(_) => {}
+                Name(name, _) if matches!(code.name(name).text, CONTROL | FLAG) => return true,
+                of => code.each_register(of, &mut |register| handed.push(register)),
             }
         }
         let is_lost = |held: Held| held.flag.is_some() || held.control.is_some_and(|at| at.least < OWN_RECORD_AT.into());
-        let is_given = handed.into_iter().any(|register| is_lost(self.in_front(register, at)));
-        is_given.then_some("the address of the control block or of the flag is given to a function")
+        handed.into_iter().any(|register| is_lost(self.in_front(register, at)))
     }
 
     /// What an operand that is an address points to.
@@ -296,7 +357,7 @@ impl Addresses<'_, '_> {
                     _ => Held::default(),
                 };
                 let nth = instruction.first.iter().position(|first| *first == register).unwrap_or(0) as i128;
-                loaded(&instruction, at, nth)
+                loaded(&instruction, at, nth).join(self.read(writer))
             }
             ("call", _) => Held::default(),
             _ => {
@@ -307,6 +368,13 @@ impl Addresses<'_, '_> {
                 if made_of_it { Held::ANY } else { Held::default() }
             }
         }
+    }
+
+    /// What a load finds of what the function keeps in its own local memory.
+    fn read(&self, at: u32) -> Held {
+        let Some(own) = self.body.registers.local_bytes().get(&at) else { return Held::default() };
+        let met = self.kept.iter().filter(|(bytes, _)| bytes.meets(*own));
+        met.fold(Held::default(), |found, (bytes, held)| found.join(if bytes.is_same(*own) { *held } else { Held::ANY }))
     }
 
     /// Addresses with a number of this range added to them, or taken from them.
@@ -344,7 +412,7 @@ impl Addresses<'_, '_> {
             }
             made.push(register);
             for &writer in self.body.writers(register) {
-                if self.names_them(writer) {
+                if self.names_them(writer) || self.read(writer) != Held::default() {
                     self.may_hold.extend(made.into_iter().map(|register| (register, true)));
                     return true;
                 }

@@ -45,7 +45,7 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeig
         let mut own = BTreeMap::new();
         let function = &functions.module.functions[index];
         for at in function.calls.iter().map(|call| call.statement) {
-            if let Callee::Unknown(callee) = functions.callees.of(function, at) {
+            if let Callee::Unknown(callee) | Callee::System(callee) = functions.callees.of(function, at) {
                 add(&mut own, callee, weighed[index].times(functions.block_of(index, at)));
             }
         }

@@ -161,6 +161,12 @@ pub(crate) fn head_of(opcode: &str) -> &str {
     opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at])
 }
 
+/// The state spaces that an opcode names: none for generic addresses.
+pub(crate) fn spaces(opcode: &str) -> impl Iterator<Item = &str> {
+    let space = |part: &&str| matches!(*part, "global" | "shared" | "local" | "const" | "param");
+    opcode.split('.').map(|part| part.split("::").next().unwrap_or(part)).filter(space)
+}
+
 /// Takes a statement apart.
 pub(crate) fn decode<'a>(code: &'a Code<'a>, statement: u32) -> Instruction<'a> {
     let opcode = code.opcode(statement);

@@ -9,7 +9,7 @@
 //! variable is not followed at all if its address is computed with in another way, stored elsewhere, or passed to a
 //! function. From there on every store may write it.
 
-use crate::program::instruction::{Instruction, Op, Operand, Register, decode, head_of, type_of};
+use crate::program::instruction::{Instruction, Op, Operand, Register, decode, head_of, spaces, type_of};
 use cuinstr_ptx::{Code, Declared, NameId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,8 @@ pub(crate) struct Word {
 struct Address {
     variable: usize,
     offset: i64,
+    /// Whether it is one of all memory, rather than of local memory: `cvta` makes the one of the other.
+    is_generic: bool,
     /// Whether it was read from a word that keeps it. What is stored or read by such an address is not followed: that word may not have been written
     /// yet.
     is_kept: bool,
@@ -56,7 +58,7 @@ struct Done {
     puts: Option<(Register, Address)>,
     uses: Option<Use>,
     /// Does anything else with these variables' addresses.
-    gives_away: Vec<usize>,
+    gives_away: bool,
 }
 
 /// What holds addresses.
@@ -82,8 +84,38 @@ enum Named {
 /// Most times that statements are looked at for what holds addresses.
 const MOST_LOOKS: usize = 8;
 
-/// The widths of words that can be followed, each of which stands for a further register, and their accesses by statement.
-pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
+/// What is known of a function's own variables in local memory.
+#[derive(Debug, Default)]
+pub(crate) struct LocalMemory {
+    /// Widths of words that are followed, each of which stands for a further register.
+    pub(crate) words: Vec<u8>,
+    /// Statements that read or write them.
+    pub(crate) accesses: BTreeMap<u32, Word>,
+    /// Other statements that read or write these variables, and where.
+    pub(crate) others: BTreeMap<u32, Bytes>,
+}
+
+/// Some bytes of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    variable: usize,
+    from: i64,
+    count: i64,
+    pub(crate) is_store: bool,
+}
+
+impl Bytes {
+    pub(crate) fn meets(self, other: Self) -> bool {
+        self.variable == other.variable && self.from < other.from + other.count && other.from < self.from + self.count
+    }
+
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        (self.variable, self.from, self.count) == (other.variable, other.from, other.count)
+    }
+}
+
+/// Finds the words that can be followed.
+pub(crate) fn find(code: &Code<'_>) -> LocalMemory {
     let function = code.function;
     let local = |declared: Declared| match declared {
         Declared::Variable(variable) => Some(&function.variables[variable as usize]).filter(|variable| variable.space == ".local"),
@@ -94,12 +126,12 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
     if variables.is_empty() {
         return Default::default();
     }
-    let count = variables.len();
     let mut addresses = Addresses::new(code, variables);
     if !addresses.settle(code) {
         return Default::default();
     }
-    let (mut uses, given_away) = addresses.uses(code, count);
+    // What may be written by an address that is computed may lie in any variable.
+    let Some(uses) = addresses.uses(code) else { return Default::default() };
     // Behind a variable's end other variables may lie.
     let is_within = |used: &Use| {
         let size = locals[used.variable].1.bytes.and_then(|bytes| i64::try_from(bytes).ok());
@@ -117,11 +149,14 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
         used.keeps.is_none() && addresses.words.range(near).next().is_none()
     };
     let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
-    if keeps_some && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
+    if keeps_some && !uses.iter().all(is_whole) {
         return Default::default();
     }
-    uses.retain(|used| !given_away[used.variable]);
-    words(uses, code.register_count())
+    let bytes = |used: &Use| Bytes { variable: used.variable, from: used.from, count: used.bytes, is_store: used.is_store };
+    let mut others: BTreeMap<u32, Bytes> = uses.iter().map(|used| (used.at, bytes(used))).collect();
+    let (words, accesses) = words(uses, code.register_count());
+    others.retain(|at, _| !accesses.contains_key(at));
+    LocalMemory { words, accesses, others }
 }
 
 /// The words that these loads and stores are about. What overlaps something else is no word.
@@ -169,25 +204,19 @@ impl Addresses {
         addresses
     }
 
-    /// All loads and stores by these addresses, and for each variable whether its address is given away.
-    fn uses(&self, code: &Code<'_>, variables: usize) -> (Vec<Use>, Vec<bool>) {
-        let (mut uses, mut given_away) = (Vec::new(), vec![false; variables]);
+    /// All loads and stores by these addresses; none if anything else is done with one.
+    fn uses(&self, code: &Code<'_>) -> Option<Vec<Use>> {
+        let mut uses = Vec::new();
         for &statement in &self.mentions {
             let done = self.look(code, statement);
-            if let Some((register, address)) = done.puts
-                && self.registers.get(&register) != Some(&address)
-            {
-                // A register that has two meanings has none.
-                let other = self.registers.get(&register).map_or(address.variable, |other| other.variable);
-                given_away[other] = true;
-                given_away[address.variable] = true;
-            }
-            for variable in done.gives_away {
-                given_away[variable] = true;
+            // A register that has two meanings has none.
+            let is_other = done.puts.is_some_and(|(register, address)| self.registers.get(&register) != Some(&address));
+            if is_other || done.gives_away {
+                return None;
             }
             uses.extend(done.uses);
         }
-        (uses, given_away)
+        Some(uses)
     }
 
     /// Finds all registers and words that hold addresses; false if that takes too long.
@@ -245,8 +274,8 @@ impl Addresses {
             Named::Register(register) => self.registers.get(&register).copied(),
             Named::Variable(name) => self.variable(name),
         };
-        let named: Vec<Address> = self.named_by(code, statement).filter_map(address).collect();
-        if named.is_empty() {
+        let named = self.named_by(code, statement).filter_map(address).count();
+        if named == 0 {
             return Done::default();
         }
         let instruction = decode(code, statement);
@@ -259,15 +288,15 @@ impl Addresses {
             (Some((into, _)), _) => Some(1 + usize::from(is_held(into))),
             (None, None) => None,
         };
-        if mentions == Some(named.len()) {
+        if mentions == Some(named) {
             let uses = access.map(|access| Use { is_put: puts.is_some(), ..access });
-            return Done { puts, uses, gives_away: Vec::new() };
+            return Done { puts, uses, gives_away: false };
         }
-        Done { gives_away: named.iter().map(|address| address.variable).collect(), ..Done::default() }
+        Done { gives_away: true, ..Done::default() }
     }
 
     fn variable(&self, name: NameId) -> Option<Address> {
-        self.variables.get(&name).map(|variable| Address { variable: *variable, offset: 0, is_kept: false })
+        self.variables.get(&name).map(|variable| Address { variable: *variable, offset: 0, is_generic: false, is_kept: false })
     }
 
     fn of(&self, operand: &Operand<'_>) -> Option<Address> {
@@ -283,13 +312,14 @@ impl Addresses {
         let [into] = instruction.first[..] else { return None };
         let address = match (instruction.opcode, &instruction.rest[..]) {
             ("mov.u64" | "mov.b64", [of]) => self.of(of)?,
-            ("cvta.local.u64", [of @ Operand::Register(_)]) => self.of(of)?,
+            ("cvta.local.u64", [of]) => Address { is_generic: true, ..self.of(of).filter(|of| !of.is_generic)? },
+            ("cvta.to.local.u64", [of]) => Address { is_generic: false, ..self.of(of).filter(|of| of.is_generic)? },
             ("add.u64" | "add.s64", [of, Operand::Number(more)]) => {
                 let address = self.of(of)?;
                 Address { offset: address.offset.checked_add(i64::try_from(*more).ok()?)?, ..address }
             }
             ("ld.u64" | "ld.b64" | "ld.local.u64" | "ld.local.b64", [Operand::At(base, from)]) => {
-                let base = self.registers.get(base)?;
+                let base = self.registers.get(base).filter(|base| is_read_so(instruction.opcode, **base))?;
                 Address { is_kept: true, ..*self.words.get(&(base.variable, base.offset.checked_add(*from)?))? }
             }
             _ => return None,
@@ -310,7 +340,7 @@ impl Addresses {
             Operand::AtOwn(name, from) => (self.variable(name)?, from),
             _ => return None,
         };
-        if instruction.guard.is_some_and(|(guard, _)| guard.is_none()) {
+        if instruction.guard.is_some_and(|(guard, _)| guard.is_none()) || !is_read_so(instruction.opcode, base) {
             return None;
         }
         let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v').and_then(|count| count.parse::<i64>().ok()));
@@ -336,6 +366,16 @@ impl Addresses {
             is_by_kept: base.is_kept,
             is_put: false,
         })
+    }
+}
+
+/// Whether an access takes an address for what it is. By the same number another space has other bytes.
+fn is_read_so(opcode: &str, address: Address) -> bool {
+    let mut spaces = spaces(opcode);
+    match (spaces.next(), spaces.next()) {
+        (None, _) => address.is_generic,
+        (Some("local"), None) => !address.is_generic,
+        _ => false,
     }
 }
 

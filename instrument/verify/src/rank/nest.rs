@@ -3,6 +3,7 @@
 use crate::domain::delta::Delta;
 use crate::domain::value::Value;
 use crate::interpret::body::Body;
+use crate::interpret::counted_inside::CountedInside;
 use crate::interpret::edge_cost::{Count, NEVER};
 use crate::interpret::loop_invariant::{entries, follow};
 use crate::interpret::parameters::Returns;
@@ -49,7 +50,9 @@ pub(crate) fn rounds_by<'a>(
     (components, position): (&mut Components, &mut Vec<u32>),
     (returns, earlier): (&Returns<'_>, Option<&Earlier>),
 ) -> Vec<LoopProof> {
-    let mut work = Work { body, slice, rpo, position, components, returns, budget: allotted(wide, slice), asks_action: false };
+    let counted = earlier.map_or_else(Vec::new, |earlier| earlier.counted(body.graph, slice));
+    let budget = allotted(wide, slice);
+    let mut work = Work { body, slice, rpo, position, components, returns, counted: &counted, budget, asks_action: false };
     let base = follow(&mut work, wide);
     let inner_entries = entries(body, rpo, set);
     let base_of = |head: u32| {
@@ -173,6 +176,17 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
+    /// Loops inside others that end by themselves.
+    fn counted(&self, graph: &Graph, slice: &Slice<'_>) -> Vec<CountedInside> {
+        let counted = |(index, round): (usize, &LoopProof)| {
+            let (Proof::Counted(count), Some(_)) = (round.proof, round.parent) else { return None };
+            let inside =
+                |block: u32| self.found.iter().any(|inner| inner.parent == Some(index) && inner.blocks.binary_search(&block).is_ok());
+            CountedInside::new(graph, slice, round.head, &round.blocks, inside, count.rounds)
+        };
+        self.found.iter().enumerate().filter_map(counted).collect()
+    }
+
     /// Blocks of loops that are not proved, sorted.
     pub(crate) fn open_blocks(&self) -> Vec<u32> {
         let rounds = self.found.iter().filter(|round| is_open(round));

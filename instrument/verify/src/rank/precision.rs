@@ -139,7 +139,7 @@ fn look_again(
 ) {
     let slice = Slice::new(body, set, closer(set));
     let budget = allotted(set, &slice);
-    let base = follow(&mut Work { body, slice: &slice, rpo, position, components, returns, budget, asks_action: false }, set);
+    let base = follow(&mut Work { body, slice: &slice, rpo, position, components, returns, counted: &[], budget, asks_action: false }, set);
     base.note(body);
     body.forget_asked();
 }
