@@ -77,6 +77,7 @@ fn what_is_written_is_read_only_by_instructions_that_do_both() {
         ("wmma.store.d.sync.aligned [%rd1], {%r1, %r2};", &[15, 1, 2], &[]),
         ("barrier.red.popc.u32 %r1, 0, %p1;", &[10], &[1]),
         ("call (%r1), f, (%r2);", &[2], &[1]),
+        ("mov.u32 %r1, %r2 - %r5 + 1;", &[2, 5], &[1]),
     ] {
         let text = kernel(body);
         let module = parse(&text);

@@ -17,6 +17,8 @@ const PROOF: &[Entry] = &[("cuinstr-verify", "lib", &[]), ("cuinstr-tests", "ver
 const READER: &[Entry] = &[
     ("cuinstr-ptx", "lib", &[]),
     ("cuinstr-ptx", "reading", &[]),
+    ("cuinstr-ptx", "flow", &[]),
+    ("cuinstr-ptx", "declared", &[]),
     ("cuinstr-ptx", "mutated", &[]),
     ("cuinstr-verify", "lib", &[]),
     ("cuinstr-tests", "polls", &[]),
