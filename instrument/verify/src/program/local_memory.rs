@@ -116,8 +116,7 @@ pub(crate) fn find(code: &Code<'_>) -> (Vec<u8>, BTreeMap<u32, Word>) {
         let near = (used.variable, used.from.saturating_sub(7))..(used.variable, used.from.saturating_add(used.bytes));
         used.keeps.is_none() && addresses.words.range(near).next().is_none()
     };
-    let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
-    if keeps_some && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
+    if !addresses.words.is_empty() && (given_away.contains(&true) || !uses.iter().all(is_whole)) {
         return Default::default();
     }
     uses.retain(|used| !given_away[used.variable]);
