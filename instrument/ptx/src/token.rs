@@ -259,7 +259,7 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         let byte = self.peek_byte()?;
         let (kind, end) = if is(byte, LETTER) {
-            (Kind::Word, self.run(start + 1, INSIDE))
+            (Kind::Word, self.run(start, INSIDE))
         } else if is(byte, DIGIT) {
             (Kind::Number, self.number(start))
         } else if is(byte, SIGIL) {

@@ -37,6 +37,9 @@ struct Arguments {
     /// Only the faults whose names are lines of this file: survivors of an earlier count, say.
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     only: Option<PathBuf>,
+    /// Only so many test programs of each part, the fastest.
+    #[arg(long, value_name = "COUNT", conflicts_with = "run")]
+    programs: Option<usize>,
     /// Print the tests that are run, and put no fault anywhere.
     #[arg(long)]
     list: bool,
@@ -64,7 +67,8 @@ fn main() -> Result<ExitCode> {
         Manifest::unpack(folder)?
     } else {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-        let wanted = wanted(&arguments.pairs)?;
+        let mut wanted = wanted(&arguments.pairs)?;
+        wanted.iter_mut().for_each(|wanted| wanted.tests.truncate(arguments.programs.unwrap_or(usize::MAX)));
         if arguments.list {
             for tests in wanted.iter().flat_map(|wanted| &wanted.tests) {
                 println!("{} {} {}", tests.package, tests.target, tests.arguments.join(" "));
