@@ -89,12 +89,6 @@ impl<'a> Calls<'a> {
         taken
     }
 
-    /// The function of that name, or that an alias of that name stands for.
-    #[must_use]
-    pub fn function(&self, name: &str) -> Option<u32> {
-        self.by_name.get(name).copied()
-    }
-
     /// Functions whose address is taken, sorted; none if nothing is called through a pointer.
     #[must_use]
     pub fn addressed(&self) -> &[u32] {

@@ -285,7 +285,9 @@ impl<'a> Reader<'a> {
         while let Some(word) = self.lexer.take(Kind::Dotted) {
             match word {
                 ".pragma" => self.pragma(),
-                ".attribute" => self.parentheses(),
+                ".attribute" => {
+                    self.parentheses();
+                }
                 _ => while self.lexer.take(Kind::Number).is_some() && self.lexer.eat(b',') {},
             }
         }

@@ -263,8 +263,7 @@ impl LaunchSlot {
 
     /// The launch has drained at this moment: are blocks left?
     pub(super) fn settle(&self, state: &mut State, at: Instant) -> Result<Settled, DriverFault> {
-        let is_told = state.told.is_some()
-            || self.host_record().get::<u32>(offset_of!(StopRecord, published)) == self.number();
+        let is_told = state.told.is_some() || self.host_record().get::<u32>(offset_of!(StopRecord, published)) == self.number();
         let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), launched, began, .. } = state else {
             return Ok(Settled::Over);
         };

@@ -19,6 +19,7 @@ const READER: &[Entry] = &[
     ("cuinstr-ptx", "reading", &[]),
     ("cuinstr-ptx", "flow", &[]),
     ("cuinstr-ptx", "declared", &[]),
+    ("cuinstr-ptx", "details", &[]),
     ("cuinstr-ptx", "mutated", &[]),
     ("cuinstr-verify", "lib", &[]),
     ("cuinstr-tests", "polls", &[]),

@@ -392,8 +392,7 @@ impl<'a> Context<'_, 'a> {
         let before = latch.checked_sub(1).filter(|_| block.end - block.first == 1)?;
         let test = self.function.statements[self.graph.blocks[before as usize].end as usize - 1];
         let is_only = self.graph.sources(latch).all(|source| source == before);
-        (test.flow == Flow::Branch && leaves(before, true) && is_only && self.loops.innermost(before) == number)
-            .then_some((before, false))
+        (test.flow == Flow::Branch && leaves(before, true) && is_only && self.loops.innermost(before) == number).then_some((before, false))
     }
 }
 

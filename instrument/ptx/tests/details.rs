@@ -1,0 +1,98 @@
+//! What the reader's other tests ask less of: names in scopes, expressions, calls, and texts that lose an end.
+
+use cuinstr_ptx::{Access, CallTarget, Code, Operand, Register, parse};
+
+const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
+fn kernel(body: &str) -> String {
+    format!("{HEAD}.visible .entry k()\n{{\n.reg .b32 %r<9>; .reg .pred %p<5>; .reg .b64 %rd<9>;\n{body}\nret;\n}}\n")
+}
+
+/// What is found of a body's first function.
+fn of<T>(body: &str, found: impl FnOnce(&Code<'_>) -> T) -> T {
+    let text = kernel(body);
+    let module = parse(&text);
+    assert_eq!(module.faults, [], "{body}");
+    found(&Code::new(&text, &module.functions[0]))
+}
+
+fn written(code: &Code<'_>, statement: u32) -> Vec<Register> {
+    let mut all = Vec::new();
+    code.each_written(statement, |register| all.push(register));
+    all
+}
+
+#[test]
+fn a_register_is_that_of_the_innermost_scope() {
+    let body = ".reg .b32 a; mov.b32 a, 0; { .reg .b32 a; mov.b32 a, 1; { mov.b32 a, 2; } } mov.b32 a, 3; { .reg .b32 a; mov.b32 a, 4; }";
+    let all = of(body, |code| (0..5).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    let [outer, inner, same, again, other] = all[..] else { panic!("{all:?}") };
+    assert!(outer == again && inner == same && outer != inner && other != outer && other != inner, "{all:?}");
+}
+
+#[test]
+fn operands_are_told_with_those_inside_them() {
+    let (all, number) = of("mad.lo.s32 %r1, %r2, -5, %r4; st.global.v2.b32 [%rd1], {%r2, %r3};", |code| {
+        let count = |statement: u32| code.all_operands(statement).len();
+        ((count(0), count(1)), code.operands(0)[2].number())
+    });
+    assert_eq!((all, number), ((4, 4), Some(-5)));
+    assert_eq!(Operand::Unsigned(u64::MAX).number(), Some(u64::MAX.into()));
+    assert_eq!(Operand::Constant.number(), None);
+}
+
+#[test]
+fn two_bars_are_an_operator() {
+    assert_eq!(of("mov.u32 %r1, 1||0;", |code| code.operands(0).to_vec()), [Operand::Register(1), Operand::Constant]);
+    assert!(matches!(of("setp.eq.b32 %p1|%p2, %r1, 0;", |code| code.operands(0)[0]), Operand::Pair(_)));
+}
+
+#[test]
+fn an_opcode_may_have_blanks_in_it() {
+    let (opcodes, accesses) = of("add.s32 %r1, %r1, 1; add .s32 %r1, %r1, 1; add/**/.s32\n%r1, %r1, 1;", |code| {
+        ([0, 1, 2].map(|statement| code.opcode(statement).to_owned()), [0, 1, 2].map(|statement| written(code, statement)))
+    });
+    assert_eq!(opcodes, ["add.s32"; 3]);
+    assert!(accesses.iter().all(|written| written == &[1]), "{accesses:?}");
+    assert_eq!(cuinstr_ptx::access_of("add.s32"), Access::First);
+}
+
+#[test]
+fn a_call_leads_to_the_name_behind_its_results() {
+    for (body, wanted) in [
+        ("call (%r1), f, (%r2);", CallTarget::Name("f")),
+        ("call f, (%r2);", CallTarget::Name("f")),
+        ("call f;", CallTarget::Name("f")),
+        ("call.uni (%r1), %rd1, (%r2), P;", CallTarget::Pointer),
+        ("call (%r1), 5;", CallTarget::Lost),
+    ] {
+        let text = kernel(body);
+        let module = parse(&text);
+        assert_eq!(module.functions[0].calls.iter().map(|call| call.target).collect::<Vec<_>>(), [wanted], "{body}");
+    }
+}
+
+#[test]
+fn an_end_that_is_missing_is_a_fault() {
+    for text in
+        [".global .b32 a[2; .global .b32 b];", ".global .attribute(.managed; .b32 g);", ".global .b32 a = { 1; .global .b32 b = 2 };"]
+    {
+        assert_ne!(parse(&format!("{HEAD}{text}\n")).faults, [], "{text}");
+    }
+    let text = format!("{HEAD}.global .b32 a[2] = {{ 3, (4) }}, b = 1;\n");
+    let module = parse(&text);
+    assert_eq!((module.variables.len(), module.faults.len()), (2, 0));
+    // A branch by a table names that alone.
+    for body in ["brx.idx %r1, T x;", "brx %r1, T;", "brx.idx %r1 T;"] {
+        let text = kernel(&format!("T: .branchtargets A; A: {body}"));
+        let module = parse(&text);
+        let lost = cuinstr_ptx::Graph::new(&module.functions[0]).lost.len();
+        assert!(!module.faults.is_empty() || lost == 1, "{body}");
+    }
+}
+
+#[test]
+fn no_more_than_a_hundred_faults_are_told() {
+    let faults = |count: usize| parse(&kernel(&"; ".repeat(count))).faults.len();
+    assert_eq!([faults(1), faults(100), faults(101), faults(500)], [1, 100, 100, 100]);
+}
