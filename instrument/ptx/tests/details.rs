@@ -26,6 +26,8 @@ fn written(code: &Code<'_>, statement: u32) -> Vec<Register> {
 fn a_register_is_that_of_the_innermost_scope() {
     let body = ".reg .b32 a; mov.b32 a, 0; { .reg .b32 a; mov.b32 a, 1; { mov.b32 a, 2; } } mov.b32 a, 3; { .reg .b32 a; mov.b32 a, 4; }";
     let all = of(body, |code| (0..5).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    let depths = of(body, |code| code.function.scopes.iter().map(|scope| scope.depth).collect::<Vec<_>>());
+    assert_eq!(depths, [0, 1, 2, 1]);
     let [outer, inner, same, again, other] = all[..] else { panic!("{all:?}") };
     assert!(outer == again && inner == same && outer != inner && other != outer && other != inner, "{all:?}");
 }
@@ -48,11 +50,32 @@ fn two_bars_are_an_operator() {
 }
 
 #[test]
+fn a_vector_has_the_elements_that_it_was_declared_with() {
+    let operand = |body: &str| of(body, |code| code.operands(0)[1]);
+    assert_eq!(operand(".reg .v2 .b32 v; mov.u32 %r1, v.y;"), Operand::Register(24));
+    assert!(matches!(operand(".reg .v2 .b32 v; mov.u32 %r1, v.z;"), Operand::Unknown(_)));
+    assert_eq!(operand("mov.u32 %r1, %r2.x;"), Operand::Part(2));
+}
+
+#[test]
+fn a_label_may_stand_in_front_of_the_closing_brace() {
+    for body in ["@%p bra X; mov.b32 r, 0; X:", "bra X; X:", "@%p bra X; X:"] {
+        let text = format!("{HEAD}.visible .entry k() {{ .reg .b32 r; .reg .pred %p; {body} }}");
+        let module = parse(&text);
+        let graph = cuinstr_ptx::Graph::new(&module.functions[0]);
+        let last = graph.blocks.len() as u32 - 1;
+        assert_eq!((module.faults.len(), graph.lost.len()), (0, 0), "{body}");
+        assert!(graph.edges(0).any(|edge| edge.to == last) && graph.edges(last).next().is_none(), "{body}: {graph:?}");
+    }
+}
+
+#[test]
 fn an_opcode_may_have_blanks_in_it() {
-    let (opcodes, accesses) = of("add.s32 %r1, %r1, 1; add .s32 %r1, %r1, 1; add/**/.s32\n%r1, %r1, 1;", |code| {
-        ([0, 1, 2].map(|statement| code.opcode(statement).to_owned()), [0, 1, 2].map(|statement| written(code, statement)))
+    let body = "add.sat.s32 %r1, %r1, 1; add.sat .s32 %r1, %r1, 1; add /**/.sat//\n.s32\n%r1, %r1, 1; add .sat.s32 %r1, %r1, 1;";
+    let (opcodes, accesses) = of(body, |code| {
+        ([0, 1, 2, 3].map(|statement| code.opcode(statement).to_owned()), [0, 1, 2, 3].map(|statement| written(code, statement)))
     });
-    assert_eq!(opcodes, ["add.s32"; 3]);
+    assert_eq!(opcodes, ["add.sat.s32"; 4]);
     assert!(accesses.iter().all(|written| written == &[1]), "{accesses:?}");
     assert_eq!(cuinstr_ptx::access_of("add.s32"), Access::First);
 }
@@ -68,8 +91,13 @@ fn a_call_leads_to_the_name_behind_its_results() {
     ] {
         let text = kernel(body);
         let module = parse(&text);
-        assert_eq!(module.functions[0].calls.iter().map(|call| call.target).collect::<Vec<_>>(), [wanted], "{body}");
+        let function = &module.functions[0];
+        assert_eq!(function.calls.iter().map(|call| call.target).collect::<Vec<_>>(), [wanted], "{body}");
+        assert_eq!((function.call(0), function.call(1)), (function.calls.first(), None), "{body}");
     }
+    let text = format!("{HEAD}.func f(.param .b32 a, .param .v2 .b32 b, .param .b8 c[12]) {{ ret; }}");
+    let parameters = &parse(&text).functions[0].parameters;
+    assert_eq!(parameters.iter().map(|parameter| parameter.elements).collect::<Vec<_>>(), [None, Some(2), Some(12)]);
 }
 
 #[test]
