@@ -228,7 +228,7 @@ impl<'a> Decoder<'a> {
             }
             self.lexer.at = span.end as usize;
         }
-        if is_constant && self.open.len() == from { Operand::Constant } else { Operand::Unknown(self.close(from)) }
+        if is_constant { Operand::Constant } else { Operand::Unknown(self.close(from)) }
     }
 
     /// `+ 4` or `+ -4` up to a comma or bracket.

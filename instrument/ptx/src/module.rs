@@ -288,7 +288,11 @@ impl<'a> Reader<'a> {
                 ".attribute" => {
                     self.parentheses();
                 }
-                _ => while self.lexer.take(Kind::Number).is_some() && self.lexer.eat(b',') {},
+                _ => {
+                    while self.lexer.take(Kind::Number).is_some() {
+                        self.lexer.eat(b',');
+                    }
+                }
             }
         }
         Some(Head { name, at, results, parameters, is_kernel })

@@ -33,6 +33,16 @@ fn a_register_is_that_of_the_innermost_scope() {
 }
 
 #[test]
+fn registers_whose_names_end_alike_are_different_ones() {
+    let names = ["%q", "%aq", "%bq", "%counter", "%acounter", "%bcounter", "%a_long_counter", "%b_long_counter"];
+    let declared: String = names.iter().map(|name| format!(".reg .b32 {name}<2>; ")).collect();
+    let used: String = names.iter().map(|name| format!("mov.b32 {name}1, 0; ")).collect();
+    let all = of(&format!("{declared}{used}"), |code| (0..8).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    // Behind the 23 of every body each has two.
+    assert_eq!(all, (0..8).map(|nth| 23 + nth * 2 + 1).collect::<Vec<_>>());
+}
+
+#[test]
 fn operands_are_told_with_those_inside_them() {
     let (all, number) = of("mad.lo.s32 %r1, %r2, -5, %r4; st.global.v2.b32 [%rd1], {%r2, %r3};", |code| {
         let count = |statement: u32| code.all_operands(statement).len();
@@ -97,7 +107,8 @@ fn a_call_leads_to_the_name_behind_its_results() {
     }
     let text = format!("{HEAD}.func f(.param .b32 a, .param .v2 .b32 b, .param .b8 c[12]) {{ ret; }}");
     let parameters = &parse(&text).functions[0].parameters;
-    assert_eq!(parameters.iter().map(|parameter| parameter.elements).collect::<Vec<_>>(), [None, Some(2), Some(12)]);
+    let sizes = parameters.iter().map(|parameter| (parameter.elements, parameter.bits()));
+    assert_eq!(sizes.collect::<Vec<_>>(), [(None, 32), (Some(2), 64), (Some(12), 96)]);
 }
 
 #[test]
