@@ -65,6 +65,70 @@ fn a_vector_has_the_elements_that_it_was_declared_with() {
     assert_eq!(operand(".reg .v2 .b32 v; mov.u32 %r1, v.y;"), Operand::Register(24));
     assert!(matches!(operand(".reg .v2 .b32 v; mov.u32 %r1, v.z;"), Operand::Unknown(_)));
     assert_eq!(operand("mov.u32 %r1, %r2.x;"), Operand::Part(2));
+    let all = ["x", "y", "z", "w", "r", "g", "b", "a"].map(|element| operand(&format!(".reg .v4 .b32 v; mov.u32 %r1, v.{element};")));
+    assert_eq!(all, [0, 1, 2, 3, 0, 1, 2, 3].map(|lane| Operand::Register(23 + lane)));
+    assert!(matches!(operand(".reg .v2 .b32 %v<3>; st.global.v2.b32 [%rd1], %v1;"), Operand::Vector(_)));
+    let summed = of("add.s32 %r1, (1+2)*3, %r2;", |code| code.operands(0).to_vec());
+    assert_eq!(summed, [Operand::Register(1), Operand::Constant, Operand::Register(2)]);
+}
+
+#[test]
+fn a_block_ends_at_a_return() {
+    let text = kernel("@%p1 ret;\nmov.u32 %r1, 0;\nret;\nmov.u32 %r2, 0;\nexit;\nmov.u32 %r3, 0;");
+    let module = parse(&text);
+    let graph = cuinstr_ptx::Graph::new(&module.functions[0]);
+    let to: Vec<Vec<u32>> = (0..4).map(|block| graph.edges(block).map(|edge| edge.to).collect()).collect();
+    assert_eq!(to, [vec![1], vec![], vec![], vec![]]);
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|statement| graph.block_of(statement)), [0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn a_block_behind_a_guarded_jump_is_reached() {
+    let text = kernel("@%p1 bra B;\nret;\nB: @!%p2 bra C;\nret;\nC:");
+    let module = parse(&text);
+    let function = &module.functions[0];
+    let order = cuinstr_ptx::Graph::new(function).reverse_postorder();
+    assert!(order[..5].iter().all(|place| *place != u32::MAX) && order[0] < order[2] && order[2] < order[4], "{order:?}");
+    let code = Code::new(&text, function);
+    assert_eq!([0, 1, 2].map(|statement| code.guard(statement)), [Some((Some(10), true)), None, Some((Some(11), false))]);
+}
+
+#[test]
+fn registers_take_no_more_room_than_the_text() {
+    let text = format!("{HEAD}.func f() {{ .reg .b32 %a<60>; .reg .b32 %b<60>; mov.b32 %b1, 0; mov.b32 %b2, %a1; ret; }}");
+    let module = parse(&text);
+    let code = Code::new(&text, &module.functions[0]);
+    assert_eq!((module.faults.len(), code.register_count()), (0, 62));
+}
+
+#[test]
+fn functions_of_the_system_are_known() {
+    let names = ["vprintf", "__assertfail", "malloc", "__cuda_syscall_32f3056bbb", "f", ""];
+    assert_eq!(names.map(cuinstr_ptx::is_system), [true, true, true, true, false, false]);
+}
+
+#[test]
+fn what_stands_behind_a_fault_is_read() {
+    let module = parse(".version 9.0\n.target sm_90\n.global .b32 5 6 7;\n.global .b32 b;\n.func f() .pragma \"x\"; .noreturn { ret; }\n");
+    assert_eq!((module.faults.len(), module.variables.len(), module.functions.len()), (1, 1, 1));
+    let module = parse(
+        ".version 9.0\n.target sm_90\n.entry k() .maxntid 128, 1, 1 { ret; }\n.pragma \"x\";\n.func f() .attribute(.unified(1,2)) { ret; }\n.visible .entry l() { ret; }\n",
+    );
+    let declared = of(".extern .func g(.param .b32 a); .func h(.param .b32 a);", |code| code.function.statements.len());
+    assert_eq!(declared, 2, "no declaration is a statement: there are `ret` and the implied one");
+    let kernels: Vec<bool> = module.functions.iter().map(|function| function.is_kernel).collect();
+    assert_eq!((module.faults.len(), &kernels[..]), (0, &[true, false, true][..]));
+    let text = kernel(".reg .b32 5x, y; mov.b32 %r1, 0;");
+    let module = parse(&text);
+    assert_eq!((module.faults.len(), module.functions[0].statements.len()), (1, 2));
+}
+
+#[test]
+fn a_location_is_told_where_it_changes() {
+    let text = kernel(".loc 1 2 3\n.loc 1 2 3\nmov.b32 %r1, 0;\n.loc 1 2 3\nmov.b32 %r2, 0;\n.loc 1 2 4\nmov.b32 %r3, 0;");
+    let module = parse(&text);
+    let locations = module.functions[0].locations.iter().map(|location| (location.statement, location.point.column));
+    assert_eq!(locations.collect::<Vec<_>>(), [(0, 3), (2, 4)]);
 }
 
 #[test]
@@ -105,10 +169,10 @@ fn a_call_leads_to_the_name_behind_its_results() {
         assert_eq!(function.calls.iter().map(|call| call.target).collect::<Vec<_>>(), [wanted], "{body}");
         assert_eq!((function.call(0), function.call(1)), (function.calls.first(), None), "{body}");
     }
-    let text = format!("{HEAD}.func f(.param .b32 a, .param .v2 .b32 b, .param .b8 c[12]) {{ ret; }}");
+    let text = format!("{HEAD}.func f(.param .b32 a, .param .v2 .b32 b, .param .b8 c[12], .param .u64 .ptr .global .align 8 d) {{ ret; }}");
     let parameters = &parse(&text).functions[0].parameters;
     let sizes = parameters.iter().map(|parameter| (parameter.elements, parameter.bits()));
-    assert_eq!(sizes.collect::<Vec<_>>(), [(None, 32), (Some(2), 64), (Some(12), 96)]);
+    assert_eq!(sizes.collect::<Vec<_>>(), [(None, 32), (Some(2), 64), (Some(12), 96), (None, 64)]);
 }
 
 #[test]

@@ -287,6 +287,18 @@ fn leaving_is_undefined(statement: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::leaving_is_undefined;
+    use crate::diagnostic::Code;
+    use crate::options::Options;
+
+    #[test]
+    fn functions_are_counted_and_callees_out_of_sight_are_told() {
+        let text = ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func f;\n.func g() { ret; }\n.visible .entry k() { call f; call g; ret; }\n";
+        let rewrite = crate::rewrite_ptx(text.as_bytes(), &Options { path: "a.ptx".to_owned(), ..Options::default() });
+        assert_eq!((rewrite.summary.functions, rewrite.summary.kernels), (2, 1));
+        let told = rewrite.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::CalleeElsewhere);
+        let at = text.find("call f").expect("it calls");
+        assert_eq!(told.and_then(|told| told.primary.as_ref()).map(|label| label.span.clone()), Some(at..at + 1));
+    }
 
     #[test]
     fn threads_trap_beside_what_others_wait_for() {
