@@ -119,9 +119,7 @@ impl Journal {
         if head.is_none() && !is_ours {
             return Err(refused("it is no journal: name another file"));
         }
-        if whole < text.len() {
-            file.set_len(whole as u64).map_err(Error::file(path))?;
-        }
+        file.set_len(whole as u64).map_err(Error::file(path))?;
         let known = judgements.into_iter().map(|judgement| ((judgement.candidate.clone(), judgement.round), judgement)).collect();
         let is_empty = is_new && text.is_empty();
         Ok(Self { path: path.to_owned(), file: Some(file), head, known, is_empty })
@@ -277,6 +275,7 @@ mod tests {
         let refused = open.check(&conditions("g")).unwrap_err().to_string();
         assert!(refused.ends_with("its verdicts are of another compiler (then f, now g): name another file, or remove it"), "{refused}");
         open.check(&conditions("f")).unwrap();
+        assert_eq!(["compiler", "reference", "device"].map(|name| open.condition(name)), [Some("f"), Some("7"), None]);
         open.check(&[("reference".to_owned(), "7".to_owned())].into()).unwrap();
         let unknown = open.check(&[("device".to_owned(), "x".to_owned())].into()).unwrap_err().to_string();
         assert!(unknown.contains("another device (then none, now x)"), "{unknown}");
@@ -291,6 +290,21 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"no line at all");
         let endless = Journal::open(Path::new("/dev/zero")).unwrap_err().to_string();
         assert!(endless.contains("it is no regular file"), "{endless}");
+    }
+
+    #[test]
+    fn a_lock_may_outlive_its_evaluator_for_a_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.jsonl");
+        let mut holder = Journal::open(&path).unwrap();
+        holder.begin(head("f")).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(BRIEF * 2);
+                drop(holder);
+            });
+            Journal::open(&path).unwrap();
+        });
     }
 
     #[test]

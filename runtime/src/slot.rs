@@ -389,7 +389,12 @@ impl LaunchSlot {
     }
 
     fn start_ns(&self) -> u64 {
-        self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, start_ns))
+        self.host_record().get(offset_of!(StopRecord, start_ns))
+    }
+
+    /// What the first thread to stop writes to pinned memory.
+    fn host_record(&self) -> Pinned<StopRecord> {
+        self.shared.part(offset_of!(Shared, host_record))
     }
 
     /// Whether it has no user left: no launch is in flight, no handle is left, and its record is clear.

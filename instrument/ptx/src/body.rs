@@ -432,8 +432,7 @@ impl<'a> Reader<'a> {
     /// `(results), name, (arguments), table`
     fn call(&mut self, function: &mut Function<'a>, state: &State<'a>, statement: u32) {
         self.modifiers();
-        if self.lexer.peek().is_some_and(|token| token.kind == Kind::Mark(b'(')) {
-            self.parentheses();
+        if self.parentheses() {
             self.lexer.eat(b',');
         }
         let target = match self.lexer.take(Kind::Word) {
@@ -445,9 +444,9 @@ impl<'a> Reader<'a> {
         };
         let mut table = None;
         while self.lexer.eat(b',') {
-            if self.lexer.peek().is_some_and(|token| token.kind == Kind::Mark(b'(')) {
-                self.parentheses();
-            } else if let Some(name) = self.lexer.take(Kind::Word) {
+            if !self.parentheses()
+                && let Some(name) = self.lexer.take(Kind::Word)
+            {
                 table = match state.names.find(name) {
                     Some(Meaning::Name(Declaration { what: What::Table(table), .. })) => Some(table),
                     _ => None,

@@ -129,11 +129,6 @@ impl<'a> Calls<'a> {
     /// Functions that are named anywhere but as what a `call` calls.
     fn taken(&self, text: &'a str, module: &Module<'a>) -> BTreeSet<u32> {
         let mut taken = BTreeSet::new();
-        // Most words are registers.
-        let mut first_bytes = [false; 256];
-        for name in self.by_name.keys() {
-            first_bytes[usize::from(name.bytes().next().unwrap_or(0))] = true;
-        }
         let variables = module.functions.iter().flat_map(|function| &function.variables);
         for variable in module.variables.iter().chain(variables) {
             taken.extend(variable.initial_names(text).filter_map(|name| self.by_name.get(name)));
@@ -146,9 +141,6 @@ impl<'a> Calls<'a> {
                 let mut lexer = Lexer::within(text, Span { start: statement.opcode, end: statement.end });
                 lexer.take(Kind::Word);
                 while let Some(token) = lexer.next() {
-                    if token.kind != Kind::Word || !first_bytes[usize::from(text.as_bytes()[token.span.start as usize])] {
-                        continue;
-                    }
                     let name = lexer.slice(token.span);
                     if callee.take_if(|callee| *callee == name).is_none() {
                         taken.extend(self.by_name.get(name));
@@ -157,12 +149,6 @@ impl<'a> Calls<'a> {
             }
         }
         taken
-    }
-
-    /// The function of that name, or that an alias of that name stands for.
-    #[must_use]
-    pub fn function(&self, name: &str) -> Option<u32> {
-        self.by_name.get(name).copied()
     }
 
     /// Functions whose address is taken, sorted; none if nothing is called through a pointer.

@@ -120,7 +120,9 @@ impl<'a> Reader<'a> {
                 ".align" => {
                     self.lexer.take(Kind::Number);
                 }
-                ".attribute" => self.parentheses(),
+                ".attribute" => {
+                    self.parentheses();
+                }
                 ".v2" => front.lanes = 2,
                 ".v4" => front.lanes = 4,
                 ".v8" => front.lanes = 8,
@@ -134,11 +136,13 @@ impl<'a> Reader<'a> {
         front
     }
 
-    /// Passes what parentheses hold.
-    pub(crate) fn parentheses(&mut self) {
-        if self.lexer.eat(b'(') {
+    /// Passes what parentheses hold, if some stand here.
+    pub(crate) fn parentheses(&mut self) -> bool {
+        let opens = self.lexer.eat(b'(');
+        if opens {
             self.until(b')');
         }
+        opens
     }
 
     /// Passes tokens up to the mark that closes what is open, and that.

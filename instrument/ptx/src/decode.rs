@@ -146,10 +146,7 @@ impl<'a> Decoder<'a> {
                 }
                 let operand = self.operand(is_call, 0);
                 self.open.push(operand);
-                if !self.lexer.eat(b',') && matches!(self.lexer.peek_byte(), Some(b'}' | b']' | b')' | b'|')) {
-                    // It closes nothing.
-                    self.lexer.at += 1;
-                }
+                self.lexer.eat(b',');
             }
             decoded.top = self.operands.len() as u32;
             self.operands.extend(self.open.drain(from..));
@@ -220,26 +217,18 @@ impl<'a> Decoder<'a> {
                 Kind::Word => {
                     is_constant = false;
                     let name = self.lexer.slice(span);
-                    if let Some(Meaning::Name(value) | Meaning::Nth(value, _)) = self.symbols.find(name) {
-                        let operand = self.valued(value, self.nth(name));
-                        self.open.push(operand);
-                    } else {
-                        let operand = self.named(name);
-                        self.open.push(operand);
-                    }
+                    let operand = match self.symbols.find(name) {
+                        Some(Meaning::Name(value)) => self.valued(value, 0),
+                        Some(Meaning::Nth(value, nth)) => self.valued(value, nth),
+                        None => self.named(name),
+                    };
+                    self.open.push(operand);
                 }
                 _ => {}
             }
             self.lexer.at = span.end as usize;
         }
-        if is_constant && self.open.len() == from { Operand::Constant } else { Operand::Unknown(self.close(from)) }
-    }
-
-    fn nth(&self, name: &str) -> u32 {
-        match self.symbols.find(name) {
-            Some(Meaning::Nth(_, nth)) => nth,
-            _ => 0,
-        }
+        if is_constant { Operand::Constant } else { Operand::Unknown(self.close(from)) }
     }
 
     /// `+ 4` or `+ -4` up to a comma or bracket.

@@ -20,12 +20,6 @@ impl Edits {
         Self::default()
     }
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// Puts a text in front of the byte at an offset. Of several at one offset, the first comes first.
     pub fn insert(&mut self, at: u32, text: impl Into<String>) {
         self.all.push((Span { start: at, end: at }, text.into()));

@@ -285,8 +285,14 @@ impl<'a> Reader<'a> {
         while let Some(word) = self.lexer.take(Kind::Dotted) {
             match word {
                 ".pragma" => self.pragma(),
-                ".attribute" => self.parentheses(),
-                _ => while self.lexer.take(Kind::Number).is_some() && self.lexer.eat(b',') {},
+                ".attribute" => {
+                    self.parentheses();
+                }
+                _ => {
+                    while self.lexer.take(Kind::Number).is_some() {
+                        self.lexer.eat(b',');
+                    }
+                }
             }
         }
         Some(Head { name, at, results, parameters, is_kernel })

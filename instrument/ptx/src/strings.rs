@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn strings_end_at_their_zero() {
-        let text = ".version 9.0 .target sm_90 .section .debug_str { a:\n.b8 102,111 // .b8 1\n.b8 111\n.b8 0 b: .b8 98, 0x61, 0 }";
+        let text = ".version 9.0 .target sm_90 .section .debug_str { a:\n.b8 102,111 // .b8 1\n.b8 111\n.b8 0 b: .b8 98, 0x61, 0 c: .b8 99 .b32 100 }";
         let strings = Strings::new(text, &crate::parse(text));
-        let all = [("a", 0), ("a", 1), ("a", 4), ("b", 0), ("b", 9), ("c", 0)];
-        assert_eq!(all.map(|(label, offset)| strings.get(label, offset)), ["foo", "oo", "ba", "ba", "", ""]);
+        let all = [("a", 0), ("a", 1), ("a", 4), ("b", 0), ("b", 9), ("c", 0), ("d", 0)];
+        assert_eq!(all.map(|(label, offset)| strings.get(label, offset)), ["foo", "oo", "ba", "ba", "", "c", ""]);
     }
 }

@@ -119,24 +119,12 @@ impl<'a> Lexer<'a> {
 
     /// Passes the modifiers behind an opcode's first word; tells whether blanks or comments stand between.
     pub(crate) fn pass_modifiers(&mut self) -> bool {
-        let mut is_spaced = false;
-        loop {
-            while self.byte(self.at) == b'.' {
-                let end = self.dotted(self.at + 1);
-                if end == self.at + 1 {
-                    return is_spaced;
-                }
-                self.at = end;
-            }
-            // Most opcodes end at a blank that no modifier follows.
-            let end = self.at;
-            self.skip();
-            if self.byte(self.at) != b'.' || self.dotted(self.at + 1) == self.at + 1 {
-                self.at = end;
-                return is_spaced;
-            }
-            is_spaced = true;
+        let (mut is_spaced, mut end) = (false, self.at);
+        while let Some(Token { span, .. }) = self.take_token(Kind::Dotted) {
+            is_spaced |= span.start as usize != end;
+            end = self.at;
         }
+        is_spaced
     }
 
     /// The register that stands here alone, up to a comma, a closing bracket or the end, and the offset behind it.
@@ -271,7 +259,7 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         let byte = self.peek_byte()?;
         let (kind, end) = if is(byte, LETTER) {
-            (Kind::Word, self.run(start + 1, INSIDE))
+            (Kind::Word, self.run(start, INSIDE))
         } else if is(byte, DIGIT) {
             (Kind::Number, self.number(start))
         } else if is(byte, SIGIL) {

@@ -77,6 +77,8 @@ fn what_is_written_is_read_only_by_instructions_that_do_both() {
         ("wmma.store.d.sync.aligned [%rd1], {%r1, %r2};", &[15, 1, 2], &[]),
         ("barrier.red.popc.u32 %r1, 0, %p1;", &[10], &[1]),
         ("call (%r1), f, (%r2);", &[2], &[1]),
+        ("mov.u32 %r1, %r2 - %r5 + 1;", &[2, 5], &[1]),
+        ("vadd.s32.s32.s32 %r1.h0, %r2, %r3;", &[1, 2, 3], &[1]),
     ] {
         let text = kernel(body);
         let module = parse(&text);
@@ -101,6 +103,8 @@ fn a_token_ends_where_ptxas_ends_it() {
         ("0d3FF0000000000000F", "0d3FF0000000000000"),
         ("0f3F8000001", "0f3F800000"),
         ("1.5e-3x", "1.5e-3"),
+        ("1e+5x", "1e+5"),
+        ("1e5x", "1e5"),
         ("1.5e", "1.5"),
         ("0789U", "07"),
         ("12U3", "12U"),

@@ -279,8 +279,54 @@ fn leaving_is_undefined(statement: &str) -> bool {
         "wgmma" | "tcgen05" | "setmaxnreg" | "mapa" => true,
         "cp" => opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk"),
         "mbarrier" => opcode.contains("expect_tx") || opcode.contains("complete_tx"),
-        "barrier" => false,
         "st" | "red" if opcode.contains(".async") => true,
-        _ => opcode.contains("::cluster") && opcode.contains("shared::cluster"),
+        _ => opcode.contains("shared::cluster"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leaving_is_undefined;
+    use crate::diagnostic::Code;
+    use crate::options::Options;
+
+    #[test]
+    fn functions_are_counted_and_callees_out_of_sight_are_told() {
+        let text = ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func f;\n.func g() { ret; }\n.visible .entry k() { call f; call g; ret; }\n";
+        let rewrite = crate::rewrite_ptx(text.as_bytes(), &Options { path: "a.ptx".to_owned(), ..Options::default() });
+        assert_eq!((rewrite.summary.functions, rewrite.summary.kernels), (2, 1));
+        let told = rewrite.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::CalleeElsewhere);
+        let at = text.find("call f").expect("it calls");
+        assert_eq!(told.and_then(|told| told.primary.as_ref()).map(|label| label.span.clone()), Some(at..at + 1));
+    }
+
+    #[test]
+    fn threads_trap_beside_what_others_wait_for() {
+        let traps = [
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+            "tcgen05.alloc.cta_group::1.sync.aligned.b32",
+            "setmaxnreg.dec.sync.aligned.u32 40",
+            "mapa.u64 %rd1, %rd2, 0",
+            "cp.async.bulk.commit_group",
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32",
+            "mbarrier.arrive.expect_tx.b64",
+            "mbarrier.complete_tx.b64",
+            "st.async.b32",
+            "red.async.add.u32",
+            "ld.shared::cluster.u32",
+        ];
+        let leave = [
+            "cp.async.ca.shared.global",
+            "mbarrier.try_wait.b64",
+            "barrier.cluster.arrive",
+            "fence.proxy.async",
+            "fence.acq_rel.cluster",
+            "st.global.u32",
+            "red.global.add.u32",
+            "ld.shared::cta.u32",
+            "add.u32",
+        ];
+        assert_eq!(traps.map(leaving_is_undefined), [true; 11]);
+        assert_eq!(leave.map(leaving_is_undefined), [false; 9]);
     }
 }

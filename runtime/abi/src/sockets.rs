@@ -85,3 +85,14 @@ pub struct Running {
     /// Its limit; 0 if it has none.
     pub timeout_ns: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_bears_its_process_and_its_number() {
+        assert_eq!([name(12, 0), name(12, 3)], ["12.sock", "12.3.sock"]);
+        assert_eq!(["12.sock", "12.3.sock", "x.sock", "12.json", "12"].map(process), [Some(12), Some(12), None, None, None]);
+    }
+}

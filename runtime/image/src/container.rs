@@ -202,6 +202,17 @@ mod tests {
     }
 
     #[test]
+    fn a_header_is_as_long_as_it_says_and_no_shorter_than_known() {
+        let with = |header: u16, bytes: usize| {
+            let mut made = two();
+            made[6..8].copy_from_slice(&header.to_le_bytes());
+            container(&made[..bytes]).is_some()
+        };
+        assert!(with(16, 16) && with(17, 17) && with(16, 100));
+        assert!(!with(15, 100) && !with(16, 15) && !with(101, 100));
+    }
+
+    #[test]
     fn entries_come_with_what_their_headers_say() {
         let bytes = [b"before ".to_vec(), two(), two()].concat();
         let (found, _) = containers(&bytes);

@@ -85,6 +85,14 @@ impl fmt::Write for Bounded {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fmt::Write as _;
+
+    #[test]
+    fn a_name_may_be_as_long_as_the_longest() {
+        let mut name = Bounded("a".repeat(LONGEST_NAME - 1));
+        assert!(name.write_str("b").is_ok() && name.write_str("c").is_err());
+        assert_eq!(name.0.len(), LONGEST_NAME);
+    }
 
     #[test]
     fn names_read_as_they_were_declared() {

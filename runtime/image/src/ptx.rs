@@ -78,6 +78,13 @@ mod tests {
     const TEXT: &str = "//\n// Generated\n/* .version */\n.version 9.0\n.target sm_90a, debug\n.address_size 64\n// .entry commented(\n.file 1 \".entry quoted\"\n.visible .entry _Z1fv(\n)\n{\nret;\n}\n.entry g$1() { }";
 
     #[test]
+    fn the_library_of_device_launches_is_told_by_what_it_defines_and_calls() {
+        let both = "call cnpLaunchDeviceV2; .func __cudaCDP2LaunchDeviceV2()";
+        assert!(is_device_runtime(both));
+        assert!(both.split("; ").all(|part| !is_device_runtime(part)));
+    }
+
+    #[test]
     fn text_is_told_by_its_first_directive() {
         assert!(is_ptx(TEXT.as_bytes()) && is_ptx(b"\xef\xbb\xbf\n.version 1.0"));
         for other in ["", "//", "/* .version", ".target sm_80", "int main() {}", "// .version 9.0", "\x7fELF"] {

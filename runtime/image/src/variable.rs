@@ -79,6 +79,19 @@ mod tests {
     }
 
     #[test]
+    fn ptx_does_not_tell_and_what_is_cut_off_is_not_loaded() {
+        let image = |bytes: &[u8]| {
+            let image = crate::read(bytes).expect("an image");
+            (image.state(), image.unloadable())
+        };
+        assert_eq!(image(b".version 8.0\n.target sm_80\n"), (Some("unknown variables".to_owned()), None));
+        let cubin = elf::made::cubin("k", b"data");
+        assert_eq!(image(&cubin), (None, None));
+        // Its table of sections comes last.
+        assert_eq!(image(&cubin[..cubin.len() - 1]).1.as_deref(), Some("its end is missing"));
+    }
+
+    #[test]
     fn what_is_no_cubin_has_no_variables() {
         assert_eq!(of_cubin(b"\x7fELF"), None);
         assert_eq!(of_cubin(b""), None);

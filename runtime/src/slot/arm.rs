@@ -47,14 +47,14 @@ impl LaunchSlot {
             start_ns: 0,
             budget_cycles: limits.budget_cycles.unwrap_or(0),
             fuel,
-            host_record: self.shared.device() + offset_of!(Shared, host_record) as u64,
+            host_record: self.host_record().device(),
             record: self.record,
         };
         self.shared.set(offset_of!(Shared, orders), orders);
-        let host_record = offset_of!(Shared, host_record);
-        self.shared.set(host_record + offset_of!(StopRecord, start_ns), 0_u64);
-        self.shared.set(host_record + offset_of!(StopRecord, published), 0_u32);
-        self.shared.set(host_record + offset_of!(StopRecord, late), 0_u32);
+        let host = self.host_record();
+        host.set(offset_of!(StopRecord, start_ns), 0_u64);
+        host.set(offset_of!(StopRecord, published), 0_u32);
+        host.set(offset_of!(StopRecord, late), 0_u32);
         let mut state = self.state();
         self.make_pausable(&mut state, plan.pausable, plan.blocks.as_deref(), limits.timeout, &plan.context)?;
         // A launch that is paused may be so for ever.

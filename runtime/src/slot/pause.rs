@@ -263,8 +263,7 @@ impl LaunchSlot {
 
     /// The launch has drained at this moment: are blocks left?
     pub(super) fn settle(&self, state: &mut State, at: Instant) -> Result<Settled, DriverFault> {
-        let is_told = state.told.is_some()
-            || self.shared.get::<u32>(offset_of!(super::Shared, host_record) + offset_of!(StopRecord, published)) == self.number();
+        let is_told = state.told.is_some() || self.host_record().get::<u32>(offset_of!(StopRecord, published)) == self.number();
         let State { pausing: Some(pausing), bitmaps: Some(bitmaps), context: Some(context), launched, began, .. } = state else {
             return Ok(Settled::Over);
         };
@@ -359,7 +358,7 @@ impl LaunchSlot {
             }
         }
         self.shared.set(offset_of!(super::Shared, orders), orders);
-        self.shared.set(offset_of!(super::Shared, host_record) + offset_of!(StopRecord, start_ns), 0_u64);
+        self.host_record().set(offset_of!(StopRecord, start_ns), 0_u64);
         (state.launched, state.submitted, state.is_submitted) = (now, now, false);
         (state.ended, state.began, state.trouble) = (None, None, None);
         if let Some(key) = state.timer {

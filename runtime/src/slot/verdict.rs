@@ -38,7 +38,7 @@ impl LaunchSlot {
             Err(fault) => return self.failed(state, now, fault),
         }
         let number = self.number();
-        let host = self.shared.part::<StopRecord>(offset_of!(Shared, host_record));
+        let host = self.host_record();
         let told = host.get::<u32>(offset_of!(StopRecord, published)) == number;
         let late = host.get::<u32>(offset_of!(StopRecord, late)) == number;
         if !told && !late && !limits.count_fuel {
@@ -54,14 +54,16 @@ impl LaunchSlot {
             }
         }
         let mut record = StopRecord::EMPTY;
-        match self.fetched.is_reached() {
-            Ok(true) if state.record == Copied::OnItsWay => {
-                state.record = Copied::Clear;
-                record = self.shared.get(offset_of!(Shared, copy));
+        if state.record == Copied::OnItsWay {
+            // Should the context be lost meanwhile: the next look at the launch's end tells.
+            match self.fetched.is_reached() {
+                Ok(true) => {
+                    state.record = Copied::Clear;
+                    record = self.shared.get(offset_of!(Shared, copy));
+                }
+                _ if now < at + BRIEF => return None,
+                _ => {}
             }
-            Err(fault) if fault.is_sticky() => return Some(self.lost(state, fault)),
-            _ if state.record == Copied::OnItsWay && now < at + BRIEF => return None,
-            _ => {}
         }
         // A launch that says it was stopped was. Should its record not tell: its first thread did.
         let record = if told && record.published != number { host.read() } else { record };
@@ -98,7 +100,7 @@ impl LaunchSlot {
             let before = state.pausing.as_ref().map_or(Duration::ZERO, |pausing| pausing.spent);
             before + at.saturating_duration_since(state.launched)
         };
-        let late: u32 = self.shared.get(offset_of!(Shared, host_record) + offset_of!(StopRecord, late));
+        let late: u32 = self.host_record().get(offset_of!(StopRecord, late));
         let fuel_used = record.filter(|_| limits.count_fuel).map(|record| record.fuel_used);
         Ok(Outcome::Completed { elapsed, late: late == number, fuel_used })
     }
@@ -132,7 +134,7 @@ impl LaunchSlot {
         let copy = self.shared.part::<StopRecord>(offset_of!(Shared, copy));
         let read = driver::download(context.copy_stream(), &copy, self.record).and_then(|()| context.drain_copies(PATIENCE));
         // Should the driver not get through: what the first thread wrote to pinned memory.
-        let host = || self.shared.part::<StopRecord>(offset_of!(Shared, host_record)).read();
+        let host = || self.host_record().read();
         let mut record = if read.is_ok() { copy.read() } else { host() };
         if record.published != number {
             record = StopRecord::EMPTY;
@@ -187,7 +189,7 @@ impl LaunchSlot {
         }
         // What the first thread to stop wrote to pinned memory outlives the trap; the counts do not.
         let number = self.number();
-        let mut record = self.shared.part::<StopRecord>(offset_of!(Shared, host_record)).read();
+        let mut record = self.host_record().read();
         if record.published != number {
             record = StopRecord { start_ns: record.start_ns, ..StopRecord::EMPTY };
         }

@@ -3,7 +3,7 @@
 use super::{LaunchSlot, State, Subject};
 use crate::cause::{Cause, Tier};
 use crate::error::Error;
-use crate::limits::Clock;
+use crate::limits::{Clock, Limits};
 use crate::outcome::Outcome;
 use crate::timer::Timer;
 use std::sync::PoisonError;
@@ -24,30 +24,34 @@ const TROUBLE: Duration = Duration::from_millis(100);
 /// Longest that a trap takes to be seen.
 const TRAP: Duration = Duration::from_secs(5);
 
+/// Whether the host raises the flag of a launch that was told to stop. The device's own clock comes first, where it is armed.
+fn is_ours_to_raise(limits: &Limits, (told, cause): (Instant, Cause), now: Instant) -> bool {
+    let has_own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
+    cause == Cause::Cancelled || !has_own || now >= told + BACKUP
+}
+
 impl LaunchSlot {
     /// The launch is in flight: is its time up, or its grace?
     pub(super) fn watch(&self, state: &mut State, now: Instant) -> Option<Result<Outcome, Error>> {
         let (limits, context) = (state.limits?, state.context.clone()?);
         if state.began.is_none() {
-            let start = self.start_ns();
-            let by_event = limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
-            if start != 0 {
-                context.note_clock(state.launched, now, start);
-            }
-            if start != 0 || by_event {
-                let began = if start == 0 { now } else { context.host_time(start).unwrap_or(now) };
-                // The next part of a paused launch may have been made since this look began.
-                state.began = Some(began.clamp(state.launched.min(now), now));
-            }
+            let by_event = || limits.clock == Clock::Host && state.is_submitted && self.begin.is_reached().unwrap_or(false);
+            let began = match self.start_ns() {
+                0 => by_event().then_some(now),
+                start => {
+                    context.note_clock(state.launched, now, start);
+                    Some(context.host_time(start).unwrap_or(now))
+                }
+            };
+            // The next part of a paused launch may have been made since this look began.
+            state.began = began.map(|began| began.clamp(state.launched.min(now), now));
         }
         let due = [state.began.zip(limits.timeout).map(|(began, timeout)| began + timeout), limits.deadline].into_iter().flatten().min();
         if let Some(due) = due.filter(|due| *due <= now) {
             state.told.get_or_insert((due, Cause::Deadline));
         }
         let (told, cause) = state.told?;
-        // The device's own clock comes first, where it is armed.
-        let own = limits.clock == Clock::Device && limits.deadline.is_none_or(|deadline| deadline > now);
-        if state.raised.is_none() && (cause == Cause::Cancelled || !own || now >= told + BACKUP) {
+        if state.raised.is_none() && is_ours_to_raise(&limits, (told, cause), now) {
             match self.flip(state) {
                 Ok(()) => state.raised = Some(Instant::now()),
                 Err(fault) => return self.failed(state, now, fault),
@@ -208,7 +212,6 @@ mod tests {
     use super::super::pause::{Pausing, Phase};
     use super::*;
     use crate::fault::DriverFault;
-    use crate::limits::Limits;
     use std::sync::Arc;
 
     const US: Duration = Duration::from_micros(1);
@@ -353,6 +356,24 @@ mod tests {
         assert!(matches!(gives_up(MS * 46, waits), Some(Error::NotBegun { after, .. }) if after == MS * 46));
         // Nobody could tell it yet.
         assert!(gives_up(S, |state, at| (state.told, state.began) = (Some((at, Cause::Deadline)), Some(at))).is_none());
+    }
+
+    #[test]
+    fn the_host_raises_a_flag_where_the_device_has_no_clock_or_missed_it() {
+        let at = Instant::now();
+        let (device, host) = (Limits::timeout(MS), Limits { clock: Clock::Host, ..Limits::timeout(MS) });
+        let by_moment = |deadline: Duration| Limits { deadline: Some(at + deadline), ..device };
+        for (limits, cause, after, wanted) in [
+            (device, Cause::Deadline, Duration::ZERO, false),
+            (device, Cause::Deadline, BACKUP - US, false),
+            (device, Cause::Deadline, BACKUP, true),
+            (device, Cause::Cancelled, Duration::ZERO, true),
+            (host, Cause::Deadline, Duration::ZERO, true),
+            (by_moment(BACKUP * 2), Cause::Deadline, US, false),
+            (by_moment(US), Cause::Deadline, US, true),
+        ] {
+            assert_eq!(is_ours_to_raise(&limits, (at, cause), at + after), wanted, "{limits:?} {cause:?} {after:?}");
+        }
     }
 
     #[test]

@@ -398,6 +398,7 @@ calls! {
                 _ => return Err(code::NOT_SUPPORTED),
             }
         }
+        lock().written += u64::from(count);
         Ok(())
     }
 

@@ -19,6 +19,7 @@
 //!   `mapped`, `pinned` or `managed`. The last four are counted in bytes.
 //! - `running`: kernels that have begun and not ended.
 //! - `begun`: kernels of the program that have begun.
+//! - `written`: words that were written to memory by `cuStreamBatchMemOp`.
 //!
 //! The device:
 //!
@@ -186,6 +187,7 @@ fn question(words: &[&str]) -> Option<i64> {
         ["calls", name] => script().as_ref()?.counts.get(name).copied().unwrap_or(0),
         ["running"] => machine::lock().running() as u64,
         ["begun"] => machine::lock().begun,
+        ["written"] => machine::lock().written,
         ["live", "contexts"] => machine::lock().contexts.len() as u64,
         // A context's own default streams are not counted.
         ["live", "streams"] => machine::lock().streams.values().filter(|stream| !stream.is_default).count() as u64,

@@ -150,6 +150,7 @@ pub(crate) struct Machine {
     pub(crate) stuck_blocks: u64,
     /// Kernels that have begun, the runtime's own not counted.
     pub(crate) begun: u64,
+    pub(crate) written: u64,
     next_handle: usize,
     next_id: u64,
 }
@@ -179,6 +180,7 @@ fn machine() -> &'static Mutex<Machine> {
             block_ns: None,
             stuck_blocks: 0,
             begun: 0,
+            written: 0,
             next_handle: 0x10_0000,
             next_id: 1,
         };

@@ -14,6 +14,7 @@ mod races;
 mod snapshots;
 mod soak;
 mod sweep;
+mod trouble;
 mod world;
 
 use cuinstr_stand_in::client;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         pauses::CASES,
         races::CASES,
         soak::CASES,
+        trouble::CASES,
         SNAPSHOTS,
     ]
     .concat();

@@ -39,7 +39,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// A launch of `blocks`, and where each block counts.
 pub(crate) struct Grid {
-    prepared: Prepared,
+    pub(crate) prepared: Prepared,
     counts: Vec<u32>,
     config: LaunchConfig,
 }

@@ -34,6 +34,12 @@ struct Arguments {
     /// Which ones: the same seed chooses the same faults of the same code.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only the faults whose names are lines of this file: survivors of an earlier count, say.
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    only: Option<PathBuf>,
+    /// Only so many test programs of each part, the fastest.
+    #[arg(long, value_name = "COUNT", conflicts_with = "run")]
+    programs: Option<usize>,
     /// Print the tests that are run, and put no fault anywhere.
     #[arg(long)]
     list: bool,
@@ -61,14 +67,16 @@ fn main() -> Result<ExitCode> {
         Manifest::unpack(folder)?
     } else {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-        let wanted = wanted(&arguments.pairs)?;
+        let mut wanted = wanted(&arguments.pairs)?;
+        wanted.iter_mut().for_each(|wanted| wanted.tests.truncate(arguments.programs.unwrap_or(usize::MAX)));
         if arguments.list {
             for tests in wanted.iter().flat_map(|wanted| &wanted.tests) {
                 println!("{} {} {}", tests.package, tests.target, tests.arguments.join(" "));
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let (manifest, others) = build(&root, wanted, arguments.seed)?;
+        let only = arguments.only.as_ref().map(|file| fs::read_to_string(file).with_context(|| file.display().to_string())).transpose()?;
+        let (manifest, others) = build(&root, wanted, arguments.seed, only.as_deref())?;
         if let Some(folder) = &arguments.prepare {
             manifest.pack(folder, others)?;
             return Ok(ExitCode::SUCCESS);
@@ -103,7 +111,7 @@ fn wanted(pairs: &[String]) -> Result<Vec<Wanted>> {
 }
 
 /// Builds the copy with its faults. Answers what else its programs need, too.
-fn build(root: &Path, wanted: Vec<Wanted>, seed: u64) -> Result<(Manifest, BTreeSet<PathBuf>)> {
+fn build(root: &Path, wanted: Vec<Wanted>, seed: u64, only: Option<&str>) -> Result<(Manifest, BTreeSet<PathBuf>)> {
     let mut copy = Copy::new(root)?;
     let (mut edits, mut number, mut parts) = (BTreeMap::new(), 0, Vec::new());
     let mut tests: Vec<Tests> = Vec::new();
@@ -114,6 +122,7 @@ fn build(root: &Path, wanted: Vec<Wanted>, seed: u64) -> Result<(Manifest, BTree
         let mut all: Vec<Mutant> = listed.iter().filter(is_below).cloned().collect();
         let known = all.len();
         ensure!(known > 0, "cargo mutants knows of no fault in {}", part.name);
+        all.retain(|mutant| only.is_none_or(|names| names.lines().any(|name| name.trim() == mutant.name)));
         listed::shuffle(&mut all, seed);
         let (mutants, without_form) = choose(&mut copy, all, part.count, &mut number, &mut edits)?;
         for new in part.tests.iter().filter(|new| !tests.contains(new)).cloned().collect::<Vec<_>>() {

@@ -17,6 +17,9 @@ const PROOF: &[Entry] = &[("cuinstr-verify", "lib", &[]), ("cuinstr-tests", "ver
 const READER: &[Entry] = &[
     ("cuinstr-ptx", "lib", &[]),
     ("cuinstr-ptx", "reading", &[]),
+    ("cuinstr-ptx", "flow", &[]),
+    ("cuinstr-ptx", "declared", &[]),
+    ("cuinstr-ptx", "details", &[]),
     ("cuinstr-ptx", "mutated", &[]),
     ("cuinstr-verify", "lib", &[]),
     ("cuinstr-tests", "polls", &[]),
@@ -68,6 +71,9 @@ const SUITES: &[(&str, &[Entry])] = &[
 
 /// Features of crates that tests need beside the usual ones.
 pub(crate) const FEATURES: &str = "cuinstr-runtime/snapshot,cuinstr-runtime/worker";
+
+/// Packages that are, or need, those crates.
+pub(crate) const WITH_FEATURES: [&str; 2] = ["cuinstr-runtime", "cuinstr-tests"];
 
 /// The tests of a path, the fastest first; none if the path belongs to no part.
 pub(crate) fn of(path: &str) -> Option<Vec<Tests>> {

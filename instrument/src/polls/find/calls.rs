@@ -135,3 +135,15 @@ fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool
     below.truncate(count);
     below
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, entries};
+
+    #[test]
+    fn a_function_polls_at_its_entry_where_too_much_is_called_below_it() {
+        let leaf = |calls: u32| entries(&[vec![1; calls as usize], vec![], vec![]], 2);
+        assert_eq!(leaf(MOST - 1), [false, false]);
+        assert_eq!(leaf(MOST), [true, false]);
+    }
+}

@@ -391,10 +391,8 @@ impl<'a> Context<'_, 'a> {
         }
         let before = latch.checked_sub(1).filter(|_| block.end - block.first == 1)?;
         let test = self.function.statements[self.graph.blocks[before as usize].end as usize - 1];
-        let falls_in = self.graph.edges(before).any(|edge| edge.to == latch && edge.when == Some(false));
         let is_only = self.graph.sources(latch).all(|source| source == before);
-        (test.flow == Flow::Branch && falls_in && leaves(before, true) && is_only && self.loops.innermost(before) == number)
-            .then_some((before, false))
+        (test.flow == Flow::Branch && leaves(before, true) && is_only && self.loops.innermost(before) == number).then_some((before, false))
     }
 }
 
@@ -410,7 +408,8 @@ mod tests {
     use super::*;
     use crate::polls::find::NONE;
 
-    fn counted_of(body: &str) -> Option<String> {
+    /// The variable, order, bound and step of the loop at the first header, and whether its test was found.
+    fn found(body: &str) -> (bool, Option<String>) {
         let text = format!(".version 9.0 .target sm_90 .entry k() {{ .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; {body} }}");
         let module = cuinstr_ptx::parse(&text);
         assert_eq!(module.faults, []);
@@ -419,9 +418,48 @@ mod tests {
         let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
         let declared = Declared::new(function);
         let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
-        let (block, taken) = context.test_of(0)?;
-        let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
-        Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))
+        let test = context.test_of(0);
+        let counted = test.and_then(|(block, taken)| context.counted(0, block, taken));
+        let text = counted.map(|Counted { variable, bound, step, order, is_signed, width, .. }| {
+            format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' })
+        });
+        (test.is_some(), text)
+    }
+
+    fn counted_of(body: &str) -> Option<String> {
+        found(body).1
+    }
+
+    #[test]
+    fn each_comparison_is_read_with_either_sense() {
+        let (up, down) = (["lt", "lo", "le", "ls"], ["gt", "hi", "ge", "hs"]);
+        for (names, step, orders) in [(up, 1, ["Less", "LessEqual"]), (down, -1, ["Greater", "GreaterEqual"])] {
+            for (nth, name) in names.into_iter().enumerate() {
+                let sign = if name.starts_with(['l', 'g']) && name.ends_with(['t', 'e']) { 's' } else { 'u' };
+                let wanted = format!("%r1 {} %r2 by {step}, {sign}32", orders[nth / 2]);
+                let body = format!("$L: add.s32 %r1, %r1, {step}; setp.{name}.s32 %p1, %r1, %r2; @%p1 bra $L;");
+                assert_eq!(counted_of(&body), Some(wanted), "{body}");
+                // The opposite is asked, and the loop goes on where it does not hold.
+                let opposite = [["ge", "hs", "gt", "hi"], ["le", "ls", "lt", "lo"]][usize::from(step < 0)][nth];
+                let wanted = format!("%r1 {} %r2 by {step}, {sign}32", orders[nth / 2]);
+                let body = format!("$L: add.s32 %r1, %r1, {step}; setp.{opposite}.s32 %p1, %r1, %r2; @!%p1 bra $L;");
+                assert_eq!(counted_of(&body), Some(wanted), "{body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_test_ends_its_loop_or_begins_the_next_iteration() {
+        for (body, wanted) in [
+            ("$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;", true),
+            ("$L: add.s32 %r1, %r1, 1; setp.ge.s32 %p1, %r1, %r2; @%p1 bra $X; bra $L; $X: ret;", true),
+            // Where it does not come back the loop has another way on.
+            ("$L: add.s32 %r1, %r1, 1; $A: setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L; add.s32 %r4, %r4, 1; @%p2 bra $A; ret;", false),
+            ("$L: add.s32 %r1, %r1, 1; $T: .branchtargets $X, $Y; @%p1 brx.idx %r5, $T; bra $L; $X: ret; $Y: ret;", false),
+            ("$L: add.s32 %r1, %r1, 1; @%p2 bra $M; @%p1 bra $X; $M: bra $L; $X: ret;", false),
+        ] {
+            assert_eq!(found(body).0, wanted, "{body}");
+        }
     }
 
     #[test]
@@ -451,6 +489,10 @@ mod tests {
             "$L: @%p3 bra $M; add.s32 %r1, %r1, 1; $M: setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
             "$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; $N: add.s32 %r4, %r4, 1; @%p4 bra $N; @%p1 bra $L;",
             "$L: add.s32 %r1, %r1, 1; setp.eq.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 0; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: sub.s32 %r1, %r1, 0; setp.gt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.sat.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            "$L: add.sat.s64 %rd1, %rd1, 1; setp.lt.s64 %p1, %rd1, %rd2; @%p1 bra $L;",
         ] {
             assert_eq!(counted_of(body), None, "{body}");
         }

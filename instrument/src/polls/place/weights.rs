@@ -60,3 +60,21 @@ fn weight_of(opcode: &str) -> u32 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_weighs_what_it_may_wait_for() {
+        for (weight, opcodes) in [
+            (WAIT, ["nanosleep.u32", "mbarrier.try_wait.b64", "mbarrier.test_wait.b64"]),
+            (15, ["ld.global.u32", "st.u32", "atom.shared.add.u32"]),
+            (15, ["bar.sync", "call.uni", "membar.gl"]),
+            (0, ["ld.param.u64", "ld.volatile.shared.u32", "st.local.u32"]),
+            (0, ["add.s32", "mbarrier.arrive.b64", "exit"]),
+        ] {
+            assert_eq!(opcodes.map(weight_of), [weight; 3], "{opcodes:?}");
+        }
+    }
+}

@@ -310,3 +310,13 @@ fn jumps(scope: &FunctionScope, loop_: &Loop) -> bool {
 fn is_capital(name: &[u8]) -> bool {
     name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_capital;
+
+    #[test]
+    fn a_macro_is_told_by_its_capitals() {
+        assert_eq!([&b"AB"[..], b"EACH_ROW", b"X", b"Each", b"each"].map(is_capital), [true, true, false, false, false]);
+    }
+}

@@ -166,3 +166,32 @@ impl Affine {
         Some((name, sum.sub(offset, width).times(i128::from(times), width)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::name::FIRST_NAME;
+
+    #[test]
+    fn a_multiple_tells_what_it_is_a_multiple_of() {
+        let root = |times: i32, (lo, hi): (i64, i64), sum: Interval| {
+            let mut terms = [(NO_NAME, 0); MOST];
+            terms[0] = (FIRST_NAME, times);
+            let known = |_| Some(Interval::between(0, 100, 32));
+            Affine { terms, lo, hi }.root(sum, known, 32).map(|(_, root)| (root.lo, root.hi, root.step))
+        };
+        let (between, constant) = (|lo, hi| Interval::between(lo, hi, 32), |value| Interval::constant(value, 32));
+        // 4 * x + 1
+        assert_eq!(root(4, (1, 1), constant(21)), Some((5, 5, 0)));
+        assert_eq!(root(4, (1, 1), between(6, 21)), Some((2, 5, 1)));
+        assert_eq!(root(4, (1, 1), between(1, 4)), Some((0, 0, 0)));
+        assert_eq!(root(4, (1, 1), Interval::strided(1, 81, 8, 32)), Some((0, 20, 2)));
+        // 4 * x and something from 0 to 8
+        assert_eq!(root(4, (0, 8), between(8, 40)), Some((0, 10, 1)));
+        // 401 - 4 * x
+        assert_eq!(root(-4, (401, 401), between(1, 9)), Some((98, 100, 1)));
+        // No x makes this, or only one below zero would.
+        assert_eq!(root(4, (1, 1), constant(3)), None);
+        assert_eq!(root(4, (0, 8), between(0, 3)), None);
+    }
+}

@@ -278,3 +278,52 @@ pub(crate) fn forget(value: &mut Value, old: impl Fn(Name) -> bool) {
         kind => kind,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::delta::Term;
+    use crate::domain::interval::Interval;
+    use crate::domain::name::FIRST_NAME;
+    use crate::domain::value::Moved;
+
+    const A: Name = FIRST_NAME;
+    const B: Name = FIRST_NAME + 1;
+    const C: Name = FIRST_NAME + 2;
+    const OTHER: Name = FIRST_NAME + 3;
+
+    /// Values that say something of named ones, each with these.
+    fn values() -> Vec<(Value, Vec<Name>)> {
+        let plain = Value::of(Interval::full(32));
+        let sum = Affine::of(A).and_then(|sum| sum.plus(Affine::of(B)?, 1)).expect("a sum");
+        let delta = Delta { term: Some(Term { name: A, times: 1, lo: 0, hi: 9 }), ..Delta::start(0) };
+        let kinds = [
+            (Kind::Truth { by: 0, not: false, a: A, b: B, apart: C }, vec![A, B, C]),
+            (Kind::Low { of: Moved { name: A, negative: false, offset: 0 }, bits: 3 }, vec![A]),
+            (Kind::Larger { a: A, b: B }, vec![A, B]),
+            (Kind::Smaller { of: A, most: 9 }, vec![A]),
+            (Kind::Saturated(delta, Pair { from: B, taken: C }), vec![A, B, C]),
+            (Kind::Wide(sum), vec![A, B]),
+            (Kind::Plain, vec![]),
+        ];
+        let mut all: Vec<_> = kinds.into_iter().map(|(kind, names)| (plain.kind(kind), names)).collect();
+        all.push((plain.named(A), vec![A]));
+        all.push((Value { form: Some(sum), ..plain }, vec![A, B]));
+        all.push((Value { delta: Some(delta), ..plain }, vec![A]));
+        all
+    }
+
+    #[test]
+    fn what_is_forgotten_is_mentioned_no_more() {
+        for (value, names) in values() {
+            for name in [A, B, C, OTHER] {
+                let is_old = |of: Name| of == name;
+                assert_eq!(mentions(&value, is_old), names.contains(&name), "{name} in {value:?}");
+                let mut rest = value;
+                forget(&mut rest, is_old);
+                assert!(!mentions(&rest, is_old), "{name} in {rest:?}");
+                assert_eq!(rest == value, !names.contains(&name), "{name} in {value:?}");
+            }
+        }
+    }
+}

@@ -93,12 +93,6 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// The sign and the number with which another multiple of the same named value makes this one.
-    pub(crate) fn relative_to(self, other: Self) -> (i64, i64) {
-        let sign = if self.negative == other.negative { 1 } else { -1 };
-        (sign, self.offset.wrapping_sub(other.offset.wrapping_mul(sign)))
-    }
-
     /// The opposite.
     pub(crate) fn opposite(self) -> Self {
         Self { negative: !self.negative, offset: -self.offset, ..self }

@@ -194,7 +194,7 @@ impl Pass<'_, '_> {
     /// What is found where nothing is known: every edge may be taken with every value.
     fn anything(&self, mut found: Found) -> Found {
         let graph = self.body.graph;
-        let edges = self.order.iter().flat_map(|block| graph.first_edge(*block)..graph.first_edge(*block) + graph.edges(*block).len());
+        let edges = self.order.iter().flat_map(|block| graph.edge_numbers(*block));
         let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
         open.sort_unstable();
         found.states = vec![Some(State::default()); self.order.len()];

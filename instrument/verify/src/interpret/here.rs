@@ -69,7 +69,7 @@ impl Source for Here<'_, '_, '_> {
             if same != bits || self.pass.slice.slots[slot as usize].1 != width {
                 return None;
             }
-            let (sign, offset) = if other.name == of.name { of.relative_to(other) } else { own.relative_to(&form(other)?)? };
+            let (sign, offset) = own.relative_to(&form(other)?)?;
             // Modulo 2^n the lowest bits of both lie as far from each other as the values.
             let count = bits.count_ones() as u8;
             let range =

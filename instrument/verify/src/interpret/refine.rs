@@ -237,3 +237,26 @@ fn whole(held: &Value, width: u8) -> Option<(Name, Interval)> {
     let most = Interval::full(width).hi + 1 - i128::from(step);
     Some((of.name, Interval::strided(rest, most + rest, step, width)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::name::FIRST_NAME;
+    use crate::domain::value::Moved;
+
+    #[test]
+    fn a_value_can_be_all_that_has_its_lowest_bits() {
+        for (negative, offset, bits) in [(false, 0, 1), (false, 0, 7), (false, 5, 3), (true, 0, 3), (true, 9, 15)] {
+            let of = Moved { name: FIRST_NAME, negative, offset };
+            for lowest in 0..=i128::from(bits) {
+                let held = Value::of(Interval::constant(lowest, 16)).kind(Kind::Low { of, bits });
+                let (_, range) = whole(&held, 16).expect("its lowest bits are known");
+                let range = range.unsigned(16);
+                let holds = |value: i128| (range.lo..=range.hi).contains(&value) && (value - range.lo) % i128::from(range.step) == 0;
+                let made = |value: i128| if negative { i128::from(offset) - value } else { value + i128::from(offset) };
+                let wrong = (0..1 << 16).find(|value| holds(*value) != (made(*value) & i128::from(bits) == lowest));
+                assert_eq!(wrong, None, "{held:?} {range:?}");
+            }
+        }
+    }
+}

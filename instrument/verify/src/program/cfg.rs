@@ -72,7 +72,7 @@ impl Graph {
         let mut next = self.first_source.clone();
         self.sources = vec![0; self.edges.len()];
         for number in 0..count {
-            for edge in self.range(number) {
+            for edge in self.edge_numbers(number as u32) {
                 let to = self.edges[edge].to as usize;
                 self.sources[next[to] as usize] = number as u32;
                 next[to] += 1;
@@ -86,14 +86,15 @@ impl Graph {
         (block.first < block.end).then(|| block.end - 1)
     }
 
-    fn range(&self, block: usize) -> std::ops::Range<usize> {
-        let (from, to) = self.blocks[block].edges;
+    /// The numbers of a block's edges among all edges of the function.
+    pub(crate) fn edge_numbers(&self, block: u32) -> std::ops::Range<usize> {
+        let (from, to) = self.blocks[block as usize].edges;
         from as usize..to as usize
     }
 
     /// Ways out of a block.
     pub(crate) fn edges(&self, block: u32) -> &[Edge] {
-        &self.edges[self.range(block as usize)]
+        &self.edges[self.edge_numbers(block)]
     }
 
     /// Index of a block's first edge among all edges of the function.
