@@ -14,7 +14,7 @@ use cuinstr::launcher::Recursion;
 use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, Pass, PollGap, Polls};
 pub(crate) use gpus::{ChoiceArgs, GpusArgs};
-pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
+pub(crate) use run::{KeepArgs, OnStop, PauseArgs, ProcessArgs, PsArgs, RunArgs};
 use std::path::{Path, PathBuf};
 use values::{code, device_macro, given_macro, no_macro, poll_gap};
 
@@ -104,8 +104,10 @@ pub(crate) enum Verb {
     Ps(PsArgs),
     /// Stop the kernels of a process that runs under `cuinstr run`, without ending the process.
     Stop(ProcessArgs),
-    /// Have later launches of a process wait that runs under `cuinstr run`. Kernels that run come to their ends.
-    Pause(ProcessArgs),
+    /// Have later launches of a process wait that runs under `cuinstr run`.
+    ///
+    /// Kernels that run come to their ends. Under `cuinstr run --pausable` those of their blocks that have not begun wait, too.
+    Pause(PauseArgs),
     /// Let the launches of a process go on that was paused.
     Resume(ProcessArgs),
     /// Say in which loops the kernels of a process can be that runs under `cuinstr run`, without stopping them.

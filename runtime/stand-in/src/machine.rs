@@ -217,7 +217,8 @@ fn run() {
         if is_busy != std::mem::replace(&mut was_busy, is_busy) {
             processes::note_busy(is_busy);
         }
-        machine = if machine.running() > 0 {
+        // The host changes words that streams wait for by a store, which nothing tells.
+        machine = if machine.running() > 0 || machine.waits_for_bits() {
             CHANGED.wait_timeout(machine, LOOK).unwrap_or_else(PoisonError::into_inner).0
         } else {
             CHANGED.wait(machine).unwrap_or_else(PoisonError::into_inner)
@@ -238,6 +239,10 @@ impl Machine {
 
     pub(crate) fn running(&self) -> usize {
         self.streams.values().filter(|stream| stream.running.as_ref().is_some_and(|kernel| kernel.begun.is_some())).count()
+    }
+
+    fn waits_for_bits(&self) -> bool {
+        self.streams.values().any(|stream| matches!(stream.queue.front(), Some(Op::WaitBits { .. })))
     }
 
     pub(crate) fn bytes(&self, kind: Kind) -> u64 {

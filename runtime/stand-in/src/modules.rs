@@ -111,6 +111,22 @@ pub(crate) fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, 
     Ok(())
 }
 
+/// The same with all parameters in one buffer: the list has 1 and its address, 2 and the address of its size, and a zero.
+pub(crate) fn launch_packed(function: Handle, extents: [u32; 6], stream: Handle, extra: *const u64) -> Done {
+    let word = |index: usize| get(extra.wrapping_add(index)).unwrap_or(0);
+    let named = |name: u64| (0..4).step_by(2).find(|index| word(*index) == name).map(|index| word(index + 1));
+    let buffer: *const u64 = ptr::with_exposed_provenance(named(1).ok_or(code::INVALID_VALUE)? as usize);
+    let size: *const u64 = ptr::with_exposed_provenance(named(2).ok_or(code::INVALID_VALUE)? as usize);
+    let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
+    let sizes = found.parameters.ok_or(code::NOT_SUPPORTED)?;
+    if get(size) != Some(sizes.iter().sum::<usize>() as u64) {
+        return Err(code::INVALID_VALUE);
+    }
+    let offset = |index: usize| sizes[..index].iter().sum();
+    let places: Vec<*const u64> = (0..sizes.len()).map(|index| buffer.wrapping_byte_add(offset(index))).collect();
+    launch(function, extents, stream, places.as_ptr())
+}
+
 pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parameters: *const *const u64) -> Done {
     let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
     if found.name.contains("refuse") {

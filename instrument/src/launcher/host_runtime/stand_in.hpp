@@ -48,13 +48,14 @@ struct written_at {
   int line;
 };
 }
-#define __cuinstr_sized(name, is_handle, own)                                                                                        \
+#define __cuinstr_sized(name, is_handle, own, cooperative)                                                                                        \
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* what, __cuinstr_grid_@HASH@ grid, __cuinstr_grid_@HASH@ block, \
                                                         void** arguments, unsigned long shared, void* stream) {                     \
     using namespace __cuinstr_half_@HASH@;                                                                                          \
     if (is_off()) return explained(__cuinstr_r_##name(what, grid, block, arguments, shared, stream), what, shared, false);          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
-    launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr};               \
+    launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr, nullptr,      \
+                        nullptr, cooperative};                                                                                      \
     return launch(call);                                                                                                            \
   }
 #define __cuinstr_configured(name, own)                                                                                             \
@@ -65,15 +66,16 @@ struct written_at {
     if (is_off()) return explained(__cuinstr_r_##name(configuration, what, arguments), what, shared, false);                        \
     void* const stream = *(void* const*)((const char*)configuration + 32);                                                          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
-    launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration};                  \
+    launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration, configuration,    \
+                        nullptr, false};                                                                                            \
     return launch(call);                                                                                                            \
   }
-__cuinstr_sized(stub, true, false)
-__cuinstr_sized(stub_ptsz, true, true)
-__cuinstr_sized(kernel, false, false)
-__cuinstr_sized(kernel_ptsz, false, true)
-__cuinstr_sized(cooperative, false, false)
-__cuinstr_sized(cooperative_ptsz, false, true)
+__cuinstr_sized(stub, true, false, false)
+__cuinstr_sized(stub_ptsz, true, true, false)
+__cuinstr_sized(kernel, false, false, false)
+__cuinstr_sized(kernel_ptsz, false, true, false)
+__cuinstr_sized(cooperative, false, false, true)
+__cuinstr_sized(cooperative_ptsz, false, true, true)
 __cuinstr_configured(extended, false)
 __cuinstr_configured(extended_ptsz, true)
 extern "C" __cuinstr_shown unsigned int __cuinstr_@HASH@_push(__cuinstr_half_@HASH@::written_at at, __cuinstr_grid_@HASH@ grid,

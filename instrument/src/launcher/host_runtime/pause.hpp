@@ -1,0 +1,334 @@
+// Pauses at block boundaries (docs/RUNTIME.md): blocks of running launches that have not begun decline to run, and their kernels are launched again for them
+// later. The watch does all of this. A launch is asked only if the blocks that decline are sure to be its own, and if its rest is sure to get through.
+
+// Of the grid in `again`, which declining blocks have left: a bit for each.
+struct bits_of_blocks {
+  u32* words;
+  u32 room;
+};
+template <class unused>
+struct held_bits {
+  static bits_of_blocks value;
+};
+template <class unused>
+bits_of_blocks held_bits<unused>::value;
+
+// Whether the queue is as it would be without pauses.
+inline bool is_plain(const queue* at) { return at->phase == unasked && !at->is_rest; }
+const u32 most_blocks = 1u << 28;
+inline u32* gate_of(const queue* at) { return &here().memory->gates[at->index]; }
+inline void set_gate(const queue* at, bool is_open) { __atomic_store_n(gate_of(at), is_open ? 1u : 0u, __ATOMIC_SEQ_CST); }
+inline bool can_pause() { return __atomic_load_n(&here().held, __ATOMIC_SEQ_CST) == 2; }
+// Around calls of the driver that may wait for the GPU, and that hold up others meanwhile. Begun before a pause they keep it from coming, and later ones wait.
+__cuinstr_once void enter_driver() {
+  u32* inside = &here().inside;
+  __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
+  while (can_pause() && here().process == __cuinstr_c_getpid()) {
+    __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
+    while (can_pause()) sleep_ns(1000000ull);
+    __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
+  }
+}
+inline void leave_driver() { __atomic_sub_fetch(&here().inside, 1, __ATOMIC_SEQ_CST); }
+
+// Whether launches of the image are on their way in another stream.
+__cuinstr_once bool is_elsewhere(const image* of, const queue* but, u64 now) {
+  state& all = here();
+  for (u32 index = 0; index < all.queue_count; ++index) {
+    const queue* one = all.queues[index];
+    if (one == but || one->length == 1) continue;
+    all.looking.take();
+    const sight seen = sight_of(one, now);
+    all.looking.give();
+    if (one->phase != unasked && last_of(one).what != nullptr && last_of(one).what->home == of) return true;
+    u32 number = __atomic_load_n(&one->number, __ATOMIC_ACQUIRE);
+    for (u32 left = one->length; left > 0 && number != 0; --left, --number) {
+      if (number == seen.running && !seen.runs) break;
+      const kernel* what = launch_of(one, number).what;
+      if (what != nullptr && what->home == of) return true;
+      if (number == seen.running) break;
+    }
+  }
+  return false;
+}
+// Why the launch that runs in the queue runs on to its end; null if it can be asked. Under `setting_up`.
+__cuinstr_once const char* why_it_runs_on(const queue* at, u64 now) {
+  const state& all = here();
+  const launched it = last_of(at);
+  if (it.what == nullptr || it.again == nullptr) return "it was launched before that could be known";
+  if (it.again->why != nullptr) return it.again->why;
+  if (it.again->number != at->running) return "what it was launched with is not kept any more";
+  if (it.what->home->unpausable != nullptr) return it.what->home->unpausable;
+  if (all.launches_graphs) return "the process launches graphs, whose kernels can't be told apart";
+  if (it.what->home->users != 0 || is_elsewhere(it.what->home, at, now)) return "its module runs in several streams";
+  if (__atomic_load_n(&all.inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
+  return nullptr;
+}
+// Writes the word that blocks read when they begin, past what runs. Whether that has arrived.
+__cuinstr_once bool write_request(const image* of, u32 word) {
+  const driver& cuda = here().cuda;
+  if (cuda.write(of->home->stream, of->request, word, 0) != 0) return false;
+  int answer = 600;
+  for (const u64 since = now_ns(); answer == 600 && now_ns() - since < grace_ns; sleep_ns(20000ull)) answer = cuda.query_stream(of->home->stream);
+  return answer == 0;
+}
+// The launch has drained: are blocks of it left? Answers false if that is not known yet.
+__cuinstr_once bool settle(queue* at) {
+  const driver& cuda = here().cuda;
+  const launched it = last_of(at);
+  const image* of = launch_of(at, at->asked_number).what->home;
+  // What is known of a stop comes first.
+  if (__atomic_load_n(&here().memory->records[of->index].published, __ATOMIC_ACQUIRE) != 0) return false;
+  bits_of_blocks& bits = held_bits<void>::value;
+  // Only the last launch can have found the gate closed, and with it the request.
+  const bool is_known = it.what->home == of && it.again != nullptr && it.again->number == at->running;
+  const u32 count = is_known ? (it.again->blocks + 31) / 32 : 0;
+  at->left = 0;
+  if (count > bits.room) {
+    __cuinstr_c_free(bits.words);
+    bits.words = (u32*)__cuinstr_c_calloc(count, 4);
+    bits.room = bits.words != nullptr ? count : 0;
+  }
+  if (count > bits.room || !write_request(of, 0)) return false;
+  const address declined = count != 0 ? it.again->bitmaps[at->turn] : 0;
+  if (count != 0 && (cuda.to_host(bits.words, declined, count * 4ul, of->home->stream) != 0 || cuda.wait_stream(of->home->stream) != 0)) return false;
+  for (u32 word = 0; word < count; ++word) {
+    if (bits.words[word] == 0) continue;
+    if (at->left == 0) at->first = 32 * word + u32(__builtin_ctz(bits.words[word]));
+    at->last = 32 * word + 31 - u32(__builtin_clz(bits.words[word]));
+    at->left += u32(__builtin_popcount(bits.words[word]));
+  }
+  // Blocks that are left of a launch that was stopped never run.
+  if (at->left != 0 && at->halted == at->running) {
+    if (cuda.clear(declined, 0, count, of->home->stream) != 0 || cuda.wait_stream(of->home->stream) != 0) return false;
+    at->left = 0;
+  }
+  at->phase = at->left != 0 ? resting : unasked;
+  at->is_taken_back = false;
+  return true;
+}
+// Half a result is no success.
+__cuinstr_once void give_up(const queue* at, int error) {
+  text message;
+  message << "cuinstr: error: kernel `" << last_of(at).what->name << "` was paused, and the driver refuses to launch its rest (error " << u32(error)
+          << "): the process ends here with status 124\n";
+  message.write_to(2);
+  __cuinstr_c_fflush(nullptr);
+  __cuinstr_c_exit(124);
+}
+// Launches the kernel again for the blocks that are left, past the stream that is held. What comes behind it finds the pause block as it was.
+__cuinstr_once void launch_rest(queue* at) {
+  state& all = here();
+  const driver& cuda = all.cuda;
+  const launched it = last_of(at);
+  const repeat& again = *it.again;
+  const image* of = it.what->home;
+  void* stream = of->home->beside[at->index % beside_count];
+  const u32 number = at->running, words = (again.blocks + 31) / 32;
+  const address missing = again.bitmaps[at->turn], declined = again.bitmaps[1 - at->turn], word = at->home->memory + at->index * 4u;
+  const stop_record* record = &all.memory->records[of->index];
+  const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)all.memory);
+  u64 limit = limit_of(it.what);
+  if (limit != 0) limit = limit > at->ran_ns ? limit - at->ran_ns : 1;
+  const memory_write before[] = {
+      write_of(of->request, 0, 2), write_of(of->pause_at + 4, at->first, 2), write_of(of->pause_at + 8, at->last - at->first, 2), write_of(of->pause_at + 12, again.blocks, 2),
+      write_of(of->pause_at + 24, missing, 5), write_of(of->pause_at + 32, declined, 5), write_of(of->control_at + 32, 0, 5),
+      write_of(of->control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
+  const memory_write after[] = {write_of(of->control_at + 24, 0, 5), write_of(of->pause_at + 24, 0, 5), write_of(of->pause_at + 32, again.bitmaps[0], 5),
+                                write_of(word, number | done_bit, 2)};
+  // It runs from now on, by what the watch knows: the GPU says so later.
+  all.looking.take();
+  at->phase = unasked;
+  at->is_rest = at->runs = true;
+  at->began = now_ns() - at->ran_ns;
+  at->turn = 1 - at->turn;
+  all.looking.give();
+  unsigned long size = again.used;
+  void* extra[] = {(void*)1, again.arguments, (void*)2, &size, nullptr};
+  int error = cuda.clear(declined, 0, words, stream);
+  if (error == 0) error = cuda.write_all(stream, sizeof before / sizeof *before, before, 0);
+  if (error == 0) {
+    error = cuda.launch(it.what->function, again.grid.x, again.grid.y, again.grid.z, again.block.x, again.block.y, again.block.z, again.shared, stream, nullptr, extra);
+  }
+  // If no block of it declines, the next launch begins with the first bitmap.
+  if (error == 0 && missing == again.bitmaps[0]) error = cuda.clear(missing, 0, words, stream);
+  if (error == 0) error = cuda.write_all(stream, sizeof after / sizeof *after, after, 0);
+  // After a stop that trapped, every call answers so, and the program sees that by itself.
+  if (error != 0 && all.trapped_at == 0) give_up(at, error);
+}
+// One queue, while launches pause or come back.
+__cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
+  if (at->phase == declining && at->runs && at->running != at->asked_number) {
+    // What was asked came to its end before the gate was closed, and this is another one.
+    if (launch_of(at, at->asked_number).what->home != last_of(at).what->home) {
+      if (!write_request(launch_of(at, at->asked_number).what->home, 0)) return;
+      at->phase = unasked;
+    }
+    at->asked_number = at->running;
+  }
+  if (at->phase == declining && !at->runs && !settle(at)) return;
+  if (pauses && at->phase == unasked && at->runs && may_ask) {
+    at->runs_on = why_it_runs_on(at, now);
+    if (at->runs_on == nullptr && write_request(last_of(at).what->home, 1)) {
+      at->phase = declining;
+      at->asked_number = at->running;
+    }
+  } else if (pauses && at->phase == declining && at->is_taken_back) {
+    at->is_taken_back = !write_request(last_of(at).what->home, 1);
+  } else if (!pauses && at->phase == declining && !at->is_taken_back) {
+    at->is_taken_back = write_request(last_of(at).what->home, 0);
+  } else if (!pauses && at->phase == resting) {
+    launch_rest(at);
+  }
+  if (at->is_rest && !at->runs) at->is_rest = false;
+  if (is_plain(at)) at->turn = 0;
+  if (!pauses || !at->runs) at->runs_on = nullptr;
+}
+// Does what is due for all queues. Only the watch's own thread calls this.
+__cuinstr_once void tend_all() {
+  state& all = here();
+  const u64 now = now_ns();
+  const bool pauses = can_pause();
+  // At its end a process runs what is in its streams, or does not: its own affair.
+  if ((!pauses && !all.has_gates) || all.leaves_at != 0) return;
+  all.has_gates = true;
+  const u32 count = __atomic_load_n(&all.queue_count, __ATOMIC_ACQUIRE);
+  for (u32 index = 0; index < count && pauses; ++index) set_gate(all.queues[index], false);
+  // What is being set up may be a launch of the same module in another stream.
+  const bool may_ask = pauses && all.setting_up.try_for(0);
+  if (may_ask) all.setting_up.give();
+  bool is_over = !pauses;
+  for (u32 index = 0; index < count; ++index) {
+    queue* one = all.queues[index];
+    look(one, now);
+    if (one->length != 1 && one->home != nullptr && (one->runs || !is_plain(one))) {
+      all.cuda.set_context(one->home->handle);
+      tend(one, pauses, may_ask, now);
+    }
+    const bool opens = !pauses && is_plain(one);
+    if (opens) set_gate(one, true);
+    is_over &= opens;
+  }
+  all.has_gates = !is_over;
+}
+inline bool is_tending() { return can_pause() || here().has_gates; }
+// Nothing is left that would open them.
+__cuinstr_once void open_gates() {
+  state& all = here();
+  for (u32 index = 0; all.has_gates && index < all.queue_count; ++index) set_gate(all.queues[index], true);
+}
+// Somebody asked for the end of all launches: what is left of paused ones runs, and is stopped with the others.
+__cuinstr_once void wake_resting() {
+  for (u32 index = 0; index < here().queue_count; ++index) {
+    queue* one = here().queues[index];
+    if (one->phase != resting) continue;
+    here().cuda.set_context(one->home->handle);
+    launch_rest(one);
+  }
+}
+
+// What it takes to launch the same once more. In `configuration`, the driver's or the runtime's: two extents, shared memory, a stream, and attributes of 72 bytes.
+__cuinstr_once repeat describe(const launch_call& call) {
+  repeat it = {};
+  it.grid = call.grid;
+  it.block = call.block;
+  it.shared = u32(call.shared);
+  if (call.is_cooperative) it.why = "it is a cooperative launch";
+  const char* const configuration = (const char*)call.attributes;
+  if (configuration != nullptr) {
+    __builtin_memcpy(&it.grid, configuration, 12);
+    __builtin_memcpy(&it.block, configuration + 12, 12);
+    __builtin_memcpy(&it.shared, configuration + 24, 4);
+    const char* attributes = *(const char* const*)(configuration + 40);
+    const u32 count = *(const u32*)(configuration + 48);
+    for (u32 index = 0; index < count; ++index) {
+      const u32* at = (const u32*)(attributes + 72ul * index);
+      // None, hints, and what says only when the launch may begin.
+      const bool is_plain = at[0] == 0 || at[0] == 1 || at[0] == 3 || at[0] == 6 || at[0] == 8 || at[0] == 14 || at[0] == 16;
+      if (at[0] == 2 && at[2] != 0) it.why = "it is a cooperative launch";
+      else if ((at[0] == 4 || at[0] == 11) && (at[2] > 1 || at[3] > 1 || at[4] > 1)) it.why = "it is launched in clusters";
+      else if (!is_plain && at[0] != 2 && at[0] != 4 && at[0] != 5 && at[0] != 11 && it.why == nullptr) it.why = "it is launched with attributes that can't be repeated";
+    }
+  }
+  const u64 rows = u64(it.grid.x) * it.grid.y, blocks = rows * it.grid.z;
+  if ((rows > most_blocks || blocks > most_blocks) && it.why == nullptr) it.why = "its grid has more than 2^28 blocks";
+  it.blocks = it.why == nullptr ? u32(blocks) : 0;
+  return it;
+}
+// Finds out where a kernel's arguments lie in a buffer of all.
+__cuinstr_once void learn_parts(kernel* of) {
+  const driver& cuda = here().cuda;
+  unsigned long offset = 0, size = 0;
+  int answer = 801;
+  while (cuda.parameter != nullptr && (answer = cuda.parameter(of->function, of->part_count, &offset, &size)) == 0) ++of->part_count;
+  of->parts = of->part_count != 0 ? (kernel::part*)__cuinstr_c_calloc(of->part_count, sizeof(kernel::part)) : nullptr;
+  // There is no such parameter: it has no more.
+  of->unknown = answer != 1 || (of->part_count != 0 && of->parts == nullptr);
+  for (u32 index = 0; index < of->part_count && !of->unknown; ++index) cuda.parameter(of->function, index, &of->parts[index].offset, &of->parts[index].size);
+}
+// Gets an image's pause block ready: no grid has no blocks, so none declines yet.
+__cuinstr_once void learn_pauses(image* of) {
+  const driver& cuda = here().cuda;
+  unsigned long size = 0;
+  of->unpausable = nullptr;
+  if (!of->works) of->unpausable = "it is machine code without polls";
+  else if (cuda.allocate == nullptr || cuda.parameter == nullptr || cuda.launch == nullptr) of->unpausable = "the driver is older than CUDA 12.4";
+  else if (cuda.global(&of->pause_at, &size, of->handle, "cuinstr_pause_v1") != 0 || size != sizeof(pause_block)) of->unpausable = "it was compiled without --pausable";
+  else if (cuda.allocate(&of->request, 64) != 0) of->unpausable = "there is no memory for a pause";
+  if (of->unpausable != nullptr) return;
+  const pause_block words = {1, 0, 0, 0, of->request, 0, 0, 0};
+  const bool is_set = cuda.clear(of->request, 0, 16, of->home->stream) == 0 && cuda.to_device(of->pause_at, &words, sizeof words, of->home->stream) == 0 &&
+      cuda.wait_stream(of->home->stream) == 0;
+  if (!is_set) of->unpausable = "its pause block can't be written";
+}
+// Room for a bit of each block. What was there before is not given back: launches on their way may point to it.
+__cuinstr_once void make_room(image* of, u32 blocks) {
+  const driver& cuda = here().cuda;
+  if (of->unpausable != nullptr || blocks <= of->room) return;
+  u32 words = 32;
+  while (words < (blocks + 31) / 32) words *= 2;
+  address made[2] = {};
+  for (address& one : made) {
+    const bool is_made = cuda.allocate(&one, words * 4ul) == 0 && cuda.clear(one, 0, words, of->home->stream) == 0;
+    if (!is_made || cuda.wait_stream(of->home->stream) != 0) return;
+  }
+  of->bitmaps[0] = made[0];
+  of->bitmaps[1] = made[1];
+  of->room = words * 32;
+}
+// Keeps what it takes to launch it again, in the place of a launch that is over.
+__cuinstr_once void keep(launched& it, const launch_call& call, const repeat& about, u32 number) {
+  const kernel* what = it.what;
+  if (it.again == nullptr) it.again = (repeat*)__cuinstr_c_calloc(1, sizeof(repeat));
+  repeat* own = it.again;
+  if (own == nullptr) return;
+  unsigned char* const arguments = own->arguments;
+  const u32 room = own->room;
+  *own = about;
+  own->arguments = arguments;
+  own->room = room;
+  own->number = number;
+  const unsigned char* given = nullptr;
+  unsigned long size = 0;
+  for (void** one = call.extra; one != nullptr && *one != nullptr; one += 2) {
+    if (*one == (void*)1) given = (const unsigned char*)one[1];
+    else if (*one == (void*)2) size = *(const unsigned long*)one[1];
+  }
+  if (given == nullptr && what->part_count != 0 && !what->unknown) size = what->parts[what->part_count - 1].offset + what->parts[what->part_count - 1].size;
+  if (own->why == nullptr && given == nullptr && what->unknown) own->why = "the driver does not say what its arguments are";
+  if (size > own->room) {
+    __cuinstr_c_free(own->arguments);
+    own->arguments = (unsigned char*)__cuinstr_c_calloc(size, 1);
+    own->room = own->arguments != nullptr ? u32(size) : 0;
+  }
+  if (size > own->room && own->why == nullptr) own->why = "there is no memory for its arguments";
+  if (own->why != nullptr) {
+    own->blocks = 0;
+    return;
+  }
+  own->used = u32(size);
+  if (given != nullptr) __builtin_memcpy(own->arguments, given, size);
+  for (u32 index = 0; given == nullptr && index < what->part_count; ++index) {
+    __builtin_memcpy(own->arguments + what->parts[index].offset, call.arguments[index], what->parts[index].size);
+  }
+}
