@@ -102,8 +102,10 @@ int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
 // In front of a graph's launch.
 void cuinstr_launches_graph() {
   using namespace __cuinstr_half_@HASH@;
-  __atomic_store_n(&here().launches_graphs, true, __ATOMIC_SEQ_CST);
-  wait_while_held();
+  state& at = here();
+  __atomic_store_n(&at.launches_graphs, true, __ATOMIC_SEQ_CST);
+  // Its kernels would take the rest of a paused launch for theirs.
+  while ((__atomic_load_n(&at.held, __ATOMIC_SEQ_CST) != 0 || __atomic_load_n(&at.has_gates, __ATOMIC_ACQUIRE)) && at.process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
 }
 // Whether a kernel that is stopped leaves.
 int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }

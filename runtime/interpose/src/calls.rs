@@ -65,10 +65,12 @@ entry::entries! {
     }
     /// Unloads a module.
     fn cuModuleUnload = "cuModuleUnload", 2000, false, |real| (module: Handle) {
-        half::forget(module);
-        known().why.remove(&module.addr());
-        // SAFETY: the caller's own words.
-        half::outside_of_pauses(|| unsafe { real(module) })
+        half::outside_of_pauses(|| {
+            half::forget(module);
+            known().why.remove(&module.addr());
+            // SAFETY: the caller's own words.
+            unsafe { real(module) }
+        })
     }
 
     /// Loads code for all contexts.
@@ -97,9 +99,11 @@ entry::entries! {
     }
     /// Unloads a library.
     fn cuLibraryUnload = "cuLibraryUnload", 12000, false, |real| (library: Handle) {
-        forget_library(library.addr());
-        // SAFETY: the caller's own words.
-        half::outside_of_pauses(|| unsafe { real(library) })
+        half::outside_of_pauses(|| {
+            forget_library(library.addr());
+            // SAFETY: the caller's own words.
+            unsafe { real(library) }
+        })
     }
     /// Finds a kernel.
     fn cuLibraryGetKernel = "cuLibraryGetKernel", 12000, false, |real| (kernel: *mut Handle, library: Handle, name: *const c_char) {

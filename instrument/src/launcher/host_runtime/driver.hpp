@@ -87,6 +87,8 @@ struct shared_memory {
   stop_record records[record_count];
   // Where each stream waits behind each launch, where launches can be paused: 1 lets it go on.
   u32 gates[word_count];
+  // The launch of each stream that declined blocks were launched beside, once those are over.
+  u32 besides[word_count];
 };
 const u32 done_bit = 0x80000000u;
 
@@ -96,9 +98,9 @@ struct context {
   void* handle;
   // Gets through while kernels hang in all other streams.
   void* stream;
-  // Take the rest of paused launches, where launches can be paused. They are made before any is held: a driver that has 32 streams beside a held one
-  // does not come back from making another.
-  void* beside[beside_count];
+  // The first half takes the rest of paused launches, and the second half what runs beside others of its launch. They are made before any stream is held:
+  // a driver that has 32 streams beside a held one does not come back from making another.
+  void* beside[2 * beside_count];
   address memory;
   context* next;
 };
@@ -120,11 +122,14 @@ struct image {
   const struct queue* only;
   bool several, unlimited;
   u64 longest_ns;
-  // Why its launches can't be paused; null if they can. Its pause block, the word by which blocks are asked to decline, and two bitmaps with room for so many
-  // blocks: launches begin with the first one clear, and their blocks decline in it. The grid that the pause block was last told.
+  // Why its launches can't be paused; null if they can. Its pause block, the word by which blocks are asked to decline, and bitmaps with room for so many
+  // blocks. Two take turns for blocks that decline: launches begin with the first one, which is clear. Two are for blocks that run beside others, and those that
+  // both launches pass over. The grid that the pause block was last told.
   const char* unpausable;
-  address pause_at, request, bitmaps[2];
+  address pause_at, request, bitmaps[4];
   u32 room, shown_blocks;
+  // Where one of its launches is paused or comes back: until that is over, other launches would take its pause block for theirs.
+  struct queue* paused_in;
   // Threads that are about to launch one of its kernels, and have not written down which launch that is.
   u32 users;
   image* next;
@@ -159,7 +164,7 @@ struct repeat {
   u32 number;
   grid_size grid, block;
   u32 blocks, shared, used, room;
-  address bitmaps[2];
+  address bitmaps[4];
   unsigned char* arguments;
   const char* why;
 };
@@ -208,14 +213,18 @@ struct queue {
   u64 began, ran_ns;
   // Which launch was stopped last.
   u32 halted;
-  // Of the launch that is or was the last to run: what a pause has come to, whether what runs is its rest, whether the request was taken back, why it runs on, the
-  // launch that was asked, how many blocks are left, and where these lie.
+  // Of the launch that is or was the last to run: what a pause has come to, whether what runs is its rest, whether the request was taken back, and whether blocks
+  // that had declined run beside others; if so, whether the others are over.
   pause_phase phase;
-  bool is_rest, is_taken_back;
+  bool is_rest, is_taken_back, is_beside, is_first_over;
+  // Why it runs on, the launch that was asked, and its image.
   const char* runs_on;
-  u32 asked_number, left, first, last;
-  // Which bitmap its blocks decline in.
-  u32 turn;
+  u32 asked_number;
+  image* asked_of;
+  // How many blocks are left, the first and the last of them, and a bit for each; all bits if there is no list. Those that run beside others. Which bitmap its blocks
+  // decline in.
+  u32 left, first, last, turn;
+  u32 *part, *beside_part;
 };
 
 struct state {

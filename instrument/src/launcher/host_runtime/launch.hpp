@@ -334,8 +334,7 @@ __cuinstr_once void prepare_pause(const way& on, bool capturing, repeat& about) 
   if (capturing || of->unpausable != nullptr) return;
   make_room(of, about.blocks);
   if (of->room < about.blocks && about.why == nullptr) about.why = "there is no memory for a pause";
-  about.bitmaps[0] = of->bitmaps[0];
-  about.bitmaps[1] = of->bitmaps[1];
+  __builtin_memcpy(about.bitmaps, of->bitmaps, sizeof about.bitmaps);
 }
 __cuinstr_once way prepare(const launch_call& call, repeat& about) {
   state& at = here();
@@ -416,6 +415,10 @@ __cuinstr_once around writes_around(const way& on, u32 number, u32 blocks, const
   if (pauses) it.after[it.after_count++] = wait_for(at->home->memory + address((char*)gate_of(at) - (char*)here().memory));
   return it;
 }
+inline bool is_paused_elsewhere(const way& on) {
+  const queue* in = __atomic_load_n(&on.what->home->paused_in, __ATOMIC_ACQUIRE);
+  return in != nullptr && in != on.where && here().process == __cuinstr_c_getpid();
+}
 __cuinstr_once int launch(launch_call& call) {
   wait_while_held();
   const launch_place place = written();
@@ -425,6 +428,8 @@ __cuinstr_once int launch(launch_call& call) {
   if (pausable) about = describe(call);
   const way on = prepare(call, about);
   if (on.what != nullptr && on.what->launches != nullptr) __atomic_add_fetch(on.what->launches, 1, __ATOMIC_RELAXED);
+  // Its blocks would take the rest of a paused launch for theirs.
+  while (pausable && on.what != nullptr && is_paused_elsewhere(on)) sleep_ns(50000ull);
   if (on.where == nullptr) return call.run(call);
   // What comes after a stop that has been seen is none of it.
   if (asked().leave && on.what->home->works && __atomic_load_n(&here().memory->records[on.what->home->index].published, __ATOMIC_ACQUIRE) != 0) {

@@ -1,18 +1,6 @@
 // Pauses at block boundaries (docs/RUNTIME.md): blocks of running launches that have not begun decline to run, and their kernels are launched again for them
 // later. The watch does all of this. A launch is asked only if the blocks that decline are sure to be its own, and if its rest is sure to get through.
 
-// Of the grid in `again`, which declining blocks have left: a bit for each.
-struct bits_of_blocks {
-  u32* words;
-  u32 room;
-};
-template <class unused>
-struct held_bits {
-  static bits_of_blocks value;
-};
-template <class unused>
-bits_of_blocks held_bits<unused>::value;
-
 // Whether the queue is as it would be without pauses.
 inline bool is_plain(const queue* at) { return at->phase == unasked && !at->is_rest; }
 const u32 most_blocks = 1u << 28;
@@ -72,40 +60,79 @@ __cuinstr_once bool write_request(const image* of, u32 word) {
   for (const u64 since = now_ns(); answer == 600 && now_ns() - since < grace_ns; sleep_ns(20000ull)) answer = cuda.query_stream(of->home->stream);
   return answer == 0;
 }
-// The launch has drained: are blocks of it left? Answers false if that is not known yet.
-__cuinstr_once bool settle(queue* at) {
-  const driver& cuda = here().cuda;
+// Waits until what was written past the running kernels has arrived.
+inline bool has_arrived(const image* of) { return here().cuda.wait_stream(of->home->stream) == 0; }
+inline u32 words_of(const repeat* again) { return (again->blocks + 31) / 32; }
+// Whether the blocks that decline are those of the queue's last launch, if any do.
+inline bool is_asked(const queue* at) {
   const launched it = last_of(at);
-  const image* of = launch_of(at, at->asked_number).what->home;
-  // What is known of a stop comes first.
-  if (__atomic_load_n(&here().memory->records[of->index].published, __ATOMIC_ACQUIRE) != 0) return false;
-  bits_of_blocks& bits = held_bits<void>::value;
-  // Only the last launch can have found the gate closed, and with it the request.
-  const bool is_known = it.what->home == of && it.again != nullptr && it.again->number == at->running;
-  const u32 count = is_known ? (it.again->blocks + 31) / 32 : 0;
-  at->left = 0;
-  if (count > bits.room) {
-    __cuinstr_c_free(bits.words);
-    bits.words = (u32*)__cuinstr_c_calloc(count, 4);
-    bits.room = bits.words != nullptr ? count : 0;
-  }
-  if (count > bits.room || !write_request(of, 0)) return false;
-  const address declined = count != 0 ? it.again->bitmaps[at->turn] : 0;
-  if (count != 0 && (cuda.to_host(bits.words, declined, count * 4ul, of->home->stream) != 0 || cuda.wait_stream(of->home->stream) != 0)) return false;
+  return it.what->home == at->asked_of && it.again != nullptr && it.again->number == at->running && it.again->blocks != 0;
+}
+// Reads which blocks of the part that ran have declined; null if that fails. The caller frees it.
+__cuinstr_once u32* read_declined(const queue* at, const repeat* again) {
+  const driver& cuda = here().cuda;
+  const u32 count = words_of(again);
+  u32* found = (u32*)__cuinstr_c_calloc(count, 4);
+  if (found == nullptr) return nullptr;
+  const bool is_read = cuda.to_host(found, again->bitmaps[at->turn], count * 4ul, at->home->stream) == 0 && has_arrived(at->asked_of);
+  for (u32 word = 0; word < count; ++word) found[word] &= !is_read ? 0 : at->part != nullptr ? at->part[word] : ~0u;
+  if (is_read) return found;
+  __cuinstr_c_free(found);
+  return nullptr;
+}
+// How many bits are set, and the first and the last of them.
+__cuinstr_once u32 count_bits(const u32* words, u32 count, u32& first, u32& last) {
+  u32 bits = 0;
   for (u32 word = 0; word < count; ++word) {
-    if (bits.words[word] == 0) continue;
-    if (at->left == 0) at->first = 32 * word + u32(__builtin_ctz(bits.words[word]));
-    at->last = 32 * word + 31 - u32(__builtin_clz(bits.words[word]));
-    at->left += u32(__builtin_popcount(bits.words[word]));
+    if (words[word] == 0) continue;
+    if (bits == 0) first = 32 * word + u32(__builtin_ctz(words[word]));
+    last = 32 * word + 31 - u32(__builtin_clz(words[word]));
+    bits += u32(__builtin_popcount(words[word]));
   }
-  // Blocks that are left of a launch that was stopped never run.
-  if (at->left != 0 && at->halted == at->running) {
-    if (cuda.clear(declined, 0, count, of->home->stream) != 0 || cuda.wait_stream(of->home->stream) != 0) return false;
-    at->left = 0;
+  return bits;
+}
+// All blocks have run, or those that are left never will: the next launch finds everything as it was.
+__cuinstr_once bool restore(queue* at) {
+  const driver& cuda = here().cuda;
+  const image* of = at->asked_of;
+  const launched it = last_of(at);
+  if (is_asked(at)) {
+    const address first = it.again->bitmaps[0];
+    const memory_write writes[] = {write_of(of->pause_at + 24, 0, 5), write_of(of->pause_at + 4, 0, 2), write_of(of->pause_at + 8, ~0u, 2),
+                                   write_of(of->pause_at + 32, first, 5), write_of(of->pause_at + 40, 0, 5)};
+    const bool is_done = cuda.clear(first, 0, words_of(it.again), of->home->stream) == 0 && cuda.write_all(of->home->stream, 5, writes, 0) == 0;
+    if (!is_done || !has_arrived(of)) return false;
   }
-  at->phase = at->left != 0 ? resting : unasked;
-  at->is_taken_back = false;
+  __cuinstr_c_free(at->part);
+  at->part = nullptr;
+  at->turn = 0;
+  at->is_rest = false;
   return true;
+}
+// The launch has drained: are blocks of it left? Nothing changes if that is not known yet.
+__cuinstr_once void settle(queue* at) {
+  const launched it = last_of(at);
+  const image* of = at->asked_of;
+  // What is known of a stop comes first.
+  if (__atomic_load_n(&here().memory->records[of->index].published, __ATOMIC_ACQUIRE) != 0 || !write_request(of, 0)) return;
+  at->left = 0;
+  // Only the last launch can have found the gate closed, and with it the request. Blocks that are left of one that was stopped never run.
+  if (is_asked(at) && at->halted != at->running) {
+    u32* found = read_declined(at, it.again);
+    if (found == nullptr) return;
+    const u32 count = words_of(it.again);
+    for (u32 word = 0; word < count && at->is_beside; ++word) found[word] &= ~at->beside_part[word];
+    at->left = count_bits(found, count, at->first, at->last);
+    const bool is_known = !at->is_beside || here().cuda.to_device(it.again->bitmaps[at->turn], found, count * 4ul, at->home->stream) == 0;
+    if (!is_known || !has_arrived(of)) return __cuinstr_c_free(found);
+    __cuinstr_c_free(at->part);
+    at->part = found;
+  }
+  if (at->left == 0 && !restore(at)) return;
+  __cuinstr_c_free(at->beside_part);
+  at->beside_part = nullptr;
+  at->is_taken_back = at->is_beside = at->is_first_over = false;
+  at->phase = at->left != 0 ? resting : unasked;
 }
 // Half a result is no success.
 __cuinstr_once void give_up(const queue* at, int error) {
@@ -116,26 +143,33 @@ __cuinstr_once void give_up(const queue* at, int error) {
   __cuinstr_c_fflush(nullptr);
   __cuinstr_c_exit(124);
 }
-// Launches the kernel again for the blocks that are left, past the stream that is held. What comes behind it finds the pause block as it was.
+// Launches the kernel of the queue's last launch again.
+__cuinstr_once int launch_again(const queue* at, void* stream) {
+  const launched it = last_of(at);
+  const repeat& again = *it.again;
+  unsigned long size = again.used;
+  void* extra[] = {(void*)1, again.arguments, (void*)2, &size, nullptr};
+  const grid_size grid = again.grid, block = again.block;
+  return here().cuda.launch(it.what->function, grid.x, grid.y, grid.z, block.x, block.y, block.z, again.shared, stream, nullptr, extra);
+}
+// Launches the kernel for the blocks that are left, past the stream that is held.
 __cuinstr_once void launch_rest(queue* at) {
   state& all = here();
   const driver& cuda = all.cuda;
   const launched it = last_of(at);
-  const repeat& again = *it.again;
   const image* of = it.what->home;
   void* stream = of->home->beside[at->index % beside_count];
-  const u32 number = at->running, words = (again.blocks + 31) / 32;
-  const address missing = again.bitmaps[at->turn], declined = again.bitmaps[1 - at->turn], word = at->home->memory + at->index * 4u;
+  const u32 number = at->running;
+  const address missing = it.again->bitmaps[at->turn], declined = it.again->bitmaps[1 - at->turn], word = at->home->memory + at->index * 4u;
   const stop_record* record = &all.memory->records[of->index];
   const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)all.memory);
   u64 limit = limit_of(it.what);
   if (limit != 0) limit = limit > at->ran_ns ? limit - at->ran_ns : 1;
   const memory_write before[] = {
-      write_of(of->request, 0, 2), write_of(of->pause_at + 4, at->first, 2), write_of(of->pause_at + 8, at->last - at->first, 2), write_of(of->pause_at + 12, again.blocks, 2),
+      write_of(of->pause_at + 4, at->first, 2), write_of(of->pause_at + 8, at->last - at->first, 2), write_of(of->pause_at + 12, it.again->blocks, 2),
       write_of(of->pause_at + 24, missing, 5), write_of(of->pause_at + 32, declined, 5), write_of(of->control_at + 32, 0, 5),
       write_of(of->control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
-  const memory_write after[] = {write_of(of->control_at + 24, 0, 5), write_of(of->pause_at + 24, 0, 5), write_of(of->pause_at + 32, again.bitmaps[0], 5),
-                                write_of(word, number | done_bit, 2)};
+  const memory_write after[] = {write_of(of->control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
   // It runs from now on, by what the watch knows: the GPU says so later.
   all.looking.take();
   at->phase = unasked;
@@ -143,45 +177,75 @@ __cuinstr_once void launch_rest(queue* at) {
   at->began = now_ns() - at->ran_ns;
   at->turn = 1 - at->turn;
   all.looking.give();
-  unsigned long size = again.used;
-  void* extra[] = {(void*)1, again.arguments, (void*)2, &size, nullptr};
-  int error = cuda.clear(declined, 0, words, stream);
+  int error = cuda.clear(declined, 0, words_of(it.again), stream);
   if (error == 0) error = cuda.write_all(stream, sizeof before / sizeof *before, before, 0);
-  if (error == 0) {
-    error = cuda.launch(it.what->function, again.grid.x, again.grid.y, again.grid.z, again.block.x, again.block.y, again.block.z, again.shared, stream, nullptr, extra);
-  }
-  // If no block of it declines, the next launch begins with the first bitmap.
-  if (error == 0 && missing == again.bitmaps[0]) error = cuda.clear(missing, 0, words, stream);
+  if (error == 0) error = launch_again(at, stream);
   if (error == 0) error = cuda.write_all(stream, sizeof after / sizeof *after, after, 0);
   // After a stop that trapped, every call answers so, and the program sees that by itself.
   if (error != 0 && all.trapped_at == 0) give_up(at, error);
+}
+// Takes the request back. Blocks that run may wait for blocks that have declined, so these run beside the others. Both launches share the pause block: the bitmap of
+// those that were passed over tells which blocks both pass over, and these are left in the end.
+__cuinstr_once void take_back(queue* at) {
+  state& all = here();
+  const driver& cuda = all.cuda;
+  const launched it = last_of(at);
+  const image* of = at->asked_of;
+  if (!write_request(of, 0)) return;
+  at->is_taken_back = true;
+  if (!is_asked(at)) return;
+  u32* found = read_declined(at, it.again);
+  if (found == nullptr) return;
+  const u32 count = words_of(it.again);
+  u32 first, last;
+  if (count_bits(found, count, first, last) == 0) return __cuinstr_c_free(found);
+  const address missing = it.again->bitmaps[2], passed_over = it.again->bitmaps[3];
+  const memory_write writes[] = {write_of(of->pause_at + 40, passed_over, 5), write_of(of->pause_at + 24, missing | 1, 5)};
+  const bool is_set = cuda.to_device(missing, found, count * 4ul, of->home->stream) == 0 && cuda.clear(passed_over, 0, count, of->home->stream) == 0 && has_arrived(of) &&
+      cuda.write_all(of->home->stream, 2, writes, 0) == 0 && has_arrived(of);
+  if (!is_set) return __cuinstr_c_free(found);
+  all.looking.take();
+  all.memory->besides[at->index] = 0;
+  at->beside_part = found;
+  at->is_beside = true;
+  all.looking.give();
+  void* stream = of->home->beside[beside_count + at->index % beside_count];
+  const memory_write after = write_of(at->home->memory + address((char*)&all.memory->besides[at->index] - (char*)all.memory), at->running, 2);
+  int error = launch_again(at, stream);
+  if (error == 0) error = cuda.write_all(stream, 1, &after, 0);
+  if (error != 0 && all.trapped_at == 0) give_up(at, error);
+}
+// Asks the launch that runs to pause, unless it can't.
+__cuinstr_once void ask(queue* at, u64 now) {
+  at->runs_on = why_it_runs_on(at, now);
+  image* of = last_of(at).what->home;
+  if (at->runs_on != nullptr || !write_request(of, 1)) return;
+  at->phase = declining;
+  at->asked_number = at->running;
+  at->asked_of = of;
+  of->paused_in = at;
 }
 // One queue, while launches pause or come back.
 __cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
   if (at->phase == declining && at->runs && at->running != at->asked_number) {
     // What was asked came to its end before the gate was closed, and this is another one.
-    if (launch_of(at, at->asked_number).what->home != last_of(at).what->home) {
-      if (!write_request(launch_of(at, at->asked_number).what->home, 0)) return;
-      at->phase = unasked;
-    }
     at->asked_number = at->running;
-  }
-  if (at->phase == declining && !at->runs && !settle(at)) return;
-  if (pauses && at->phase == unasked && at->runs && may_ask) {
-    at->runs_on = why_it_runs_on(at, now);
-    if (at->runs_on == nullptr && write_request(last_of(at).what->home, 1)) {
-      at->phase = declining;
-      at->asked_number = at->running;
+    if (at->asked_of != last_of(at).what->home) {
+      if (!write_request(at->asked_of, 0)) return;
+      at->phase = unasked;
+      at->asked_of->paused_in = nullptr;
     }
-  } else if (pauses && at->phase == declining && at->is_taken_back) {
-    at->is_taken_back = !write_request(last_of(at).what->home, 1);
-  } else if (!pauses && at->phase == declining && !at->is_taken_back) {
-    at->is_taken_back = write_request(last_of(at).what->home, 0);
-  } else if (!pauses && at->phase == resting) {
-    launch_rest(at);
   }
-  if (at->is_rest && !at->runs) at->is_rest = false;
-  if (is_plain(at)) at->turn = 0;
+  if (at->phase == declining && !at->runs) settle(at);
+  else if (at->is_rest && !at->runs && at->phase == unasked) restore(at);
+  if (pauses && at->phase == unasked && at->runs && may_ask) ask(at, now);
+  else if (pauses && at->phase == declining && at->is_taken_back && !at->is_beside) at->is_taken_back = !write_request(at->asked_of, 1);
+  else if (!pauses && at->phase == declining && at->runs && !at->is_taken_back) take_back(at);
+  else if (!pauses && at->phase == resting) launch_rest(at);
+  if (is_plain(at) && at->asked_of != nullptr) {
+    at->asked_of->paused_in = nullptr;
+    at->asked_of = nullptr;
+  }
   if (!pauses || !at->runs) at->runs_on = nullptr;
 }
 // Does what is due for all queues. Only the watch's own thread calls this.
@@ -276,7 +340,7 @@ __cuinstr_once void learn_pauses(image* of) {
   else if (cuda.global(&of->pause_at, &size, of->handle, "cuinstr_pause_v1") != 0 || size != sizeof(pause_block)) of->unpausable = "it was compiled without --pausable";
   else if (cuda.allocate(&of->request, 64) != 0) of->unpausable = "there is no memory for a pause";
   if (of->unpausable != nullptr) return;
-  const pause_block words = {1, 0, 0, 0, of->request, 0, 0, 0};
+  const pause_block words = {1, 0, ~0u, 0, of->request, 0, 0, 0};
   const bool is_set = cuda.clear(of->request, 0, 16, of->home->stream) == 0 && cuda.to_device(of->pause_at, &words, sizeof words, of->home->stream) == 0 &&
       cuda.wait_stream(of->home->stream) == 0;
   if (!is_set) of->unpausable = "its pause block can't be written";
@@ -287,13 +351,12 @@ __cuinstr_once void make_room(image* of, u32 blocks) {
   if (of->unpausable != nullptr || blocks <= of->room) return;
   u32 words = 32;
   while (words < (blocks + 31) / 32) words *= 2;
-  address made[2] = {};
+  address made[4] = {};
   for (address& one : made) {
     const bool is_made = cuda.allocate(&one, words * 4ul) == 0 && cuda.clear(one, 0, words, of->home->stream) == 0;
     if (!is_made || cuda.wait_stream(of->home->stream) != 0) return;
   }
-  of->bitmaps[0] = made[0];
-  of->bitmaps[1] = made[1];
+  __builtin_memcpy(of->bitmaps, made, sizeof made);
   of->room = words * 32;
 }
 // Keeps what it takes to launch it again, in the place of a launch that is over.

@@ -44,16 +44,23 @@ inline sight sight_of(const queue* at, u64 now) {
   if (last == 0) return {at->runs, at->running, at->began};
   return {(last & done_bit) == 0, last & ~done_bit, at->is_rest ? at->began : now};
 }
+// Whether blocks that were launched beside others of the queue's launch are over.
+inline bool is_beside_over(const queue* at) { return __atomic_load_n(&here().memory->besides[at->index], __ATOMIC_ACQUIRE) == at->running; }
 // Takes over what the GPU wrote.
 inline void look(queue* at, u64 now) {
+  if (at->is_first_over && at->runs) at->runs = !is_beside_over(at);
   if (__atomic_load_n(word_of(at), __ATOMIC_ACQUIRE) == 0) return;
   state& all = here();
   all.looking.take();
   const u32 last = __atomic_exchange_n(word_of(at), 0, __ATOMIC_ACQ_REL);
   at->running = last & ~done_bit;
   at->runs = (last & done_bit) == 0;
-  if (!at->is_rest) at->began = now;
+  if (!at->is_rest && !at->is_beside) at->began = now;
   if (at->runs && !at->is_rest) at->ran_ns = 0;
+  if (at->is_beside && !at->runs) {
+    at->is_first_over = true;
+    at->runs = !is_beside_over(at);
+  }
   at->asked = false;
   all.looking.give();
 }

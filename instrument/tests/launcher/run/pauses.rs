@@ -140,6 +140,44 @@ fn what_can_not_pause_runs_on_and_says_why() {
     assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n");
 }
 
+/// A block that runs waits for one that declined, so the launch never drains: the blocks that declined run beside it.
+#[test]
+fn what_does_not_drain_goes_on_when_it_is_resumed() {
+    let world = World::new();
+    for pauses in [1, 2] {
+        let mut command = world.command("--quiet --pausable", "plt blocks-s");
+        command.env("CUINSTR_STAND_IN", "stuck 1");
+        let watched = Watched::start(&world, command, "blocks");
+        for _ in 0..pauses {
+            let (status, said) = watched.ask("pause PID --within 200ms");
+            assert!(status == 0 && said.contains("and the blocks that have begun still run"), "{said}");
+            watched.ask("resume PID");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(watched.said(), "blocks-s: 0 0 0 once\n");
+    }
+    // Blocks that take long are waited for, and none is launched beside them.
+    let mut command = world.command("--quiet --pausable", "plt blocks-o");
+    command.env("CUINSTR_STAND_IN", "blocks 60000000");
+    let watched = Watched::start(&world, command, "blocks");
+    for _ in 0..8 {
+        watched.ask("pause PID --within 1ms");
+        watched.ask("resume PID");
+    }
+    assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n");
+}
+
+#[test]
+fn a_module_that_is_paused_in_one_stream_is_launched_in_no_other() {
+    let world = World::new();
+    let watched = start(&world, "--pausable", "plt blocks-l");
+    watched.pause();
+    // The program goes on to the other stream, where it waits.
+    std::thread::sleep(Duration::from_millis(500));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-l: 0 0 0 once\n");
+}
+
 #[test]
 fn polls_with_and_without_the_decision_lie_apart_in_the_cache() {
     let world = World::new();

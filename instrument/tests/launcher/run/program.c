@@ -93,6 +93,16 @@ static const char* times(void) {
   }
   return least == 1 && most == 1 ? "once" : most <= 1 ? "not all" : "too often";
 }
+/* A block that runs waits until all others have begun, as in a scan by the blocks' numbers: the stand-in holds one on request. */
+static void* hold_one(void* which) {
+  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
+  for (int have_begun = 0; have_begun < BLOCKS; usleep(1000)) {
+    have_begun = 0;
+    for (int at = 0; at < BLOCKS; ++at) have_begun += ((volatile unsigned*)*(u64*)which)[at] != 0;
+  }
+  command("stuck 0");
+  return 0;
+}
 static void* in_thread(void* name) {
   handle context;
   cuDevicePrimaryCtxRetain(&context, 0);
@@ -151,11 +161,15 @@ int main(int count, char** words) {
       set_up();
       int a = 0, many = word[7] == 'q' ? 300 : word[7] == 'm' ? 3 : 1;
       for (int i = 0; i < many && !a; ++i) a = start_blocks(word[7], stream);
-      if (word[7] == 't') {
+      if (word[7] == 't' || word[7] == 'l') {
         handle other;
         cuStreamCreate(&other, 1);
+        /* At once, or while the first grid is paused. */
+        if (word[7] == 'l') usleep(300000);
         a = a || start_blocks('t', other);
       }
+      pthread_t holder;
+      if (word[7] == 's') pthread_create(&holder, 0, hold_one, &counts[0]);
       if (word[7] == 'f') {
         u64 memory;
         cuMemAlloc_v2(&memory, 64);
@@ -167,8 +181,8 @@ int main(int count, char** words) {
       }
       a = a || start("done", stream);
       printf("%s: %d", word, a);
-      int b = cuStreamSynchronize(stream);
-      printf(" %d %d %s\n", b, cuCtxSynchronize(), times());
+      int b = cuStreamSynchronize(stream), c = cuCtxSynchronize();
+      printf(" %d %d %s\n", b, c, times());
     } else if (!strcmp(word, "capture")) {
       set_up();
       handle graph;
