@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a process is asked whether its launches have paused.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// For how long what keeps a launch from pausing may be something that passes, such as a call of the program's.
+const PASSES: Duration = Duration::from_millis(200);
+
 /// A process that is watched.
 struct Watched {
     process: u32,
@@ -183,9 +186,12 @@ pub(super) fn pause(args: &PauseArgs) -> anyhow::Result<Status> {
         to_stderr(&format!("error: process {process} can't be paused: it was started by an older release of cuinstr\n"));
         return Ok(Status::Refused);
     }
-    // A launch may still be on its way to the GPU, and what keeps one from pausing may pass.
-    let is_settled = |launch: &Running| matches!(launch.pause, None | Some(Pause::Paused { .. }));
     let since = Instant::now();
+    let is_settled = |launch: &Running| match launch.pause {
+        None | Some(Pause::Paused { .. }) => true,
+        Some(Pause::Asked) => false,
+        Some(Pause::RunsOn { .. }) => since.elapsed() > PASSES,
+    };
     while !running.iter().all(is_settled) && since.elapsed() < Duration::from_nanos(args.within) {
         std::thread::sleep(LOOK);
         running = watched.ask("list")?;

@@ -99,14 +99,7 @@ void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
 // Launches go on (0), wait from now on (1), or wait while those that run pause at block boundaries (2).
 void cuinstr_hold(int how) { __cuinstr_half_@HASH@::hold(how); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
-// In front of a graph's launch.
-void cuinstr_launches_graph() {
-  using namespace __cuinstr_half_@HASH@;
-  state& at = here();
-  __atomic_store_n(&at.launches_graphs, true, __ATOMIC_SEQ_CST);
-  // Its kernels would take the rest of a paused launch for theirs.
-  while ((__atomic_load_n(&at.held, __ATOMIC_SEQ_CST) != 0 || __atomic_load_n(&at.has_gates, __ATOMIC_ACQUIRE)) && at.process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
-}
+void cuinstr_launches_graph() { __cuinstr_half_@HASH@::launches_graph(); }
 // Whether a kernel that is stopped leaves.
 int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }
 // Calls `tell` for each launch that runs or is paused.

@@ -17,6 +17,12 @@ __cuinstr_once void enter_driver() {
     __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
   }
 }
+// In front of a graph's launch: its kernels would take the rest of a paused launch for theirs, and which of them runs is not known.
+__cuinstr_once void launches_graph() {
+  state& at = here();
+  __atomic_store_n(&at.launches_graphs, true, __ATOMIC_SEQ_CST);
+  while ((__atomic_load_n(&at.held, __ATOMIC_SEQ_CST) != 0 || __atomic_load_n(&at.has_gates, __ATOMIC_ACQUIRE)) && at.process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+}
 inline void leave_driver() { __atomic_sub_fetch(&here().inside, 1, __ATOMIC_SEQ_CST); }
 
 // Whether launches of the image are on their way in another stream.

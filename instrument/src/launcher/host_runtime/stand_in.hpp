@@ -78,6 +78,31 @@ __cuinstr_sized(cooperative, false, false, true)
 __cuinstr_sized(cooperative_ptsz, false, true, true)
 __cuinstr_configured(extended, false)
 __cuinstr_configured(extended_ptsz, true)
+// Calls that a pause comes before or behind: the driver waits in them for the GPU, or does not come back beside a held stream.
+#define __cuinstr_outside(name, real, parameters, given)                        \
+  extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name parameters {          \
+    using namespace __cuinstr_half_@HASH@;                                     \
+    if (is_off() || !asked().pausable) return __cuinstr_r_##real given;         \
+    enter_driver();                                                             \
+    const int result = __cuinstr_r_##real given;                                \
+    leave_driver();                                                             \
+    return result;                                                              \
+  }
+__cuinstr_outside(free, cudaFree, (void* memory), (memory))
+__cuinstr_outside(free_host, cudaFreeHost, (void* memory), (memory))
+__cuinstr_outside(stream, stream, (void** made), (made))
+__cuinstr_outside(stream_flags, stream_flags, (void** made, unsigned int flags), (made, flags))
+__cuinstr_outside(stream_priority, stream_priority, (void** made, unsigned int flags, int priority), (made, flags, priority))
+extern "C" __cuinstr_shown int __cuinstr_@HASH@_graph(void* graph, void* stream) {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off()) launches_graph();
+  return __cuinstr_r_graph(graph, stream);
+}
+extern "C" __cuinstr_shown int __cuinstr_@HASH@_graph_ptsz(void* graph, void* stream) {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off()) launches_graph();
+  return __cuinstr_r_graph_ptsz(graph, stream);
+}
 extern "C" __cuinstr_shown unsigned int __cuinstr_@HASH@_push(__cuinstr_half_@HASH@::written_at at, __cuinstr_grid_@HASH@ grid,
                                                              __cuinstr_grid_@HASH@ block, unsigned long shared, void* stream) {
   using namespace __cuinstr_half_@HASH@;
@@ -105,5 +130,6 @@ extern "C" __attribute__((weak, used, visibility("hidden"))) unsigned long long 
 }
 extern "C" __cuinstr_shown void __cuinstr_@HASH@_finish() { __cuinstr_half_@HASH@::finish(); }
 #undef __cuinstr_sized
+#undef __cuinstr_outside
 #undef __cuinstr_configured
 #pragma GCC visibility pop
