@@ -368,6 +368,8 @@ calls! {
         give(graph, pointer(made))
     }
     fn cuGraphDestroy(_graph: Handle) { Ok(()) }
+    // Nothing is done that a capture holds.
+    fn cuGraphLaunch(_graph: Handle, _stream: Handle) { Ok(()) }
     fn cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
         let wanted = get(mode).ok_or(code::INVALID_VALUE)?;
         give(mode, CAPTURE_MODE.replace(wanted))

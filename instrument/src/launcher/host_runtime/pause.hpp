@@ -54,7 +54,9 @@ __cuinstr_once const char* why_it_runs_on(const queue* at, u64 now) {
   if (it.again->number != at->running) return "what it was launched with is not kept any more";
   if (it.what->home->unpausable != nullptr) return it.what->home->unpausable;
   if (all.launches_graphs) return "the process launches graphs, whose kernels can't be told apart";
-  if (it.what->home->users != 0 || is_elsewhere(it.what->home, at, now)) return "its module runs in several streams";
+  // Those that are about to launch it in this stream come behind.
+  const image* of = it.what->home;
+  if ((of->users != 0 && of->several) || is_elsewhere(of, at, now)) return "its module runs in several streams";
   if (__atomic_load_n(&all.inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
   return nullptr;
 }
@@ -156,7 +158,7 @@ __cuinstr_once int launch_again(const queue* at, void* stream) {
   unsigned long size = again.used;
   void* extra[] = {(void*)1, again.arguments, (void*)2, &size, nullptr};
   const grid_size grid = again.grid, block = again.block;
-  return here().cuda.launch(it.what->function, grid.x, grid.y, grid.z, block.x, block.y, block.z, again.shared, stream, nullptr, extra);
+  return here().cuda.launch(it.what->function, grid.x, grid.y, grid.z, block.x, block.y, block.z, again.shared, stream, nullptr, size != 0 ? extra : nullptr);
 }
 // Launches the kernel for the blocks that are left, past the stream that is held.
 __cuinstr_once void launch_rest(queue* at) {
@@ -231,8 +233,20 @@ __cuinstr_once void ask(queue* at, u64 now) {
   at->asked_of = of;
   of->paused_in = at;
 }
+// Its context is lost or gone, and all that was in its streams.
+__cuinstr_once void drop(queue* at) {
+  at->phase = unasked;
+  at->is_rest = at->is_taken_back = at->is_beside = at->is_first_over = false;
+  __cuinstr_c_free(at->part);
+  __cuinstr_c_free(at->beside_part);
+  at->part = at->beside_part = nullptr;
+}
 // One queue, while launches pause or come back.
 __cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
+  const driver& cuda = here().cuda;
+  int answer = cuda.set_context(at->home->handle);
+  if (answer == 0) answer = cuda.query_stream(at->home->stream);
+  if (answer != 0 && answer != 600) return drop(at);
   if (at->phase == declining && at->runs && at->running != at->asked_number) {
     // What was asked came to its end before the gate was closed, and this is another one.
     at->asked_number = at->running;
@@ -248,10 +262,6 @@ __cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
   else if (pauses && at->phase == declining && at->is_taken_back && !at->is_beside) at->is_taken_back = !write_request(at->asked_of, 1);
   else if (!pauses && at->phase == declining && at->runs && !at->is_taken_back) take_back(at);
   else if (!pauses && at->phase == resting) launch_rest(at);
-  if (is_plain(at) && at->asked_of != nullptr) {
-    at->asked_of->paused_in = nullptr;
-    at->asked_of = nullptr;
-  }
   if (!pauses || !at->runs) at->runs_on = nullptr;
 }
 // Does what is due for all queues. Only the watch's own thread calls this.
@@ -271,9 +281,10 @@ __cuinstr_once void tend_all() {
   for (u32 index = 0; index < count; ++index) {
     queue* one = all.queues[index];
     look(one, now);
-    if (one->length != 1 && one->home != nullptr && (one->runs || !is_plain(one))) {
-      all.cuda.set_context(one->home->handle);
-      tend(one, pauses, may_ask, now);
+    if (one->length != 1 && one->home != nullptr && (one->runs || !is_plain(one))) tend(one, pauses, may_ask, now);
+    if (is_plain(one) && one->asked_of != nullptr) {
+      one->asked_of->paused_in = nullptr;
+      one->asked_of = nullptr;
     }
     const bool opens = !pauses && is_plain(one);
     if (opens) set_gate(one, true);

@@ -111,6 +111,12 @@ fn a_paused_launch_is_stopped_and_a_process_ends_while_it_is_paused() {
     let watched = start(&world, "--pausable", "plt blocks-e");
     watched.pause();
     assert_eq!(watched.said(), "");
+    // Its context is lost meanwhile: a graph that it launches next waits for nothing.
+    let watched = start(&world, "--pausable", "plt blocks-d graph");
+    watched.pause();
+    std::thread::sleep(Duration::from_millis(1200));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-d: 0 700 700 not all\ngraph: 0\n");
     let watched = start(&world, "--pausable", "plt blocks-o");
     watched.pause();
     expect(world.project.command("kill").arg(&watched.process), 0);
@@ -125,6 +131,7 @@ fn what_can_not_pause_runs_on_and_says_why() {
         ("--pausable", "blocks-k", "it is launched in clusters"),
         ("--pausable", "blocks-t", "its module runs in several streams"),
         ("--pausable", "capture blocks-o", "its module is part of a graph"),
+        ("--pausable", "graph blocks-o", "the process launches graphs, whose kernels can't be told apart"),
         ("--pausable", "blocks-f", "a call of the program waits for it"),
     ] {
         let watched = start(&world, options, &format!("plt {does}"));

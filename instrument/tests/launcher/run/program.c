@@ -103,6 +103,13 @@ static void* hold_one(void* which) {
   command("stuck 0");
   return 0;
 }
+static void* lose_all(void* context) {
+  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
+  usleep(1000000);
+  cuCtxSetCurrent(context);
+  command("lose 700");
+  return 0;
+}
 static void* in_thread(void* name) {
   handle context;
   cuDevicePrimaryCtxRetain(&context, 0);
@@ -169,7 +176,10 @@ int main(int count, char** words) {
         a = a || start_blocks('t', other);
       }
       pthread_t holder;
+      handle context;
+      cuDevicePrimaryCtxRetain(&context, 0);
       if (word[7] == 's') pthread_create(&holder, 0, hold_one, &counts[0]);
+      if (word[7] == 'd') pthread_create(&holder, 0, lose_all, context);
       if (word[7] == 'f') {
         u64 memory;
         cuMemAlloc_v2(&memory, 64);
@@ -183,6 +193,9 @@ int main(int count, char** words) {
       printf("%s: %d", word, a);
       int b = cuStreamSynchronize(stream), c = cuCtxSynchronize();
       printf(" %d %d %s\n", b, c, times());
+    } else if (!strcmp(word, "graph")) {
+      int cuGraphLaunch(handle, handle);
+      printf("graph: %d\n", cuGraphLaunch(0, 0));
     } else if (!strcmp(word, "capture")) {
       set_up();
       handle graph;
