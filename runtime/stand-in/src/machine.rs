@@ -148,6 +148,8 @@ pub(crate) struct Machine {
     pub(crate) block_ns: Option<u64>,
     /// Blocks of each launch that do not end.
     pub(crate) stuck_blocks: u64,
+    /// Time between the beginnings of two blocks of a launch.
+    pub(crate) block_pace: u64,
     /// Kernels that have begun, the runtime's own not counted.
     pub(crate) begun: u64,
     next_handle: usize,
@@ -178,6 +180,7 @@ fn machine() -> &'static Mutex<Machine> {
             site: 2,
             block_ns: None,
             stuck_blocks: 0,
+            block_pace: 0,
             begun: 0,
             next_handle: 0x10_0000,
             next_id: 1,

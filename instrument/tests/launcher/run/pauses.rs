@@ -73,6 +73,15 @@ fn what_is_queued_behind_waits_too() {
         std::thread::sleep(Duration::from_millis(300));
     }
     assert_eq!(watched.said(), "blocks-m: 0 0 0 once\n");
+    // A copy behind it finds the results of all blocks.
+    let watched = start(&world, "--pausable", "plt blocks-h");
+    for _ in 0..2 {
+        watched.pause();
+        std::thread::sleep(Duration::from_millis(100));
+        watched.ask("resume PID");
+        std::thread::sleep(Duration::from_millis(40));
+    }
+    assert_eq!(watched.said(), "behind: 96\nblocks-h: 0 0 0 once\n");
     // More launches than a stream holds, so that the program waits in the middle of them.
     let watched = start(&world, "--pausable", "plt blocks-q");
     for _ in 0..8 {
@@ -121,6 +130,21 @@ fn a_paused_launch_is_stopped_and_a_process_ends_while_it_is_paused() {
     watched.pause();
     expect(world.project.command("kill").arg(&watched.process), 0);
     assert_eq!(watched.end().0, Some(143));
+}
+
+/// Half a result is no success.
+#[test]
+fn a_rest_that_the_driver_refuses_ends_the_process() {
+    let world = World::new();
+    // The program's own two launches come first.
+    let mut command = world.command("--quiet --pausable", "plt blocks-o");
+    command.env("CUINSTR_STAND_IN", "fail cuLaunchKernel 3 701");
+    let watched = Watched::start(&world, command, "blocks");
+    watched.pause();
+    watched.ask("resume PID");
+    let (status, said, told) = watched.end();
+    assert_eq!((status, said.as_str()), (Some(124), "blocks-o: 0"), "{told}");
+    assert!(told.contains("error: kernel `blocks` was paused, and the driver refuses to launch its rest (error 701)"), "{told}");
 }
 
 #[test]
@@ -172,6 +196,27 @@ fn what_does_not_drain_goes_on_when_it_is_resumed() {
         watched.ask("resume PID");
     }
     assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n");
+}
+
+/// Blocks begin slowly, so that some have not begun when those that declined are launched beside them: in the first part, and in later ones.
+#[test]
+fn blocks_that_begin_late_run_once() {
+    let world = World::new();
+    for rest in [0, 1, 2, 3] {
+        let mut command = world.command("--quiet --pausable", "plt blocks-o");
+        command.env("CUINSTR_STAND_IN", "pace 6000000");
+        let watched = Watched::start(&world, command, "blocks");
+        for _ in 0..rest {
+            watched.pause();
+            watched.ask("resume PID");
+        }
+        for _ in 0..4 {
+            std::thread::sleep(Duration::from_millis(40));
+            watched.ask("pause PID --within 30ms");
+            watched.ask("resume PID");
+        }
+        assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n", "{rest}");
+    }
 }
 
 #[test]

@@ -28,6 +28,7 @@ int cuStreamEndCapture(handle, handle*);
 int cuMemAlloc_v2(u64*, size_t);
 int cuMemFree_v2(u64);
 int cuMemcpyDtoH_v2(void*, u64, size_t);
+int cuMemcpyDtoHAsync_v2(void*, u64, size_t, handle);
 int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**);
 int cuLaunchKernelEx(const void*, handle, void**, void**);
 launch_t cuLaunchKernel;
@@ -184,6 +185,13 @@ int main(int count, char** words) {
         u64 memory;
         cuMemAlloc_v2(&memory, 64);
         a = a || cuMemFree_v2(memory);
+      }
+      if (word[7] == 'h') {
+        /* A copy behind the grid. */
+        unsigned found[BLOCKS], complete = 0;
+        cuMemcpyDtoHAsync_v2(found, counts[0], sizeof found, stream);
+        for (int at = 0; at < BLOCKS; ++at) complete += found[at] == 1;
+        printf("behind: %u\n", complete);
       }
       if (word[7] == 'e') {
         usleep(1500000);
