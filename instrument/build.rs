@@ -7,8 +7,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the host runtime, in their order.
-const PARTS: [&str; 13] =
-    ["system", "cudart", "text", "environment", "driver", "rows", "report", "room", "watch", "launch", "control", "listen", "stand_in"];
+const PARTS: [&str; 14] = [
+    "system",
+    "cudart",
+    "text",
+    "environment",
+    "driver",
+    "rows",
+    "report",
+    "room",
+    "watch",
+    "pause",
+    "launch",
+    "control",
+    "listen",
+    "stand_in",
+];
 const FOLDER: &str = "src/launcher/host_runtime";
 
 fn main() {

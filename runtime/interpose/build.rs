@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the half in their order: those that all hosts share, and this one's own.
-const PARTS: [(&str, &str); 11] = [
+const PARTS: [(&str, &str); 12] = [
     (SHARED, "system"),
     (OWN, "names"),
     (SHARED, "text"),
@@ -14,6 +14,7 @@ const PARTS: [(&str, &str); 11] = [
     (OWN, "sites"),
     (SHARED, "report"),
     (SHARED, "watch"),
+    (SHARED, "pause"),
     (SHARED, "launch"),
     (SHARED, "control"),
     (OWN, "host"),

@@ -15,7 +15,7 @@ use cuinstr::nearest::nearest;
 use cuinstr::options::{AtExit, BarrierMarks, DeviceMacro, GivenMacro, Limits, PollGap, Polls};
 pub(crate) use flags::Flags;
 pub(crate) use gpus::{ChoiceArgs, GpusArgs};
-pub(crate) use run::{KeepArgs, OnStop, ProcessArgs, PsArgs, RunArgs};
+pub(crate) use run::{KeepArgs, OnStop, PauseArgs, ProcessArgs, PsArgs, RunArgs};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use values::{code, device_macro, given_macro, no_macro, poll_gap};
@@ -96,8 +96,10 @@ pub(crate) enum Verb {
     Ps(PsArgs),
     /// Stop the kernels of a process under `cuinstr run`, without ending the process.
     Stop(ProcessArgs),
-    /// Hold back the next launches of a process under `cuinstr run`. Kernels that run already finish.
-    Pause(ProcessArgs),
+    /// Hold back the next launches of a process under `cuinstr run`.
+    ///
+    /// Kernels that run already finish. Under `cuinstr run --pausable` their blocks that have not begun wait, too.
+    Pause(PauseArgs),
     /// Let a paused process launch again.
     Resume(ProcessArgs),
     /// Name the loops that the running kernels of a process under `cuinstr run` can be in, without stopping them.

@@ -125,6 +125,9 @@ fn prepared(args: &RunArgs, session: &Session) -> anyhow::Result<Result<Prepared
     if let Some(action) = args.on_stop {
         command.env("CUINSTR_ON_STOP", if action == OnStop::Leave { "leave" } else { "trap" });
     }
+    if args.pausable {
+        command.env("CUINSTR_PAUSABLE", "1");
+    }
     let mut settings = Vec::new();
     if let Some(cache) = library::cache() {
         let fuel = args.fuel.is_some() || std::env::var_os("CUINSTR_FUEL").is_some_and(|value| !value.is_empty());

@@ -1,9 +1,9 @@
 //! `cuinstr ps`, `stop`, `pause`, `resume` and `where`: processes that are watched, by their sockets (`cuinstr_abi::sockets`).
 
-use super::cli::{ProcessArgs, PsArgs, Then};
+use super::cli::{PauseArgs, ProcessArgs, PsArgs, Then};
 use super::report::to_stderr;
 use super::status::Status;
-use cuinstr_abi::sockets::{self, Loop, Running, State, Whereabouts};
+use cuinstr_abi::sockets::{self, Loop, Pause, Running, State, Whereabouts};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -12,10 +12,16 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest that a process is waited for: one that stops a kernel gives that two seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a process is asked whether its launches have paused.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// For how long what keeps a launch from pausing may be something that passes, such as a call of the program's.
+const PASSES: Duration = Duration::from_millis(200);
 
 /// A process that is watched.
 struct Watched {
@@ -136,7 +142,13 @@ fn described(launch: &Running) -> String {
     let limit = if launch.timeout_ns == 0 { "no limit".to_owned() } else { format!("limit {:?}", Duration::from_nanos(launch.timeout_ns)) };
     let polls = if launch.polled { "" } else { ", no polls" };
     let ran = Duration::from_millis(launch.ran_ns / 1_000_000);
-    format!("`{}` has run for {ran:?}, {limit}{polls}", launch.kernel)
+    let pause = match &launch.pause {
+        None => String::new(),
+        Some(Pause::Asked) => ", and the blocks that have begun still run".to_owned(),
+        Some(Pause::Paused { done, left }) => format!(", and is paused: {done} blocks have run, {left} wait"),
+        Some(Pause::RunsOn { why }) => format!(", and runs on to its end: {why}"),
+    };
+    format!("`{}` has run for {ran:?}, {limit}{polls}{pause}", launch.kernel)
 }
 
 /// Asks a process something, and says so if it is not there.
@@ -166,16 +178,28 @@ pub(super) fn stop(args: &ProcessArgs) -> anyhow::Result<Status> {
     })
 }
 
-/// Has later launches of a process wait.
-pub(super) fn pause(args: &ProcessArgs) -> anyhow::Result<Status> {
-    let Some((watched, running)) = asked::<Running>(args.process, "pause")? else { return Ok(Status::Refused) };
+/// Has later launches of a process wait, and those that run pause at block boundaries if they can.
+pub(super) fn pause(args: &PauseArgs) -> anyhow::Result<Status> {
+    let process = args.of.process;
+    let Some((watched, mut running)) = asked::<Running>(process, "pause blocks")? else { return Ok(Status::Refused) };
     if !watched.state()?.is_some_and(|state| state.paused) {
-        to_stderr(&format!("error: process {} can't be paused: it was started by an older release of cuinstr\n", args.process));
+        to_stderr(&format!("error: process {process} can't be paused: it was started by an older release of cuinstr\n"));
         return Ok(Status::Refused);
+    }
+    let since = Instant::now();
+    let is_settled = |launch: &Running| match launch.pause {
+        None | Some(Pause::Paused { .. }) => true,
+        Some(Pause::Asked) => false,
+        Some(Pause::RunsOn { .. }) => since.elapsed() > PASSES,
+    };
+    while !running.iter().all(is_settled) && since.elapsed() < Duration::from_nanos(args.within) {
+        std::thread::sleep(LOOK);
+        running = watched.ask("list")?;
     }
     let mut text = "paused: later launches wait\n".to_owned();
     for launch in running {
-        let _ = writeln!(text, "{}, and runs on to its end", described(&launch));
+        let runs_on = if launch.pause.is_none() { ", and runs on to its end" } else { "" };
+        let _ = writeln!(text, "{}{runs_on}", described(&launch));
     }
     super::status::print(&text)
 }

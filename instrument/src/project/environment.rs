@@ -13,6 +13,7 @@ pub const USERS: &[(&str, &str)] = &[
     ("CUINSTR_FUEL", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_ON_STOP", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_REPORT", "programs that `cuinstr nvcc` built"),
+    ("CUINSTR_PAUSABLE", "programs that `cuinstr nvcc` built"),
     ("CUINSTR_LEASES", "`cuinstr gpus`"),
 ];
 

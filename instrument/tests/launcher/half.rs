@@ -9,8 +9,10 @@ use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+mod pauses;
+
 const PROGRAM: &str = include_str!("half/program.cu");
-const VARIABLES: [&str; 4] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT"];
+const VARIABLES: [&str; 5] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT", "CUINSTR_PAUSABLE"];
 
 /// A program built through the launcher, linked with what stands in for the GPU.
 struct Program {

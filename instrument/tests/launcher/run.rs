@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 mod compilers;
 mod fuel;
+mod pauses;
 
 const PROGRAM: &str = include_str!("run/program.c");
 

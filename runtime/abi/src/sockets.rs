@@ -3,10 +3,11 @@
 //!
 //! A request is one line. The answer is lines of JSON, and then the connection ends:
 //!
-//! - `list`: a [`Running`] for each launch that runs.
+//! - `list`: a [`Running`] for each launch that runs or is paused.
 //! - `stop`: a [`Running`] for each launch that is told to stop.
 //! - `stop FOLDER`: the same, if the process belongs to that session of `cuinstr run`.
 //! - `pause`: a [`Running`] for each launch that still runs. Later launches wait.
+//! - `pause blocks`: the same, and launches that run pause at block boundaries, if they can. `list` shows when they have.
 //! - `resume`: no line. Launches wait no more.
 //! - `state`: one [`State`].
 //! - `where`: a [`Whereabouts`] for each launch that runs.
@@ -84,6 +85,29 @@ pub struct Running {
     pub ran_ns: u64,
     /// Its limit; 0 if it has none.
     pub timeout_ns: u64,
+    /// What a pause at block boundaries has come to, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+}
+
+/// What a pause at block boundaries has come to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pause {
+    /// Blocks that have begun still run.
+    Asked,
+    /// Nothing of the launch runs.
+    Paused {
+        /// Blocks that have run.
+        done: u32,
+        /// Blocks that have not.
+        left: u32,
+    },
+    /// The launch runs on to its end.
+    RunsOn {
+        /// Why, as the end of a sentence.
+        why: String,
+    },
 }
 
 #[cfg(test)]

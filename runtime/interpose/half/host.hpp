@@ -52,12 +52,15 @@ __cuinstr_once void forget_module(void* handle) {
 // This host listens by itself (src/control.rs).
 inline void begin_listening() {}
 struct listener {
-  void (*tell)(void*, const char*, int, unsigned long long, unsigned long long);
+  void (*tell)(void*, const cuinstr_seen_launch*);
   void* data;
 };
-__cuinstr_once void pass_on(void* data, const kernel* what, u64 ran_ns) {
+__cuinstr_once void pass_on(void* data, const seen_launch& seen) {
   const listener* to = (const listener*)data;
-  to->tell(to->data, what->name, what->home->works, ran_ns, what->timeout_ns);
+  const kernel* what = seen.what;
+  const int pause = seen.phase == resting ? 2 : seen.runs_on != nullptr ? 3 : can_pause() ? 1 : 0;
+  const cuinstr_seen_launch told = {what->name, seen.runs_on, seen.ran_ns, what->timeout_ns, what->home->works, pause, seen.done, seen.left};
+  to->tell(to->data, &told);
 }
 struct driver_call {
   int (*run)(void*);
@@ -70,12 +73,22 @@ int run_driver(const launch_call& call) {
 }
 extern "C" {
 // Launches by `run(data)`, with what this host does before and after. `stream` is 0 or 1 for the legacy and 2 for the thread's default stream.
-int cuinstr_launch(const void* what, void* stream, int (*run)(void*), void* data) {
+int cuinstr_launch(const void* what, void* stream, const cuinstr_shape* shape, int (*run)(void*), void* data) {
   using namespace __cuinstr_half_@HASH@;
   if (is_off()) return run(data);
   const driver_call it = {run, data};
-  launch_call call = {run_driver, what, true, {}, {}, nullptr, 0, stream, &it};
+  launch_call call = {run_driver, what, true, shape->grid, shape->block, shape->arguments, shape->shared, stream, &it, shape->configuration, shape->extra,
+                      shape->is_cooperative != 0};
   return launch(call);
+}
+// Around calls of the driver that may wait for the GPU.
+void cuinstr_enter_driver() {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off() && asked().pausable) enter_driver();
+}
+void cuinstr_leave_driver() {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off() && asked().pausable) leave_driver();
 }
 void cuinstr_forget(void* module) {
   using namespace __cuinstr_half_@HASH@;
@@ -83,15 +96,14 @@ void cuinstr_forget(void* module) {
 }
 // Has every launch that runs and polls stop.
 void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
-// Launches wait from now on, or go on.
-void cuinstr_hold(int is_held) { __cuinstr_half_@HASH@::hold(is_held != 0); }
+// Launches go on (0), wait from now on (1), or wait while those that run pause at block boundaries (2).
+void cuinstr_hold(int how) { __cuinstr_half_@HASH@::hold(how); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
-// For launches that reach the driver by other ways, as those of graphs.
-void cuinstr_wait_while_held() { __cuinstr_half_@HASH@::wait_while_held(); }
+void cuinstr_launches_graph() { __cuinstr_half_@HASH@::launches_graph(); }
 // Whether a kernel that is stopped leaves.
 int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }
-// Calls `tell` for each launch that runs, with its kernel's name, whether it polls, how long it has run and its limit.
-void cuinstr_running(void (*tell)(void*, const char*, int, unsigned long long, unsigned long long), void* data) {
+// Calls `tell` for each launch that runs or is paused.
+void cuinstr_running(void (*tell)(void*, const cuinstr_seen_launch*), void* data) {
   using namespace __cuinstr_half_@HASH@;
   const listener to = {tell, data};
   each_running(pass_on, (void*)&to);

@@ -14,6 +14,21 @@ struct cuinstr_met_kernel {
   unsigned long long timeout_ns;
   int is_polled, limit;
 };
+// A launch as the driver's functions take it: what a configuration says is not said again.
+struct cuinstr_shape {
+  __cuinstr_grid_@HASH@ grid, block;
+  unsigned int shared;
+  int is_cooperative;
+  void **arguments, **extra;
+  const void* configuration;
+};
+// `pause` is 1 if it was asked for, 2 if it has come, and 3 if the launch runs on.
+struct cuinstr_seen_launch {
+  const char *name, *runs_on;
+  unsigned long long ran_ns, timeout_ns;
+  int is_polled, pause;
+  unsigned int done, left;
+};
 extern "C" {
 void* cuinstr_driver_function(const char* name);
 int cuinstr_find_site(unsigned long long id, cuinstr_site* found);

@@ -2,6 +2,7 @@
 
 #![allow(non_snake_case)]
 
+use crate::half::Shape;
 use crate::image::Image;
 use crate::replace::{self, Replaced};
 use crate::{driver, entry, half, session};
@@ -64,10 +65,12 @@ entry::entries! {
     }
     /// Unloads a module.
     fn cuModuleUnload = "cuModuleUnload", 2000, false, |real| (module: Handle) {
-        half::forget(module);
-        known().why.remove(&module.addr());
-        // SAFETY: the caller's own words.
-        unsafe { real(module) }
+        half::outside_of_pauses(|| {
+            half::forget(module);
+            known().why.remove(&module.addr());
+            // SAFETY: the caller's own words.
+            unsafe { real(module) }
+        })
     }
 
     /// Loads code for all contexts.
@@ -96,9 +99,11 @@ entry::entries! {
     }
     /// Unloads a library.
     fn cuLibraryUnload = "cuLibraryUnload", 12000, false, |real| (library: Handle) {
-        forget_library(library.addr());
-        // SAFETY: the caller's own words.
-        unsafe { real(library) }
+        half::outside_of_pauses(|| {
+            forget_library(library.addr());
+            // SAFETY: the caller's own words.
+            unsafe { real(library) }
+        })
     }
     /// Finds a kernel.
     fn cuLibraryGetKernel = "cuLibraryGetKernel", 12000, false, |real| (kernel: *mut Handle, library: Handle, name: *const c_char) {
@@ -149,55 +154,80 @@ entry::entries! {
         linked(file(path, true), add, || unsafe { real(state, kind, path, count, options, values) })
     }
 
+    /// Frees memory: the driver waits for all kernels.
+    fn cuMemFree_v2 = "cuMemFree", 3020, false, |real| (memory: u64) {
+        // SAFETY: the caller's own words.
+        half::outside_of_pauses(|| unsafe { real(memory) })
+    }
+    /// Frees pinned memory: the driver waits for all kernels.
+    fn cuMemFreeHost = "cuMemFreeHost", 2000, false, |real| (memory: *mut c_void) {
+        // SAFETY: the caller's own words.
+        half::outside_of_pauses(|| unsafe { real(memory) })
+    }
+    /// Makes a stream: beside a held one, the driver does not come back from making the 33rd.
+    fn cuStreamCreate = "cuStreamCreate", 2000, false, |real| (stream: *mut Handle, flags: u32) {
+        // SAFETY: the caller's own words.
+        half::outside_of_pauses(|| unsafe { real(stream, flags) })
+    }
+    /// Makes a stream with a priority.
+    fn cuStreamCreateWithPriority = "cuStreamCreateWithPriority", 5050, false, |real| (stream: *mut Handle, flags: u32, priority: c_int) {
+        // SAFETY: the caller's own words.
+        half::outside_of_pauses(|| unsafe { real(stream, flags, priority) })
+    }
+
     /// Launches a kernel.
     fn cuLaunchKernel = "cuLaunchKernel", 4000, false, |real| (
         function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void, extra: *mut c_void,
     ) {
+        let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 0, arguments, extra, configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, stream, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+        half::launch(function, stream, &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
     /// Launches a kernel; the default stream is the thread's own.
     fn cuLaunchKernel_ptsz = "cuLaunchKernel", 7000, true, |real| (
         function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void, extra: *mut c_void,
     ) {
+        let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 0, arguments, extra, configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream), || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+        half::launch(function, own(stream), &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
     /// Launches a graph, whose kernels were armed when they were captured.
     fn cuGraphLaunch = "cuGraphLaunch", 10000, false, |real| (graph: Handle, stream: Handle) {
-        half::wait_while_held();
+        half::launches_graph();
         // SAFETY: the caller's own words.
         unsafe { real(graph, stream) }
     }
     /// Launches a graph; the default stream is the thread's own.
     fn cuGraphLaunch_ptsz = "cuGraphLaunch", 10000, true, |real| (graph: Handle, stream: Handle) {
-        half::wait_while_held();
+        half::launches_graph();
         // SAFETY: the caller's own words.
         unsafe { real(graph, stream) }
     }
     /// Launches a kernel with attributes.
     fn cuLaunchKernelEx = "cuLaunchKernelEx", 11060, false, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
         // SAFETY: the caller's own words.
-        half::launch(function, stream_of(config), || unsafe { real(config, function, arguments, extra) })
+        half::launch(function, stream_of(config), &configured(config, arguments, extra), || unsafe { real(config, function, arguments, extra) })
     }
     /// Launches a kernel with attributes; the default stream is the thread's own.
     fn cuLaunchKernelEx_ptsz = "cuLaunchKernelEx", 11060, true, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream_of(config)), || unsafe { real(config, function, arguments, extra) })
+        half::launch(function, own(stream_of(config)), &configured(config, arguments, extra), || unsafe { real(config, function, arguments, extra) })
     }
     /// Launches a kernel whose blocks all run at once.
     fn cuLaunchCooperativeKernel = "cuLaunchCooperativeKernel", 9000, false, |real| (
         function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void,
     ) {
+        let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 1, arguments, extra: ptr::null_mut(), configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, stream, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+        half::launch(function, stream, &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
     }
     /// Launches a kernel whose blocks all run at once; the default stream is the thread's own.
     fn cuLaunchCooperativeKernel_ptsz = "cuLaunchCooperativeKernel", 9000, true, |real| (
         function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut c_void,
     ) {
+        let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 1, arguments, extra: ptr::null_mut(), configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream), || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+        half::launch(function, own(stream), &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
     }
 }
 
@@ -210,6 +240,11 @@ fn own(stream: Handle) -> Handle {
 fn stream_of(config: *const c_void) -> Handle {
     // SAFETY: the driver reads it there, too.
     if config.is_null() { ptr::null_mut() } else { unsafe { config.byte_add(CONFIG_STREAM).cast::<Handle>().read() } }
+}
+
+/// A launch whose extents its configuration holds.
+fn configured(configuration: *const c_void, arguments: *mut c_void, extra: *mut c_void) -> Shape {
+    Shape { grid: [0; 3], block: [0; 3], shared: 0, is_cooperative: 0, arguments, extra, configuration }
 }
 
 /// Puts the wrapper in place of a function that the driver has given, if there is one for it.
@@ -254,7 +289,7 @@ fn file(path: *const c_char, of_context: bool) -> Replaced {
 fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Polled) -> u32, plain: impl FnOnce() -> u32) -> u32 {
     let why = match replaced {
         Ok(polled) => {
-            let code = load(polled);
+            let code = half::outside_of_pauses(|| load(polled));
             session::end_compiling();
             match code {
                 0 => {
@@ -266,7 +301,7 @@ fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Pol
         }
         Err(why) => why,
     };
-    let result = plain();
+    let result = half::outside_of_pauses(plain);
     if result == 0 {
         note(place, Some(why));
     }

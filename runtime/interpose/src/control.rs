@@ -1,7 +1,8 @@
 //! The socket by which `cuinstr ps`, `stop`, `pause`, `resume`, `where` and the parent ask this process (`cuinstr_abi::sockets`).
 
-use crate::{half, sites};
-use cuinstr_abi::sockets::{self, Whereabouts};
+use crate::half::{self, Hold};
+use crate::sites;
+use cuinstr_abi::sockets::{self, Pause, Whereabouts};
 use serde::Serialize;
 use std::ffi::CString;
 use std::fs;
@@ -78,26 +79,32 @@ fn answer(stream: &UnixStream) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = String::new();
     BufReader::new(stream).take(LONGEST).read_line(&mut request)?;
-    let (word, session) = request.trim_end().split_once(' ').unwrap_or((request.trim_end(), ""));
-    let is_of_session = || std::env::var_os("CUINSTR_RUN").map(PathBuf::from) == Some(session.into());
+    let (word, rest) = request.trim_end().split_once(' ').unwrap_or((request.trim_end(), ""));
+    let is_of_session = || std::env::var_os("CUINSTR_RUN").map(PathBuf::from) == Some(rest.into());
     match word {
         "list" => tell(stream, half::running()),
-        "stop" if session.is_empty() || is_of_session() => {
+        "stop" if rest.is_empty() || is_of_session() => {
             // The process may end as soon as they have stopped. One who asks hears then that the answer is over.
             tell(stream, half::running().into_iter().filter(|launch| launch.polled))?;
             half::stop_all();
             Ok(())
         }
         "pause" => {
-            half::hold(true);
+            half::hold(if rest == "blocks" { Hold::Blocks } else { Hold::Later });
             tell(stream, half::running())
         }
         "resume" => {
-            half::hold(false);
+            half::hold(Hold::Nothing);
             Ok(())
         }
         "state" => tell(stream, [half::state()]),
-        "where" => tell(stream, half::running().into_iter().map(|launch| Whereabouts { loops: sites::loops_of(&launch.kernel), launch })),
+        "where" => tell(
+            stream,
+            half::running()
+                .into_iter()
+                .filter(|launch| !matches!(launch.pause, Some(Pause::Paused { .. })))
+                .map(|launch| Whereabouts { loops: sites::loops_of(&launch.kernel), launch }),
+        ),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! The host half, which arms and times launches (`instrument/src/launcher/host_runtime`), and what it asks of this host.
 
 use crate::{calls, control, driver, replace, session, sites};
-use cuinstr_abi::sockets::{Running, State};
+use cuinstr_abi::sockets::{Pause, Running, State};
 use cuinstr_image::Kernel;
 use serde_json::json;
 use std::cell::Cell;
@@ -9,15 +9,58 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
 unsafe extern "C" {
-    fn cuinstr_launch(what: *const c_void, stream: *mut c_void, run: extern "C" fn(*mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn cuinstr_launch(
+        what: *const c_void,
+        stream: *mut c_void,
+        shape: *const Shape,
+        run: extern "C" fn(*mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn cuinstr_enter_driver();
+    fn cuinstr_leave_driver();
     fn cuinstr_forget(module: *mut c_void);
     fn cuinstr_end();
     fn cuinstr_stop_all();
-    fn cuinstr_hold(is_held: c_int);
+    fn cuinstr_hold(how: c_int);
     fn cuinstr_is_held() -> c_int;
-    fn cuinstr_wait_while_held();
+    fn cuinstr_launches_graph();
     fn cuinstr_leaves() -> c_int;
-    fn cuinstr_running(tell: extern "C" fn(*mut c_void, *const c_char, c_int, u64, u64), data: *mut c_void);
+    fn cuinstr_running(tell: extern "C" fn(*mut c_void, *const Seen), data: *mut c_void);
+}
+
+/// `cuinstr_shape` of `half/names.hpp`: a launch, as far as the driver's function says. A configuration holds its extents and more.
+#[repr(C)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) is_cooperative: c_int,
+    pub(crate) arguments: *mut c_void,
+    pub(crate) extra: *mut c_void,
+    pub(crate) configuration: *const c_void,
+}
+
+/// `cuinstr_seen_launch` of `half/names.hpp`.
+#[repr(C)]
+struct Seen {
+    name: *const c_char,
+    runs_on: *const c_char,
+    ran_ns: u64,
+    timeout_ns: u64,
+    is_polled: c_int,
+    pause: c_int,
+    done: u32,
+    left: u32,
+}
+
+/// How launches are held.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Hold {
+    Nothing,
+    /// Later launches wait.
+    Later,
+    /// Later launches wait, and those that run pause at block boundaries, if they can.
+    Blocks,
 }
 
 thread_local! {
@@ -25,7 +68,7 @@ thread_local! {
 }
 
 /// Launches a function or a kernel by `call`, with what belongs before and after it.
-pub(crate) fn launch(what: *const c_void, stream: *mut c_void, mut call: impl FnMut() -> u32) -> u32 {
+pub(crate) fn launch(what: *const c_void, stream: *mut c_void, shape: &Shape, mut call: impl FnMut() -> u32) -> u32 {
     extern "C" fn run<F: FnMut() -> u32>(data: *mut c_void) -> c_int {
         // SAFETY: `launch` gave the address of its own `call`, which lives until it returns.
         unsafe { (*data.cast::<F>())() }.cast_signed()
@@ -38,7 +81,7 @@ pub(crate) fn launch(what: *const c_void, stream: *mut c_void, mut call: impl Fn
         return call();
     }
     // SAFETY: the half calls `run` with `data` while this waits for it.
-    let result = unsafe { cuinstr_launch(what, stream, runner(&call), ptr::from_mut(&mut call).cast()) };
+    let result = unsafe { cuinstr_launch(what, stream, shape, runner(&call), ptr::from_mut(&mut call).cast()) };
     IS_INSIDE.set(false);
     result.cast_unsigned()
 }
@@ -49,12 +92,31 @@ pub(crate) fn forget(module: *mut c_void) {
     unsafe { cuinstr_forget(module) }
 }
 
-/// The launches that run.
+/// Calls the driver for what may wait for the GPU, or not come back beside a held stream. A pause comes before or after it.
+pub(crate) fn outside_of_pauses(call: impl FnOnce() -> u32) -> u32 {
+    // SAFETY: the half counts threads in a word of its own.
+    unsafe { cuinstr_enter_driver() };
+    let result = call();
+    // SAFETY: as above.
+    unsafe { cuinstr_leave_driver() };
+    result
+}
+
+/// The launches that run or are paused.
 pub(crate) fn running() -> Vec<Running> {
-    extern "C" fn tell(data: *mut c_void, kernel: *const c_char, is_polled: c_int, ran_ns: u64, timeout_ns: u64) {
-        // SAFETY: the half gives back the address that it was given below, and a name that ends with a zero.
-        let (launches, kernel) = unsafe { (&mut *data.cast::<Vec<Running>>(), CStr::from_ptr(kernel)) };
-        launches.push(Running { kernel: kernel.to_string_lossy().into_owned(), polled: is_polled != 0, ran_ns, timeout_ns });
+    extern "C" fn tell(data: *mut c_void, seen: *const Seen) {
+        // SAFETY: the half gives back the address that it was given below, and what it has just filled in.
+        let (launches, seen) = unsafe { (&mut *data.cast::<Vec<Running>>(), &*seen) };
+        // SAFETY: texts of the half end with a zero.
+        let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        let pause = match seen.pause {
+            1 => Some(Pause::Asked),
+            2 => Some(Pause::Paused { done: seen.done, left: seen.left }),
+            3 => Some(Pause::RunsOn { why: text(seen.runs_on) }),
+            _ => None,
+        };
+        let (ran_ns, timeout_ns) = (seen.ran_ns, seen.timeout_ns);
+        launches.push(Running { kernel: text(seen.name), polled: seen.is_polled != 0, ran_ns, timeout_ns, pause });
     }
     let mut launches: Vec<Running> = Vec::new();
     // SAFETY: the list lives through the call.
@@ -69,9 +131,9 @@ pub(crate) fn stop_all() {
 }
 
 /// Has launches wait from now on, or go on.
-pub(crate) fn hold(is_held: bool) {
+pub(crate) fn hold(how: Hold) {
     // SAFETY: the half writes a word of its own.
-    unsafe { cuinstr_hold(c_int::from(is_held)) };
+    unsafe { cuinstr_hold(how as c_int) };
 }
 
 /// What is true of this process as a whole.
@@ -80,10 +142,10 @@ pub(crate) fn state() -> State {
     unsafe { State { paused: cuinstr_is_held() != 0, leaves: cuinstr_leaves() != 0 } }
 }
 
-/// Waits as a launch does while the process is paused.
-pub(crate) fn wait_while_held() {
-    // SAFETY: the half reads a word of its own.
-    unsafe { cuinstr_wait_while_held() };
+/// A graph is about to be launched: it waits as a launch does while the process is paused.
+pub(crate) fn launches_graph() {
+    // SAFETY: the half has words of its own.
+    unsafe { cuinstr_launches_graph() };
 }
 
 /// At the process's end.

@@ -31,6 +31,12 @@ pub(crate) fn has_fuel() -> bool {
     *ASKED.get_or_init(|| std::env::var_os("CUINSTR_FUEL").is_some_and(|value| !value.is_empty()))
 }
 
+/// Whether launches can be paused at block boundaries.
+fn is_pausable() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var_os("CUINSTR_PAUSABLE").is_some_and(|value| value == "1"))
+}
+
 /// PTX with polls for what the driver would take out of an image, or why there is none. `of_context` if it is loaded into the current context alone.
 pub(crate) fn replacement(image: &Image<'_>, of_context: bool) -> Replaced {
     let (text, name) = match image {
@@ -92,13 +98,17 @@ fn make(text: &[u8], name: Option<String>) -> Replaced {
     });
     // How much fuel there is the host says at each launch, so the text is the same for any.
     let limits = Limits { fuel: has_fuel().then_some(Limits::MAX_FUEL), ..Limits::default() };
-    let options = Options { path, limits, ..Options::default() };
+    let options = Options { path, limits, pausable: is_pausable(), ..Options::default() };
     let cached = Place::of(text, &options);
     if let Some((output, map, no_fuel)) = cached.as_ref().and_then(Place::get) {
         return Ok(kept(output, &map, no_fuel));
     }
     session::begin_compiling(std::str::from_utf8(text).map_or(1, |text| cuinstr_image::kernel::of_ptx(text).len()));
-    let (rewrite, repeating) = cuinstr::rewrite_ptx_with_fuel(text, &options);
+    let (mut rewrite, mut repeating) = cuinstr::rewrite_ptx_with_fuel(text, &options);
+    if options.pausable && rewrite.output.is_none() {
+        // Kernels that launch kernels can't be paused, but stopped.
+        (rewrite, repeating) = cuinstr::rewrite_ptx_with_fuel(text, &Options { pausable: false, ..options });
+    }
     let no_fuel =
         repeating.map(|function| format!("`{function}` of its module is called and repeats, and PTX counts fuel in kernels only"));
     let Some(output) = rewrite.output else {

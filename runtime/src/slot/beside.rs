@@ -3,7 +3,7 @@
 //! Blocks that run may wait for blocks that declined. So the request is taken back, and the kernel is launched once
 //! more for the blocks that have declined by then. Both launches share the pause block. So both may pass over a block
 //! of the first launch that begins now. The bitmap `seen` (docs/ABI.md) shows such a block. It is left when both
-//! launches have drained.
+//! launches have drained, unless it ran in an earlier part.
 
 use super::pause::Phase;
 use super::{LaunchSlot, State};
@@ -31,12 +31,15 @@ impl LaunchSlot {
         context.bind()?;
         driver::write_word(context.flag_stream(), self.asked(), 0)?;
         let words = pausing.words();
-        let (declined, missing, seen) = (bitmaps.at(pausing.turn), bitmaps.at(1 - pausing.turn), bitmaps.at(2));
+        // Blocks that begin now still read the bitmap of their part.
+        let (declined, seen, missing) = (bitmaps.at(pausing.turn), bitmaps.at(2), bitmaps.at(3));
+        if pausing.is_resumed && pausing.part.is_none() {
+            pausing.part = Some(bitmaps.host.words()[..words].to_vec());
+        }
         driver::download_words(context.copy_stream(), &bitmaps.host, declined, words)?;
         context.drain_copies(PATIENCE)?;
         let beside = bitmaps.host.words()[..words].to_vec();
         driver::upload_words(context.copy_stream(), missing, &bitmaps.host, words)?;
-        bitmaps.dirty[1 - pausing.turn] = bitmaps.dirty[1 - pausing.turn].max(words);
         context.drain_copies(PATIENCE)?;
         bitmaps.host.words_mut().fill(0);
         driver::upload_words(context.copy_stream(), seen, &bitmaps.host, words)?;

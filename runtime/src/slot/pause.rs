@@ -41,6 +41,8 @@ pub(super) struct Pausing {
     pub(super) is_resumed: bool,
     /// The blocks that had declined when they were launched beside those that still run.
     pub(super) beside: Option<Vec<u32>>,
+    /// The blocks of this part then, if it is a later one: others ran in an earlier part.
+    pub(super) part: Option<Vec<u32>>,
     /// Whether the end of those is marked in their stream.
     pub(super) is_beside_submitted: bool,
     /// Whether the host's copy of what is left is newer than the device's.
@@ -69,7 +71,8 @@ pub(super) enum Phase {
     Over,
 }
 
-/// The bitmaps of a slot: two in device memory that take turns, one for blocks that are passed over, and what the host reads them into.
+/// The bitmaps of a slot: two in device memory that take turns, one for blocks that are passed over, one for blocks that run beside others, and what the host
+/// reads them into.
 pub(super) struct Bitmaps {
     device: u64,
     pub(super) host: PinnedWords,
@@ -90,6 +93,7 @@ impl Pausing {
             turn: 0,
             is_resumed: false,
             beside: None,
+            part: None,
             is_beside_submitted: false,
             is_masked: false,
             gate,
@@ -125,7 +129,7 @@ impl Bitmaps {
         }
         let words = words.next_power_of_two().max(32);
         let host = PinnedWords::zeroed(words)?;
-        let device = driver::allocate(12 * words)?;
+        let device = driver::allocate(16 * words)?;
         for half in 0..2 {
             driver::upload_words(stream, device + half * 4 * words as u64, &host, words)?;
         }
@@ -282,6 +286,9 @@ impl LaunchSlot {
                 // Those have run.
                 if let Some(beside) = pausing.beside.take() {
                     bitmaps.host.words_mut().iter_mut().zip(&beside).for_each(|(left, ran)| *left &= !ran);
+                    // Both launches pass over what ran in an earlier part, too.
+                    let part = pausing.part.iter().flatten();
+                    bitmaps.host.words_mut().iter_mut().zip(part).for_each(|(left, part)| *left &= part);
                     pausing.is_masked = true;
                 }
                 (pausing.left, pausing.range) = count(&bitmaps.host.words()[..words]);
@@ -346,6 +353,7 @@ impl LaunchSlot {
         };
         pausing.turn = 1 - pausing.turn;
         pausing.is_resumed = true;
+        pausing.part = None;
         pausing.phase = Phase::Runs;
         let now = Instant::now();
         let timeout = pausing.rest();

@@ -12,11 +12,24 @@ pub(crate) struct Blocks {
     /// When those that run began.
     running: Vec<u64>,
     random: u64,
+    /// When the latest one began, whether it ran or not.
+    latest: u64,
+}
+
+/// How the device treats blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Habits {
+    /// How long each takes.
+    pub(crate) ns: u64,
+    /// So many of those that run do not end.
+    pub(crate) stuck: u64,
+    /// Time between the beginnings of two.
+    pub(crate) pace: u64,
 }
 
 impl Blocks {
     pub(crate) fn new(count: u64, seed: u64) -> Self {
-        Self { count, waiting: None, running: Vec::new(), random: seed | 1 }
+        Self { count, waiting: None, running: Vec::new(), random: seed | 1, latest: 0 }
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -26,8 +39,9 @@ impl Blocks {
         (self.random % bound as u64) as usize
     }
 
-    /// Ends those whose time is over, `ns` after they began, but for the first `stuck`, and begins others. Whether none is left.
-    pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, (ns, stuck): (u64, u64), counts: u64) -> bool {
+    /// Ends those whose time is over, but for the first that are stuck, and begins others. Whether none is left.
+    pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, habits: Habits, counts: u64) -> bool {
+        let Habits { ns, stuck, pace } = habits;
         let mut kept = 0;
         self.running.retain(|began| {
             let stays = kept < stuck || now.saturating_sub(*began) < ns;
@@ -35,7 +49,8 @@ impl Blocks {
             stays
         });
         let mut waiting = self.waiting.take().unwrap_or_else(|| (0..self.count).collect());
-        while !waiting.is_empty() && (self.running.len() as u64) < slots {
+        while !waiting.is_empty() && (self.running.len() as u64) < slots && now.saturating_sub(self.latest) >= pace {
+            self.latest = now;
             let at = self.below(waiting.len());
             let block = waiting.swap_remove(at);
             if pause.is_none_or(|pause| runs(pause, block, self.count)) {

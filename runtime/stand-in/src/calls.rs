@@ -5,7 +5,7 @@
 use crate::control;
 use crate::engine::Op;
 use crate::machine::{Allocation, Event, Kind, Machine, Stream, code, lock, wait};
-use crate::modules::{find_function, find_global, launch, load};
+use crate::modules::{find_function, find_global, launch, launch_packed, load};
 use crate::raw::{self, get, put};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -368,6 +368,8 @@ calls! {
         give(graph, pointer(made))
     }
     fn cuGraphDestroy(_graph: Handle) { Ok(()) }
+    // Nothing is done that a capture holds.
+    fn cuGraphLaunch(_graph: Handle, _stream: Handle) { Ok(()) }
     fn cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
         let wanted = get(mode).ok_or(code::INVALID_VALUE)?;
         give(mode, CAPTURE_MODE.replace(wanted))
@@ -393,6 +395,12 @@ calls! {
         for index in 0..count as usize {
             let operation = get(operations.wrapping_add(index)).ok_or(code::INVALID_VALUE)?;
             match operation.kind {
+                // Of the comparisons the runtime asks for bits alone: the flags are the low half of the next word.
+                1 if operation.rest[0] & 0xffff_ffff == 2 => {
+                    let bits = operation.value.to_le_bytes();
+                    let bits = u32::from_le_bytes([bits[0], bits[1], bits[2], bits[3]]);
+                    enqueue(handle, |_| Ok(Op::WaitBits { at: operation.to, bits }))?;
+                }
                 2 => fill(operation.to, operation.value.to_le_bytes()[..4].to_vec(), handle)?,
                 5 => fill(operation.to, operation.value.to_le_bytes().to_vec(), handle)?,
                 _ => return Err(code::NOT_SUPPORTED),
@@ -477,8 +485,11 @@ calls! {
     fn cuFuncGetAttribute(value: *mut c_int, _attribute: c_int, _function: Handle) { give(value, 1) }
     fn cuLaunchKernel(
         function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
-        _shared: c_uint, stream: Handle, parameters: *const *const u64, _extra: Handle,
-    ) { launch(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z], stream, parameters) }
+        _shared: c_uint, stream: Handle, parameters: *const *const u64, extra: *const u64,
+    ) {
+        let extents = [grid_x, grid_y, grid_z, block_x, block_y, block_z];
+        if extra.is_null() { launch(function, extents, stream, parameters) } else { launch_packed(function, extents, stream, extra) }
+    }
     fn cuLaunchCooperativeKernel(
         function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         _shared: c_uint, stream: Handle, parameters: *const *const u64,

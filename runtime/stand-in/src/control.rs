@@ -30,6 +30,7 @@
 //! - `end`: running `deaf` kernels come to their end.
 //! - `blocks NS`: each block of a `blocks` kernel takes NS nanoseconds. That holds for running ones, too.
 //! - `stuck COUNT`: the first COUNT running blocks of each launch of a `blocks` kernel do not end.
+//! - `pace NS`: a block of a `blocks` kernel begins NS nanoseconds after the one before.
 //! - `site ID`: threads stop at this site.
 //! - `lose CODE`: the current context is lost with this error.
 //! - `reset`: destroys all contexts.
@@ -222,6 +223,7 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["end"] => machine::lock().ends += 1,
         ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
+        ["pace", ns] => machine::lock().block_pace = ns.parse().ok()?,
         ["stuck", count] => machine::lock().stuck_blocks = count.parse().ok()?,
         ["site", site] => machine::lock().site = site.parse().ok()?,
         ["reset"] => {

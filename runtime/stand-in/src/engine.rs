@@ -17,7 +17,7 @@
 //! evaluation need this, since they share one name. A kernel with a control block in its module obeys that, as docs/ABI.md
 //! says.
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Habits};
 use crate::machine::{Machine, changed, code};
 use crate::raw;
 use cuinstr_abi::control::{Action, ControlBlock, SITE_SLOTS, SiteCount, StopRecord, UNLIMITED, Why};
@@ -158,7 +158,8 @@ impl Machine {
         }
         let is_over = if does("blocks") {
             let [slots, ns, counts] = kernel.words[..] else { return Look::Ends };
-            kernel.blocks.advance(kernel.pause, now, slots, (self.block_ns.unwrap_or(ns), self.stuck_blocks), counts)
+            let habits = Habits { ns: self.block_ns.unwrap_or(ns), stuck: self.stuck_blocks, pace: self.block_pace };
+            kernel.blocks.advance(kernel.pause, now, slots, habits, counts)
         } else if does("spin") {
             false
         } else if does("deaf") {

@@ -148,6 +148,8 @@ pub(crate) struct Machine {
     pub(crate) block_ns: Option<u64>,
     /// Blocks of each launch that do not end.
     pub(crate) stuck_blocks: u64,
+    /// Time between the beginnings of two blocks of a launch.
+    pub(crate) block_pace: u64,
     /// Kernels that have begun, the runtime's own not counted.
     pub(crate) begun: u64,
     pub(crate) written: u64,
@@ -179,6 +181,7 @@ fn machine() -> &'static Mutex<Machine> {
             site: 2,
             block_ns: None,
             stuck_blocks: 0,
+            block_pace: 0,
             begun: 0,
             written: 0,
             next_handle: 0x10_0000,
@@ -219,7 +222,8 @@ fn run() {
         if is_busy != std::mem::replace(&mut was_busy, is_busy) {
             processes::note_busy(is_busy);
         }
-        machine = if machine.running() > 0 {
+        // The host changes words that streams wait for by a store, which nothing tells.
+        machine = if machine.running() > 0 || machine.waits_for_bits() {
             CHANGED.wait_timeout(machine, LOOK).unwrap_or_else(PoisonError::into_inner).0
         } else {
             CHANGED.wait(machine).unwrap_or_else(PoisonError::into_inner)
@@ -240,6 +244,10 @@ impl Machine {
 
     pub(crate) fn running(&self) -> usize {
         self.streams.values().filter(|stream| stream.running.as_ref().is_some_and(|kernel| kernel.begun.is_some())).count()
+    }
+
+    fn waits_for_bits(&self) -> bool {
+        self.streams.values().any(|stream| matches!(stream.queue.front(), Some(Op::WaitBits { .. })))
     }
 
     pub(crate) fn bytes(&self, kind: Kind) -> u64 {

@@ -54,12 +54,24 @@ pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
         raw::store(control + offset_of!(ControlBlock, launch) as u64, FIRST_LAUNCH);
         raw::store(control + offset_of!(ControlBlock, flag) as u64, flag);
     }
-    if !is_binary && has(PAUSE_SYMBOL) {
+    if ptx_of(&image).is_some_and(|ptx| ptx.contains(PAUSE_SYMBOL)) {
         add(PAUSE_SYMBOL, size_of::<PauseBlock>())?;
     }
     let handle = machine.handle();
     machine.modules.insert(handle, Module { context, image, globals });
     give(place, pointer(handle))
+}
+
+/// The PTX of an image: all of it, or what a fat binary holds that is not compressed.
+fn ptx_of(image: &[u8]) -> Option<&str> {
+    let rest = if image.starts_with(&0xba55_ed50_u32.to_le_bytes()) {
+        let at = image.windows(8).position(|part| part == b".version")?;
+        let rest = &image[at..];
+        &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len())]
+    } else {
+        image
+    };
+    std::str::from_utf8(rest).ok()
 }
 
 /// Bytes of each parameter of an entry of PTX; nothing if there is no such entry.
@@ -90,9 +102,9 @@ pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_c
     let mut machine = lock();
     let name = raw::text(name);
     let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
-    let parameters = match std::str::from_utf8(&found.image) {
-        Ok(ptx) => Some(parameters(ptx, &name).ok_or(code::NOT_FOUND)?),
-        Err(_) => None,
+    let parameters = match ptx_of(&found.image) {
+        Some(ptx) => Some(parameters(ptx, &name).ok_or(code::NOT_FOUND)?),
+        None => None,
     };
     let name = name + &act(&found.image);
     let handle = machine.handle();
@@ -109,6 +121,22 @@ pub(crate) fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, 
     put(address, at);
     put(bytes, size);
     Ok(())
+}
+
+/// The same with all parameters in one buffer: the list has 1 and its address, 2 and the address of its size, and a zero.
+pub(crate) fn launch_packed(function: Handle, extents: [u32; 6], stream: Handle, extra: *const u64) -> Done {
+    let word = |index: usize| get(extra.wrapping_add(index)).unwrap_or(0);
+    let named = |name: u64| (0..4).step_by(2).find(|index| word(*index) == name).map(|index| word(index + 1));
+    let buffer: *const u64 = ptr::with_exposed_provenance(named(1).ok_or(code::INVALID_VALUE)? as usize);
+    let size: *const u64 = ptr::with_exposed_provenance(named(2).ok_or(code::INVALID_VALUE)? as usize);
+    let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
+    let sizes = found.parameters.ok_or(code::NOT_SUPPORTED)?;
+    if get(size) != Some(sizes.iter().sum::<usize>() as u64) {
+        return Err(code::INVALID_VALUE);
+    }
+    let offset = |index: usize| sizes[..index].iter().sum();
+    let places: Vec<*const u64> = (0..sizes.len()).map(|index| buffer.wrapping_byte_add(offset(index))).collect();
+    launch(function, extents, stream, places.as_ptr())
 }
 
 pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parameters: *const *const u64) -> Done {

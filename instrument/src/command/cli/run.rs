@@ -25,6 +25,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ACTION", value_enum)]
     pub(crate) on_stop: Option<OnStop>,
 
+    /// Let `cuinstr pause` take the GPU from kernels that run: blocks that have not begun decline, and run when `cuinstr resume` says so.
+    #[arg(long)]
+    pub(crate) pausable: bool,
+
     /// Append a line of JSON there for each stop of all processes, oldest first, and for each kernel; %p in the name is the process.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
@@ -122,6 +126,17 @@ pub(crate) struct ProcessArgs {
     /// The process, as `cuinstr ps` lists it.
     #[arg(value_name = "PID")]
     pub(crate) process: u32,
+}
+
+/// Which process to pause, and how long to wait until its kernels have.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) of: ProcessArgs,
+
+    /// How long blocks that have begun may take to come to their ends before `pause` says that they still run: a time such as 500ms.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
+    pub(crate) within: u64,
 }
 
 /// `--on-stop`.

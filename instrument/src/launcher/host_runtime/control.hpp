@@ -11,20 +11,37 @@ __cuinstr_once void stop_all() {
   // Numbers begin again at zero.
   while (int(__atomic_load_n(&at.stops_made, __ATOMIC_ACQUIRE) - number) < 0 && now_ns() - since < answer_ns) sleep_ns(100000ull);
 }
-// Calls `tell` for each launch that runs, with how long it has run.
-__cuinstr_once void each_running(void (*tell)(void*, const kernel*, u64), void* data) {
+// A launch that runs or is paused, and what a pause has come to, if one was asked for.
+struct seen_launch {
+  const kernel* what;
+  u64 ran_ns;
+  pause_phase phase;
+  u32 done, left;
+  // Why it runs on to its end; null if it does not.
+  const char* runs_on;
+};
+// Calls `tell` for each launch that runs, with how long it has run, and for each that is paused.
+__cuinstr_once void each_running(void (*tell)(void*, const seen_launch&), void* data) {
   state& at = here();
   if (at.process != __cuinstr_c_getpid() || at.fails || at.finished) return;
   const u64 now = now_ns();
   const u32 count = __atomic_load_n(&at.queue_count, __ATOMIC_ACQUIRE);
   at.looking.take();
   for (u32 index = 0; index < count; ++index) {
-    const sight seen = sight_of(at.queues[index], now);
-    const kernel* what = launch_of(at.queues[index], seen.running).what;
-    if (seen.runs && what != nullptr) tell(data, what, now - seen.began);
+    const queue* one = at.queues[index];
+    const sight seen = sight_of(one, now);
+    const launched it = launch_of(one, seen.running);
+    if (it.what == nullptr || (!seen.runs && one->phase == unasked)) continue;
+    const bool is_resting = one->phase == resting;
+    const u32 blocks = is_resting && it.again != nullptr ? it.again->blocks : 0;
+    tell(data, {it.what, is_resting ? one->ran_ns : now - seen.began, one->phase, blocks - one->left, one->left, can_pause() ? one->runs_on : nullptr});
   }
   at.looking.give();
 }
-// Launches wait from now on, or go on.
-inline void hold(bool is_held) { __atomic_store_n(&here().is_held, is_held, __ATOMIC_RELEASE); }
-inline bool is_held() { return __atomic_load_n(&here().is_held, __ATOMIC_ACQUIRE); }
+// Launches go on (0), wait from now on (1), or wait while those that run pause at block boundaries, if they can be paused (2).
+__cuinstr_once void hold(int how) {
+  state& at = here();
+  __atomic_store_n(&at.held, how == 2 && !asked().pausable ? 1 : how, __ATOMIC_SEQ_CST);
+  wake(&at.stops_wanted);
+}
+inline bool is_held() { return __atomic_load_n(&here().held, __ATOMIC_ACQUIRE) != 0; }

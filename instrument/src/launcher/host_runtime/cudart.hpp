@@ -6,6 +6,12 @@ struct __cuinstr_grid_@HASH@ {
 };
 extern "C" {
 int __cuinstr_r_cudaFree(void*) __asm__("cudaFree");
+int __cuinstr_r_cudaFreeHost(void*) __asm__("cudaFreeHost");
+int __cuinstr_r_stream(void**) __asm__("cudaStreamCreate");
+int __cuinstr_r_stream_flags(void**, unsigned int) __asm__("cudaStreamCreateWithFlags");
+int __cuinstr_r_stream_priority(void**, unsigned int, int) __asm__("cudaStreamCreateWithPriority");
+int __cuinstr_r_graph(void*, void*) __asm__("cudaGraphLaunch");
+int __cuinstr_r_graph_ptsz(void*, void*) __asm__("cudaGraphLaunch_ptsz");
 int __cuinstr_r_cudaGetDevice(int*) __asm__("cudaGetDevice");
 int __cuinstr_r_cudaDeviceGetAttribute(int*, int, int) __asm__("cudaDeviceGetAttribute");
 int __cuinstr_r_cudaFuncGetAttributes(void*, const void*) __asm__("cudaFuncGetAttributes");

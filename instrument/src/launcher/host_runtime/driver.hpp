@@ -1,6 +1,7 @@
 // The driver, which a program that runs kernels has loaded. Its functions are asked for by name, so that no object needs more libraries than before.
 
 typedef unsigned long long address;
+typedef __cuinstr_grid_@HASH@ grid_size;
 struct driver {
   int (*context)(void**);
   int (*context_id)(void*, u64*);
@@ -27,9 +28,13 @@ struct driver {
   int (*to_device)(address, const void*, unsigned long, void*);
   int (*to_host)(void*, address, unsigned long, void*);
   int (*clear)(address, u32, unsigned long, void*);
+  // What a pause at block boundaries needs; of CUDA 12.4 and later.
+  int (*allocate)(address*, unsigned long);
+  int (*parameter)(void*, unsigned long, unsigned long*, unsigned long*);
+  int (*launch)(void*, u32, u32, u32, u32, u32, u32, u32, void*, void**, void**);
 };
 
-// CUstreamBatchMemOpParams, of a word of 32 bits (2) or of 64 (5).
+// CUstreamBatchMemOpParams: a word of 32 bits (2) or of 64 (5) is written, or bits of one are waited for (1).
 struct memory_write {
   u32 kind, unused;
   address to;
@@ -41,6 +46,10 @@ struct memory_write {
 static_assert(sizeof(memory_write) == 48, "cuda.h");
 inline memory_write write_of(address to, u64 value, u32 kind) {
   memory_write one = {kind, 0, to, value, 0, 0, 0, 0};
+  return one;
+}
+inline memory_write wait_for(address at) {
+  memory_write one = {1, 0, at, 1, 2, 0, 0, 0};
   return one;
 }
 
@@ -64,7 +73,11 @@ struct control {
   u64 timeout_ns, start_ns, budget_cycles, fuel;
   address host_record, record;
 };
-static_assert(sizeof(stop_record) == 1120 && sizeof(control) == 72, "docs/ABI.md");
+struct pause_block {
+  u32 launch, first, span, blocks;
+  address asked, missing, declined, seen;
+};
+static_assert(sizeof(stop_record) == 1120 && sizeof(control) == 72 && sizeof(pause_block) == 48, "docs/ABI.md");
 
 // Memory of ours that the GPU writes to, and that is there still when the process has lost the GPU. It is shared, so that a fork does not take the pages from
 // under the GPU.
@@ -72,14 +85,22 @@ struct shared_memory {
   // What came last in a stream, or in one node of a graph: a launch began (its number), or it is done (that, and the highest bit). The watch takes it out.
   u32 words[word_count];
   stop_record records[record_count];
+  // Where each stream waits behind each launch, where launches can be paused: 1 lets it go on.
+  u32 gates[word_count];
+  // The launch of each stream that declined blocks were launched beside, once those are over.
+  u32 besides[word_count];
 };
 const u32 done_bit = 0x80000000u;
 
+const u32 beside_count = 4;
 struct context {
   u64 id;
   void* handle;
   // Gets through while kernels hang in all other streams.
   void* stream;
+  // The first half takes the rest of paused launches, and the second half what runs beside others of its launch. They are made before any stream is held:
+  // a driver that has 32 streams beside a held one does not come back from making another.
+  void* beside[2 * beside_count];
   address memory;
   context* next;
 };
@@ -101,6 +122,16 @@ struct image {
   const struct queue* only;
   bool several, unlimited;
   u64 longest_ns;
+  // Why its launches can't be paused; null if they can. Its pause block, the word by which blocks are asked to decline, and bitmaps with room for so many
+  // blocks. Two take turns for blocks that decline: launches begin with the first one, which is clear. Two are for blocks that run beside others, and those that
+  // both launches pass over. The grid that the pause block was last told.
+  const char* unpausable;
+  address pause_at, request, bitmaps[4];
+  u32 room, shown_blocks;
+  // Where one of its launches is paused or comes back: until that is over, other launches would take its pause block for theirs.
+  struct queue* paused_in;
+  // Threads that are about to launch one of its kernels, and have not written down which launch that is.
+  u32 users;
   image* next;
   // One clock serves all launches of an image, so it is off where launches with and without a limit may overlap.
   bool has_no_clock() const { return several && unlimited; }
@@ -114,6 +145,13 @@ struct kernel {
   u64 timeout_ns;
   // Where its launches are counted, if anybody counts.
   u64* launches;
+  // The driver's function, and where its arguments lie in a buffer of all; `unknown` if the driver does not say.
+  void* function;
+  struct part {
+    unsigned long offset, size;
+  }* parts;
+  u32 part_count;
+  bool unknown;
   kernel* next;
 };
 // Where a launch stands in the source; the line is 0 where that is not known.
@@ -121,12 +159,42 @@ struct place {
   const char* file;
   u32 line;
 };
+// What it takes to launch a kernel once more, or why that can't be done.
+struct repeat {
+  u32 number;
+  grid_size grid, block;
+  u32 blocks, shared, used, room;
+  address bitmaps[4];
+  unsigned char* arguments;
+  const char* why;
+};
+// What a launch through any of the runtime's functions is.
+struct launch_call {
+  int (*run)(const launch_call&);
+  const void* what;
+  // Whether that is a handle, and not the address of a host function.
+  bool handle;
+  grid_size grid, block;
+  void** arguments;
+  unsigned long shared;
+  void* stream;
+  const void* configuration;
+  // In place of extents and shared memory, where it is not null.
+  const void* attributes;
+  // Arguments in one buffer, as the driver takes them.
+  void** extra;
+  bool is_cooperative;
+};
 struct launched {
   kernel* what;
   place where;
   // Which launch of the process it is.
   u64 order;
+  // Null where launches can't be paused.
+  repeat* again;
 };
+// What a pause has come to in a queue: nothing was asked of its launch, its blocks shall decline, or blocks are left and nothing of it runs.
+enum pause_phase { unasked, declining, resting };
 // A stream, or a launch that a graph repeats.
 struct queue {
   lock handing_over;
@@ -143,6 +211,20 @@ struct queue {
   bool runs, asked;
   u32 running;
   u64 began, ran_ns;
+  // Which launch was stopped last.
+  u32 halted;
+  // Of the launch that is or was the last to run: what a pause has come to, whether what runs is its rest, whether the request was taken back, and whether blocks
+  // that had declined run beside others; if so, whether the others are over.
+  pause_phase phase;
+  bool is_rest, is_taken_back, is_beside, is_first_over;
+  // Why it runs on, the launch that was asked, and its image.
+  const char* runs_on;
+  u32 asked_number;
+  image* asked_of;
+  // How many blocks are left, the first and the last of them, and a bit for each; all bits if there is no list. Those that run beside others. Which bitmap its blocks
+  // decline in.
+  u32 left, first, last, turn;
+  u32 *part, *beside_part;
 };
 
 struct state {
@@ -150,8 +232,11 @@ struct state {
   lock setting_up, watching, looking, releasing;
   int process;
   bool fails, finished, is_full;
-  // Whether launches wait until somebody lets them go on.
-  bool is_held;
+  // Whether launches wait until somebody lets them go on (1), and those that run pause at block boundaries (2).
+  int held;
+  // Whether a gate may be closed; whether the process launches graphs; threads that are in a call of the driver which may wait for the GPU.
+  bool has_gates, launches_graphs;
+  u32 inside;
   u32 queue_count, stream_count, image_count;
   // How often others asked for the end of all launches, and what the watch has seen to of that.
   u32 stops_wanted, stops_made;
@@ -216,5 +301,8 @@ __cuinstr_once bool load_driver(driver& cuda) {
   find(library, cuda.make_object, "cuUserObjectCreate");
   find(library, cuda.release_object, "cuUserObjectRelease");
   find(library, cuda.keep_object, "cuGraphRetainUserObject");
+  find(library, cuda.allocate, "cuMemAlloc_v2");
+  find(library, cuda.parameter, "cuFuncGetParamInfo");
+  find(library, cuda.launch, "cuLaunchKernel");
   return true;
 }

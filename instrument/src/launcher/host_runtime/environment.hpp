@@ -13,6 +13,8 @@ struct settings {
   int mode;
   lock reading;
   int leave;
+  // Whether launches that run can be paused at block boundaries.
+  bool pausable;
   u64 timeout_ns, fuel;
   named_limit* limits;
   u32 limit_count;
@@ -109,7 +111,7 @@ __cuinstr_once void read_fuel(settings& set, const char* value) {
 }
 // Names that begin like ours and that nothing reads: a limit that is spelled wrong is no limit.
 __cuinstr_once void tell_unread() {
-  static const char* const read[] = {"TIMEOUT", "FUEL", "ON_STOP", "REPORT", "FLAGS", "PTXAS", "REQUIRE", "SESSION", "SETTLES", "WORKER", "EVALUATE",
+  static const char* const read[] = {"TIMEOUT", "FUEL", "ON_STOP", "REPORT", "PAUSABLE", "FLAGS", "PTXAS", "REQUIRE", "SESSION", "SETTLES", "WORKER", "EVALUATE",
                                      "HOST_MACHINE", "SOURCE", "SKIPPED", "RUN"};
   for (char** entry = __cuinstr_c_environ; entry != nullptr && *entry != nullptr; ++entry) {
     const char* name = *entry;
@@ -127,7 +129,7 @@ __cuinstr_once void tell_unread() {
     text message;
     message << "cuinstr: warning: nothing reads the variable ";
     for (const char* at = *entry; at < end; ++at) message.put(*at);
-    message << "; a program reads CUINSTR_TIMEOUT, CUINSTR_FUEL, CUINSTR_ON_STOP and CUINSTR_REPORT\n";
+    message << "; a program reads CUINSTR_TIMEOUT, CUINSTR_FUEL, CUINSTR_ON_STOP, CUINSTR_REPORT and CUINSTR_PAUSABLE\n";
     message.write_to(2);
   }
 }
@@ -161,13 +163,16 @@ __cuinstr_once int decide() {
     const char* timeout = variable("CUINSTR_TIMEOUT");
     const char* fuel = variable("CUINSTR_FUEL");
     const char* action = variable("CUINSTR_ON_STOP");
+    const char* pausable = variable("CUINSTR_PAUSABLE");
     set.report = variable("CUINSTR_REPORT");
     if (timeout != nullptr) read_timeouts(set, timeout);
     if (fuel != nullptr) read_fuel(set, fuel);
     set.leave = action != nullptr && same(action, "leave");
     if (action != nullptr && !set.leave && !same(action, "trap")) refuse("CUINSTR_ON_STOP", action, "write trap or leave");
+    set.pausable = pausable != nullptr && same(pausable, "1");
+    if (pausable != nullptr && !set.pausable && !same(pausable, "0")) refuse("CUINSTR_PAUSABLE", pausable, "write 1 or 0");
     if (set.report != nullptr) expand(set.report);
-    const bool any = timeout != nullptr || fuel != nullptr || action != nullptr || set.report != nullptr;
+    const bool any = timeout != nullptr || fuel != nullptr || action != nullptr || set.report != nullptr || set.pausable;
     __atomic_store_n(&set.mode, any ? armed : off, __ATOMIC_RELEASE);
   }
   set.reading.give();

@@ -1,6 +1,5 @@
 // Launches, on their way through: marked in their stream before and after.
 
-typedef __cuinstr_grid_@HASH@ grid_size;
 // As the source said it; kept for the thread that goes on to launch.
 struct launch_place {
   const char* file;
@@ -10,18 +9,6 @@ inline launch_place& written() {
   static __thread launch_place place;
   return place;
 }
-// What a launch through any of the runtime's functions is.
-struct launch_call {
-  int (*run)(const launch_call&);
-  const void* what;
-  // Whether that is a handle, and not the address of a host function.
-  bool handle;
-  grid_size grid, block;
-  void** arguments;
-  unsigned long shared;
-  void* stream;
-  const void* configuration;
-};
 const long legacy_stream = 1, own_stream = 2;
 // What hosts do in their own ways: the driver's function of what is launched; the context that a first launch makes; word of a kernel that is launched
 // for the first time.
@@ -119,6 +106,9 @@ __cuinstr_once context* find_context() {
     complain("the driver refuses memory or a stream");
     return nullptr;
   }
+  for (void*& beside : made->beside) {
+    if (asked().pausable && cuda.make_stream(&beside, 1, lowest) != 0) complain("the driver refuses a stream");
+  }
   made->next = here().contexts;
   here().contexts = made;
   return made;
@@ -160,8 +150,8 @@ __cuinstr_once image* find_image(void* handle, context* home) {
     made->works = false;
     made->reason = "came after 700 others of this process, and no more are watched";
   }
+  const settings& set = asked();
   if (made->works) {
-    const settings& set = asked();
     // A launch with the number 1 is one that nobody armed: a kernel's two ends pass it by.
     if (words.launch == 1) words.launch = 2;
     made->launch = words.launch;
@@ -172,6 +162,7 @@ __cuinstr_once image* find_image(void* handle, context* home) {
     made->has_record = true;
     if (made->index == at.image_count) ++at.image_count;
   }
+  if (set.pausable) learn_pauses(made);
   made->next = at.images;
   __atomic_store_n(&at.images, made, __ATOMIC_RELEASE);
   return made;
@@ -193,7 +184,9 @@ __cuinstr_once kernel* find_kernel(const launch_call& call, context* home) {
   made->mangled = "?";
   if (cuda.function_name != nullptr) cuda.function_name(&made->mangled, function);
   made->name = readable(made->mangled);
+  made->function = function;
   settings& set = asked();
+  if (set.pausable) learn_parts(made);
   made->timeout_ns = set.timeout_ns;
   for (u32 index = 0; index < set.limit_count; ++index) {
     if (!names(set.limits[index], made->mangled, made->name)) continue;
@@ -214,7 +207,7 @@ __cuinstr_once queue* idle_stream() {
   const u64 now = now_ns();
   for (queue* one = at.streams; one != nullptr && found == nullptr; one = one->next) {
     look(one, now);
-    if (__atomic_load_n(&one->users, __ATOMIC_ACQUIRE) == 0 && !one->runs && one->running == one->number) found = one;
+    if (__atomic_load_n(&one->users, __ATOMIC_ACQUIRE) == 0 && !one->runs && one->running == one->number && is_plain(one)) found = one;
   }
   at.watching.give();
   return found;
@@ -257,6 +250,7 @@ __cuinstr_once queue* new_queue(u32 length) {
   made->ring = (launched*)__cuinstr_c_calloc(length, sizeof(launched));
   if (made->ring == nullptr) return nullptr;
   made->index = at.queue_count;
+  set_gate(made, true);
   at.queues[made->index] = made;
   __atomic_store_n(&at.queue_count, made->index + 1, __ATOMIC_RELEASE);
   return made;
@@ -320,7 +314,29 @@ __cuinstr_once void count_in(image* of, const way& on) {
   of->unlimited |= on.what->timeout_ns == 0;
   if (on.what->timeout_ns > of->longest_ns) of->longest_ns = on.what->timeout_ns;
 }
-__cuinstr_once way prepare(const launch_call& call) {
+// A process that is paused launches nothing: the program notices only time. A child that was forked is not paused.
+inline void wait_while_held() {
+  while (__builtin_expect(__atomic_load_n(&here().held, __ATOMIC_SEQ_CST), 0) != 0 && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+}
+// Takes the lock under which launches are prepared. Whoever has it and finds nothing held is seen by a pause that comes later.
+__cuinstr_once void begin_to_set_up() {
+  lock& setting_up = here().setting_up;
+  for (setting_up.take(); __atomic_load_n(&here().held, __ATOMIC_SEQ_CST) != 0; setting_up.take()) {
+    setting_up.give();
+    wait_while_held();
+  }
+}
+// In a queue that takes launches, what a pause needs to know of this one.
+__cuinstr_once void prepare_pause(const way& on, bool capturing, repeat& about) {
+  image* of = on.what->home;
+  if (capturing && of->unpausable == nullptr) of->unpausable = "its module is part of a graph";
+  if (on.where == nullptr && of->unpausable == nullptr) of->unpausable = "more streams run its module than are watched";
+  if (capturing || of->unpausable != nullptr) return;
+  make_room(of, about.blocks);
+  if (of->room < about.blocks && about.why == nullptr) about.why = "there is no memory for a pause";
+  __builtin_memcpy(about.bitmaps, of->bitmaps, sizeof about.bitmaps);
+}
+__cuinstr_once way prepare(const launch_call& call, repeat& about) {
   state& at = here();
   way on = {};
   if (at.process != __cuinstr_c_getpid()) {
@@ -331,7 +347,7 @@ __cuinstr_once way prepare(const launch_call& call) {
     at.setting_up.give();
   }
   if (at.fails) return on;
-  at.setting_up.take();
+  begin_to_set_up();
   // What is set up here is no part of a graph that a stream is recording.
   int mode = 2, status = 0;
   void* context_handle = nullptr;
@@ -342,26 +358,78 @@ __cuinstr_once way prepare(const launch_call& call) {
   context* home = find_context();
   if (home != nullptr && at.cuda.is_capturing(call.stream, &status) == 0) {
     on.what = find_kernel(call, home);
-    if (on.what != nullptr && (on.what->home->works || (watches_unpolled() && !on.what->home->is_foreign && on.what->timeout_ns != 0))) on.where = find_queue(call.stream, home, status != 0);
+    if (on.what != nullptr && (on.what->home->works || (watches_unpolled() && !on.what->home->is_foreign && (on.what->timeout_ns != 0 || asked().pausable)))) on.where = find_queue(call.stream, home, status != 0);
+    if (on.what != nullptr && asked().pausable) prepare_pause(on, status != 0, about);
     if (on.where != nullptr) {
       count_in(on.what->home, on);
       __atomic_add_fetch(&on.where->users, 1, __ATOMIC_RELAXED);
+      __atomic_add_fetch(&on.what->home->users, 1, __ATOMIC_SEQ_CST);
     }
   }
   at.cuda.capture_mode(&mode);
   at.setting_up.give();
   return on;
 }
-// A process that is paused launches nothing: the program notices only time. A child that was forked is not paused.
-inline void wait_while_held() {
-  while (__builtin_expect(__atomic_load_n(&here().is_held, __ATOMIC_ACQUIRE), 0) && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+// So many launches of a stream are handed over at a time, where they can be paused: a stream that is full keeps the driver from launching the rest of one that is
+// paused.
+const u32 most_on_the_way = 128;
+__cuinstr_once void wait_for_room(queue* at, void* stream) {
+  state& all = here();
+  for (;; sleep_ns(50000ull)) {
+    all.looking.take();
+    const sight seen = sight_of(at, 0);
+    all.looking.give();
+    if (at->number - seen.running <= most_on_the_way || at->number < seen.running || all.cuda.query_stream(stream) != 600) return;
+  }
+}
+// Writes around a launch, in its stream's order.
+struct around {
+  memory_write before[6], after[3];
+  u32 before_count, after_count;
+};
+__cuinstr_once around writes_around(const way& on, u32 number, u32 blocks, const repeat& about) {
+  around it = {};
+  const queue* at = on.where;
+  image* of = on.what->home;
+  const address word = at->home->memory + at->index * 4u, control_at = of->control_at;
+  // The launch's own clock stops it if nothing else runs that began later, and needs no driver for it: one that is busy with a full stream, or with
+  // loading a kernel while another one hangs, lets nobody through. What a launch that goes around us finds is no clock.
+  // Machine code without polls has no control block: its launches are only marked.
+  if (of->works) {
+    const stop_record* record = &here().memory->records[of->index];
+    const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)here().memory);
+    it.before[it.before_count++] = write_of(control_at + 32, 0, 5);
+    it.before[it.before_count++] = write_of(control_at + 24, limit_of(on.what), 5);
+    it.before[it.before_count++] = write_of(begin_at, 0, 5);
+    it.after[it.after_count++] = write_of(control_at + 24, 0, 5);
+  }
+  const bool pauses = asked().pausable && at->length != 1;
+  // Where several streams run the image, another one may have told the pause block something else meanwhile.
+  if (pauses && of->unpausable == nullptr && (of->several || blocks != of->shown_blocks)) {
+    it.before[it.before_count++] = write_of(of->pause_at + 12, blocks, 2);
+    it.before[it.before_count++] = write_of(of->pause_at + 32, about.bitmaps[0], 5);
+    of->shown_blocks = blocks;
+  }
+  it.before[it.before_count++] = write_of(word, number, 2);
+  it.after[it.after_count++] = write_of(word, number | done_bit, 2);
+  if (pauses) it.after[it.after_count++] = wait_for(at->home->memory + address((char*)gate_of(at) - (char*)here().memory));
+  return it;
+}
+inline bool is_paused_elsewhere(const way& on) {
+  const queue* in = __atomic_load_n(&on.what->home->paused_in, __ATOMIC_ACQUIRE);
+  return in != nullptr && in != on.where && here().process == __cuinstr_c_getpid();
 }
 __cuinstr_once int launch(launch_call& call) {
   wait_while_held();
   const launch_place place = written();
   written().line = 0;
-  const way on = prepare(call);
+  const bool pausable = asked().pausable;
+  repeat about = {};
+  if (pausable) about = describe(call);
+  const way on = prepare(call, about);
   if (on.what != nullptr && on.what->launches != nullptr) __atomic_add_fetch(on.what->launches, 1, __ATOMIC_RELAXED);
+  // Its blocks would take the rest of a paused launch for theirs.
+  while (pausable && on.what != nullptr && is_paused_elsewhere(on)) sleep_ns(50000ull);
   if (on.where == nullptr) return call.run(call);
   // What comes after a stop that has been seen is none of it.
   if (asked().leave && on.what->home->works && __atomic_load_n(&here().memory->records[on.what->home->index].published, __ATOMIC_ACQUIRE) != 0) {
@@ -371,31 +439,26 @@ __cuinstr_once int launch(launch_call& call) {
   }
   driver& cuda = here().cuda;
   queue* at = on.where;
-  const address word = at->home->memory + at->index * 4u;
   at->handing_over.take();
-  const u32 number = at->number = at->number + 1 < done_bit ? at->number + 1 : 1;
+  const u32 number = at->number + 1 < done_bit ? at->number + 1 : 1;
   launched& it = at->ring[number % at->length];
   it.what = on.what;
   it.where.file = place.file;
   it.where.line = u32(place.line);
   it.order = __atomic_add_fetch(&here().launches, 1, __ATOMIC_RELAXED);
-  // The launch's own clock stops it if nothing else runs that began later, and needs no driver for it: one that is busy with a full stream, or with
-  // loading a kernel while another one hangs, lets nobody through. What a launch that goes around us finds is no clock.
-  // An image has one such clock: where launches of it may overlap, it must not end one that has a longer limit than another, and the watch does the rest.
-  const image* of = on.what->home;
-  const address control_at = of->control_at;
-  const u64 limit = !of->several ? on.what->timeout_ns : of->has_no_clock() ? 0 : of->longest_ns;
-  const stop_record* record = &here().memory->records[of->index];
-  const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)here().memory);
-  const memory_write before[] = {write_of(control_at + 32, 0, 5), write_of(control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
-  const memory_write after[] = {write_of(control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
-  // Machine code without polls has no control block: its launches are only marked.
-  const u32 first = of->works ? 0 : 3;
-  const int refused = cuda.write_all(call.stream, 4 - first, before + first, 0);
+  const bool keeps = pausable && at->length != 1;
+  if (keeps) keep(it, call, about, number);
+  __atomic_store_n(&at->number, number, __ATOMIC_RELEASE);
+  __atomic_sub_fetch(&on.what->home->users, 1, __ATOMIC_SEQ_CST);
+  if (keeps) wait_for_room(at, call.stream);
+  if (pausable) enter_driver();
+  const around writes = writes_around(on, number, keeps && it.again != nullptr ? it.again->blocks : 0, about);
+  const int refused = cuda.write_all(call.stream, writes.before_count, writes.before, 0);
   // A driver for some virtual GPUs says that it has no such writes.
   if (refused == 801) complain("the driver can't write in the order of a stream");
   const int result = call.run(call);
-  if (refused == 0) cuda.write_all(call.stream, of->works ? 2 : 1, of->works ? after : after + 1, 0);
+  if (refused == 0) cuda.write_all(call.stream, writes.after_count, writes.after, 0);
+  if (pausable) leave_driver();
   at->handing_over.give();
   __atomic_sub_fetch(&at->users, 1, __ATOMIC_RELEASE);
   return result;

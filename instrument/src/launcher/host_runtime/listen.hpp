@@ -57,22 +57,34 @@ __cuinstr_once bool bind_socket(listening& own) {
   }
   return false;
 }
-__cuinstr_once void append_launch(text& out, const kernel* what, u64 ran_ns) {
+__cuinstr_once void append_launch(text& out, const seen_launch& seen) {
+  const kernel* what = seen.what;
   out << "{\"kernel\":";
-  out.json(what->name) << ",\"polled\":" << (what->home->works ? "true" : "false") << ",\"ran_ns\":" << ran_ns << ",\"timeout_ns\":" << what->timeout_ns << "}";
+  out.json(what->name) << ",\"polled\":" << (what->home->works ? "true" : "false") << ",\"ran_ns\":" << seen.ran_ns << ",\"timeout_ns\":" << what->timeout_ns;
+  if (seen.phase == resting) {
+    out << ",\"pause\":{\"paused\":{\"done\":" << seen.done << ",\"left\":" << seen.left << "}}";
+  } else if (seen.runs_on != nullptr) {
+    out << ",\"pause\":{\"runs-on\":{\"why\":";
+    out.json(seen.runs_on) << "}}";
+  } else if (can_pause()) {
+    out << ",\"pause\":\"asked\"";
+  }
+  out << "}";
 }
-__cuinstr_once void append_running(void* data, const kernel* what, u64 ran_ns) {
+__cuinstr_once void append_running(void* data, const seen_launch& seen) {
   text& out = *(text*)data;
-  append_launch(out, what, ran_ns);
+  append_launch(out, seen);
   out << "\n";
 }
-__cuinstr_once void append_polled(void* data, const kernel* what, u64 ran_ns) {
-  if (what->home->works) append_running(data, what, ran_ns);
+__cuinstr_once void append_polled(void* data, const seen_launch& seen) {
+  if (seen.what->home->works) append_running(data, seen);
 }
-__cuinstr_once void append_whereabouts(void* data, const kernel* what, u64 ran_ns) {
+__cuinstr_once void append_whereabouts(void* data, const seen_launch& seen) {
+  const kernel* what = seen.what;
+  if (seen.phase == resting) return;
   text& out = *(text*)data;
   out << "{\"launch\":";
-  append_launch(out, what, ran_ns);
+  append_launch(out, seen);
   out << ",\"loops\":[";
   bool is_first = true;
   site_row row = {};
@@ -114,11 +126,11 @@ __cuinstr_once void answer(int file) {
     each_running(append_running, &out);
   } else if (stops) {
     each_running(append_polled, &out);
-  } else if (same(request, "pause")) {
-    hold(true);
+  } else if (same(request, "pause") || same(request, "pause blocks")) {
+    hold(same(request, "pause") ? 1 : 2);
     each_running(append_running, &out);
   } else if (same(request, "resume")) {
-    hold(false);
+    hold(0);
   } else if (same(request, "state")) {
     out << "{\"paused\":" << (is_held() ? "true" : "false") << ",\"leaves\":" << (asked().leave ? "true" : "false") << "}\n";
   } else if (same(request, "where")) {

@@ -22,6 +22,13 @@ __asm__(
 #pragma redefine_extname cudaLaunchKernelExC __cuinstr_@HASH@_extended
 #pragma redefine_extname cudaLaunchKernelExC_ptsz __cuinstr_@HASH@_extended_ptsz
 #pragma redefine_extname cudaFuncSetAttribute __cuinstr_@HASH@_attribute
+#pragma redefine_extname cudaGraphLaunch __cuinstr_@HASH@_graph
+#pragma redefine_extname cudaGraphLaunch_ptsz __cuinstr_@HASH@_graph_ptsz
+#pragma redefine_extname cudaFree __cuinstr_@HASH@_free
+#pragma redefine_extname cudaFreeHost __cuinstr_@HASH@_free_host
+#pragma redefine_extname cudaStreamCreate __cuinstr_@HASH@_stream
+#pragma redefine_extname cudaStreamCreateWithFlags __cuinstr_@HASH@_stream_flags
+#pragma redefine_extname cudaStreamCreateWithPriority __cuinstr_@HASH@_stream_priority
 #pragma redefine_extname __cudaPushCallConfiguration __cuinstr_@HASH@_push
 // Where the source stands that a launch is written in.
 struct __attribute__((visibility("hidden"))) __cuinstr_written_at {

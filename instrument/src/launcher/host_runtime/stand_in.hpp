@@ -48,13 +48,14 @@ struct written_at {
   int line;
 };
 }
-#define __cuinstr_sized(name, is_handle, own)                                                                                        \
+#define __cuinstr_sized(name, is_handle, own, cooperative)                                                                                        \
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name(const void* what, __cuinstr_grid_@HASH@ grid, __cuinstr_grid_@HASH@ block, \
                                                         void** arguments, unsigned long shared, void* stream) {                     \
     using namespace __cuinstr_half_@HASH@;                                                                                          \
     if (is_off()) return explained(__cuinstr_r_##name(what, grid, block, arguments, shared, stream), what, shared, false);          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
-    launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr};               \
+    launch_call call = {run_sized<__cuinstr_r_##name>, what, is_handle, grid, block, arguments, shared, in, nullptr, nullptr,      \
+                        nullptr, cooperative};                                                                                      \
     return launch(call);                                                                                                            \
   }
 #define __cuinstr_configured(name, own)                                                                                             \
@@ -65,17 +66,43 @@ struct written_at {
     if (is_off()) return explained(__cuinstr_r_##name(configuration, what, arguments), what, shared, false);                        \
     void* const stream = *(void* const*)((const char*)configuration + 32);                                                          \
     void* const in = own && stream == nullptr ? (void*)own_stream : stream;                                                         \
-    launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration};                  \
+    launch_call call = {run_configured<__cuinstr_r_##name>, what, false, {}, {}, arguments, 0, in, configuration, configuration,    \
+                        nullptr, false};                                                                                            \
     return launch(call);                                                                                                            \
   }
-__cuinstr_sized(stub, true, false)
-__cuinstr_sized(stub_ptsz, true, true)
-__cuinstr_sized(kernel, false, false)
-__cuinstr_sized(kernel_ptsz, false, true)
-__cuinstr_sized(cooperative, false, false)
-__cuinstr_sized(cooperative_ptsz, false, true)
+__cuinstr_sized(stub, true, false, false)
+__cuinstr_sized(stub_ptsz, true, true, false)
+__cuinstr_sized(kernel, false, false, false)
+__cuinstr_sized(kernel_ptsz, false, true, false)
+__cuinstr_sized(cooperative, false, false, true)
+__cuinstr_sized(cooperative_ptsz, false, true, true)
 __cuinstr_configured(extended, false)
 __cuinstr_configured(extended_ptsz, true)
+// Calls that a pause comes before or behind: the driver waits in them for the GPU, or does not come back beside a held stream.
+#define __cuinstr_outside(name, real, parameters, given)                        \
+  extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name parameters {          \
+    using namespace __cuinstr_half_@HASH@;                                     \
+    if (is_off() || !asked().pausable) return __cuinstr_r_##real given;         \
+    enter_driver();                                                             \
+    const int result = __cuinstr_r_##real given;                                \
+    leave_driver();                                                             \
+    return result;                                                              \
+  }
+__cuinstr_outside(free, cudaFree, (void* memory), (memory))
+__cuinstr_outside(free_host, cudaFreeHost, (void* memory), (memory))
+__cuinstr_outside(stream, stream, (void** made), (made))
+__cuinstr_outside(stream_flags, stream_flags, (void** made, unsigned int flags), (made, flags))
+__cuinstr_outside(stream_priority, stream_priority, (void** made, unsigned int flags, int priority), (made, flags, priority))
+extern "C" __cuinstr_shown int __cuinstr_@HASH@_graph(void* graph, void* stream) {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off()) launches_graph();
+  return __cuinstr_r_graph(graph, stream);
+}
+extern "C" __cuinstr_shown int __cuinstr_@HASH@_graph_ptsz(void* graph, void* stream) {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off()) launches_graph();
+  return __cuinstr_r_graph_ptsz(graph, stream);
+}
 extern "C" __cuinstr_shown unsigned int __cuinstr_@HASH@_push(__cuinstr_half_@HASH@::written_at at, __cuinstr_grid_@HASH@ grid,
                                                              __cuinstr_grid_@HASH@ block, unsigned long shared, void* stream) {
   using namespace __cuinstr_half_@HASH@;
@@ -103,5 +130,6 @@ extern "C" __attribute__((weak, used, visibility("hidden"))) unsigned long long 
 }
 extern "C" __cuinstr_shown void __cuinstr_@HASH@_finish() { __cuinstr_half_@HASH@::finish(); }
 #undef __cuinstr_sized
+#undef __cuinstr_outside
 #undef __cuinstr_configured
 #pragma GCC visibility pop

@@ -42,18 +42,25 @@ inline u32* word_of(const queue* at) { return &here().memory->words[at->index]; 
 inline sight sight_of(const queue* at, u64 now) {
   const u32 last = __atomic_load_n(word_of(at), __ATOMIC_ACQUIRE);
   if (last == 0) return {at->runs, at->running, at->began};
-  return {(last & done_bit) == 0, last & ~done_bit, now};
+  return {(last & done_bit) == 0, last & ~done_bit, at->is_rest ? at->began : now};
 }
+// Whether blocks that were launched beside others of the queue's launch are over.
+inline bool is_beside_over(const queue* at) { return __atomic_load_n(&here().memory->besides[at->index], __ATOMIC_ACQUIRE) == at->running; }
 // Takes over what the GPU wrote.
 inline void look(queue* at, u64 now) {
+  if (at->is_first_over && at->runs) at->runs = !is_beside_over(at);
   if (__atomic_load_n(word_of(at), __ATOMIC_ACQUIRE) == 0) return;
   state& all = here();
   all.looking.take();
   const u32 last = __atomic_exchange_n(word_of(at), 0, __ATOMIC_ACQ_REL);
   at->running = last & ~done_bit;
   at->runs = (last & done_bit) == 0;
-  at->began = now;
-  if (at->runs) at->ran_ns = 0;
+  if (!at->is_rest && !at->is_beside) at->began = now;
+  if (at->runs && !at->is_rest) at->ran_ns = 0;
+  if (at->is_beside && !at->runs) {
+    at->is_first_over = true;
+    at->runs = !is_beside_over(at);
+  }
   at->asked = false;
   all.looking.give();
 }
@@ -78,11 +85,13 @@ __cuinstr_once void await_loss(image* of) {
   if (__atomic_load_n(&here().leaves_at, __ATOMIC_ACQUIRE) == 0) begin_thread(ask_for_loss, of);
 }
 // The first thing that a process does at its end.
+void open_gates();
 __cuinstr_once void note_end(int status, void*) {
   state& at = here();
   if (at.process != __cuinstr_c_getpid()) return;
   at.status = status;
   __atomic_store_n(&at.leaves_at, now_ns(), __ATOMIC_RELEASE);
+  open_gates();
 }
 // A process that was stopped comes to its end, even if its driver holds on to it: inside the call that waits for the launch, or at the process's end.
 __cuinstr_once void end_if_held() {
@@ -127,6 +136,7 @@ __cuinstr_once void tell_record(image* of, queue* at) {
     }
   }
   if (at != nullptr) {
+    at->halted = at->running;
     it.what = last_of(at).what;
     it.where = last_of(at).where;
     it.ran_ns = at->ran_ns;
@@ -191,6 +201,7 @@ __cuinstr_once void halt(queue* at) {
   image* of = it.what->home;
   const stop_record* record = &here().memory->records[of->index];
   at->asked = true;
+  at->halted = at->running;
   if (!of->works) end_unpolled(at);
   if (of->told) return;
   of->stopping = true;
@@ -212,6 +223,12 @@ __cuinstr_once void halt(queue* at) {
     sleep_ns(50000ull);
   }
   end_unpolled(at);
+}
+// The limit that the clock of a launch's own has. An image has one such clock: where launches of it may overlap, it must not end one that has a longer limit
+// than another, and the watch does the rest.
+inline u64 limit_of(const kernel* what) {
+  const image* of = what->home;
+  return !of->several ? what->timeout_ns : of->has_no_clock() ? 0 : of->longest_ns;
 }
 inline u64 period_ns() {
   const settings& set = asked();
@@ -271,15 +288,21 @@ __cuinstr_once void look_at_all() {
   }
   __atomic_store_n(&at.stops_made, wanted, __ATOMIC_RELEASE);
 }
+// Of launches that pause or come back: whether there are any, what is due for them, and what is due if all shall end (pause.hpp).
+bool is_tending();
+void tend_all();
+void wake_resting();
 __cuinstr_once void* watch(void*) {
-  const u64 period = period_ns();
   for (;;) {
+    const u64 period = is_tending() ? 200000ull : period_ns();
     // One who asks for the end of all launches does not wait for a period.
     wait_while(&here().stops_wanted, here().stops_made, period);
     end_if_held();
     // At the process's end it is never given back.
     if (!here().watching.try_for(period)) continue;
+    if (here().stops_wanted != here().stops_made) wake_resting();
     look_at_all();
+    tend_all();
     here().watching.give();
   }
 }

@@ -302,6 +302,11 @@ int cudaLaunchKernelExC(const void* all, const void* what, void**) {
 int cudaLaunchKernelExC_ptsz(const void* all, const void* what, void** more) { return cudaLaunchKernelExC(all, what, more); }
 int cudaGetFuncBySymbol(void** function, const void* host) { return *function = (void*)host, 0; }
 int cudaFree(void*) { return 0; }
+int cudaFreeHost(void*) { return 0; }
+int cudaStreamCreateWithFlags(void** stream, unsigned) { return *stream = new Stream, 0; }
+int cudaStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new Stream, 0; }
+int cudaGraphLaunch(void*, void*) { return 0; }
+int cudaGraphLaunch_ptsz(void*, void*) { return 0; }
 int cudaGetDevice(int* device) { return *device = 0, 0; }
 int cudaDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 97 ? room_if_asked : attribute == 8 ? room_by_default : 0, 0; }
 struct FunctionAttributes {

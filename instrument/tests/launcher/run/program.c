@@ -22,10 +22,20 @@ int cuModuleGetFunction(handle*, handle, const char*);
 int cuModuleUnload(handle);
 int cuLibraryLoadData(handle*, const void*, void*, void*, unsigned, void*, void*, unsigned);
 int cuLibraryGetKernel(handle*, handle, const char*);
+int cuStreamSynchronize(handle);
+int cuStreamBeginCapture_v2(handle, int);
+int cuStreamEndCapture(handle, handle*);
+int cuMemAlloc_v2(u64*, size_t);
+int cuMemFree_v2(u64);
+int cuMemcpyDtoH_v2(void*, u64, size_t);
+int cuMemcpyDtoHAsync_v2(void*, u64, size_t, handle);
+int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**);
+int cuLaunchKernelEx(const void*, handle, void**, void**);
 launch_t cuLaunchKernel;
 
 static const char ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry spin() {\n$L: bra $L;\n}\n"
+    ".visible .entry blocks(.param .u64 slots, .param .u64 ns, .param .u64 counts) { ret; }\n"
     ".visible .entry _Z4workm(.param .u64 p) { ret; }\n.visible .entry done() { ret; }\n.visible .entry nccl_spin() {\n$L: bra $L;\n}\n";
 /* A kernel that calls a function that repeats. */
 static const char calling[] =
@@ -43,6 +53,63 @@ static int start(const char* name, handle in) {
   void* words[] = {&ns};
   int error = cuModuleGetFunction(&function, module, name);
   return error ? error : launch(function, 1, 1, 1, 32, 1, 1, 0, in, words, 0);
+}
+/* A grid whose blocks take 25 ms each, four at a time, and add 1 each to a word of theirs. How it is launched is a letter. */
+enum { BLOCKS = 96 };
+static u64 counts[1024];
+static int count_of_grids;
+static int start_blocks(char how, handle in) {
+  handle function;
+  u64 slots = 4, ns = 25000000, *at = &counts[count_of_grids++];
+  unsigned zeroes[BLOCKS] = {0};
+  int cuMemcpyHtoD_v2(u64, const void*, size_t);
+  cuMemAlloc_v2(at, sizeof zeroes);
+  cuMemcpyHtoD_v2(*at, zeroes, sizeof zeroes);
+  if (how == 'q') ns = 1000000;
+  u64 packed[] = {slots, ns, *at};
+  size_t size = sizeof packed;
+  void *words[] = {&slots, &ns, at}, *extra[] = {(void*)1, packed, (void*)2, &size, 0};
+  int error = cuModuleGetFunction(&function, module, "blocks");
+  if (error) return error;
+  if (how == 'p') return launch(function, 8, 6, 2, 32, 1, 1, 0, in, 0, extra);
+  if (how == 'c') return cuLaunchCooperativeKernel(function, 8, 6, 2, 32, 1, 1, 0, in, words);
+  if (how == 'x' || how == 'k') {
+    /* A priority, or clusters of two blocks. */
+    unsigned attribute[18] = {how == 'x' ? 8 : 4, 0, 2, 1, 1};
+    struct { unsigned grid[3], block[3], shared; handle stream; void* attributes; unsigned count; } about = {{8, 6, 2}, {32, 1, 1}, 0, in, attribute, 1};
+    return cuLaunchKernelEx(&about, function, words, 0);
+  }
+  return launch(function, 8, 6, 2, 32, 1, 1, 0, in, words, 0);
+}
+/* How often the blocks of all grids ran. */
+static const char* times(void) {
+  unsigned least = -1, most = 0;
+  for (int grid = 0; grid < count_of_grids; ++grid) {
+    unsigned found[BLOCKS];
+    cuMemcpyDtoH_v2(found, counts[grid], sizeof found);
+    for (int at = 0; at < BLOCKS; ++at) {
+      if (found[at] < least) least = found[at];
+      if (found[at] > most) most = found[at];
+    }
+  }
+  return least == 1 && most == 1 ? "once" : most <= 1 ? "not all" : "too often";
+}
+/* A block that runs waits until all others have begun, as in a scan by the blocks' numbers: the stand-in holds one on request. */
+static void* hold_one(void* which) {
+  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
+  for (int have_begun = 0; have_begun < BLOCKS; usleep(1000)) {
+    have_begun = 0;
+    for (int at = 0; at < BLOCKS; ++at) have_begun += ((volatile unsigned*)*(u64*)which)[at] != 0;
+  }
+  command("stuck 0");
+  return 0;
+}
+static void* lose_all(void* context) {
+  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
+  usleep(1000000);
+  cuCtxSetCurrent(context);
+  command("lose 700");
+  return 0;
 }
 static void* in_thread(void* name) {
   handle context;
@@ -98,6 +165,51 @@ int main(int count, char** words) {
       /* What a library looks up in its own scope, which is not the program's. */
       int (*probe)(void) = (int (*)(void))dlsym(dlopen("./liblocal.so", RTLD_LAZY | RTLD_LOCAL), "cuProbe");
       printf("local: %d\n", probe());
+    } else if (!strncmp(word, "blocks-", 7)) {
+      set_up();
+      int a = 0, many = word[7] == 'q' ? 300 : word[7] == 'm' ? 3 : 1;
+      for (int i = 0; i < many && !a; ++i) a = start_blocks(word[7], stream);
+      if (word[7] == 't' || word[7] == 'l') {
+        handle other;
+        cuStreamCreate(&other, 1);
+        /* At once, or while the first grid is paused. */
+        if (word[7] == 'l') usleep(300000);
+        a = a || start_blocks('t', other);
+      }
+      pthread_t holder;
+      handle context;
+      cuDevicePrimaryCtxRetain(&context, 0);
+      if (word[7] == 's') pthread_create(&holder, 0, hold_one, &counts[0]);
+      if (word[7] == 'd') pthread_create(&holder, 0, lose_all, context);
+      if (word[7] == 'f') {
+        u64 memory;
+        cuMemAlloc_v2(&memory, 64);
+        a = a || cuMemFree_v2(memory);
+      }
+      if (word[7] == 'h') {
+        /* A copy behind the grid. */
+        unsigned found[BLOCKS], complete = 0;
+        cuMemcpyDtoHAsync_v2(found, counts[0], sizeof found, stream);
+        for (int at = 0; at < BLOCKS; ++at) complete += found[at] == 1;
+        printf("behind: %u\n", complete);
+      }
+      if (word[7] == 'e') {
+        usleep(1500000);
+        exit(a);
+      }
+      a = a || start("done", stream);
+      printf("%s: %d", word, a);
+      int b = cuStreamSynchronize(stream), c = cuCtxSynchronize();
+      printf(" %d %d %s\n", b, c, times());
+    } else if (!strcmp(word, "graph")) {
+      int cuGraphLaunch(handle, handle);
+      printf("graph: %d\n", cuGraphLaunch(0, 0));
+    } else if (!strcmp(word, "capture")) {
+      set_up();
+      handle graph;
+      cuStreamBeginCapture_v2(stream, 0);
+      int a = start("done", stream);
+      printf("capture: %d %d\n", a, cuStreamEndCapture(stream, &graph));
     } else if (!strcmp(word, "idle")) {
       sleep(50);
     } else if (!strcmp(word, "fork")) {
