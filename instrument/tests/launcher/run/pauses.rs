@@ -205,7 +205,7 @@ fn what_can_not_pause_runs_on_and_says_why() {
 
 /// A block that runs waits for one that declined, so the launch never drains: the blocks that declined run beside it.
 #[test]
-fn what_does_not_drain_goes_on_when_it_is_resumed() {
+fn what_does_not_drain_ends_when_it_is_resumed() {
     let world = World::new();
     for pauses in [1, 2] {
         let mut command = world.command("--quiet --pausable", "plt blocks-s");
@@ -256,7 +256,7 @@ fn a_module_that_is_paused_in_one_stream_is_launched_in_no_other() {
     let world = World::new();
     let watched = start(&world, "--pausable", "plt blocks-l");
     watched.pause();
-    // The program goes on to the other stream, where it waits.
+    // The program comes to the other stream, where it waits.
     std::thread::sleep(Duration::from_millis(500));
     watched.ask("resume PID");
     assert_eq!(watched.said(), "blocks-l: 0 0 0 once\n");
