@@ -96,7 +96,7 @@ void cuinstr_forget(void* module) {
 }
 // Has every launch that runs and polls stop.
 void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
-// Launches go on (0), wait from now on (1), or wait while those that run pause at block boundaries (2).
+// Nothing is held (0), launches wait from now on (1), or wait while those that run pause at block boundaries (2).
 void cuinstr_hold(int how) { __cuinstr_half_@HASH@::hold(how); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
 void cuinstr_launches_graph() { __cuinstr_half_@HASH@::launches_graph(); }

@@ -38,7 +38,7 @@ __cuinstr_once void each_running(void (*tell)(void*, const seen_launch&), void* 
   }
   at.looking.give();
 }
-// Launches go on (0), wait from now on (1), or wait while those that run pause at block boundaries, if they can be paused (2).
+// Nothing is held (0), launches wait from now on (1), or wait while those that run pause at block boundaries, if they can be paused (2).
 __cuinstr_once void hold(int how) {
   state& at = here();
   __atomic_store_n(&at.held, how == 2 && !asked().pausable ? 1 : how, __ATOMIC_SEQ_CST);

@@ -318,7 +318,7 @@ __cuinstr_once void count_in(image* of, const way& on) {
 inline void wait_while_held() {
   while (__builtin_expect(__atomic_load_n(&here().held, __ATOMIC_SEQ_CST), 0) != 0 && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
 }
-// Takes the lock under which launches are prepared. Whoever has it and finds nothing held is seen by a pause that comes later.
+// Takes the lock under which launches are prepared. A pause that comes later sees a thread that has it and finds nothing held.
 __cuinstr_once void begin_to_set_up() {
   lock& setting_up = here().setting_up;
   for (setting_up.take(); __atomic_load_n(&here().held, __ATOMIC_SEQ_CST) != 0; setting_up.take()) {

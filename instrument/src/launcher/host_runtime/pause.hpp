@@ -396,6 +396,8 @@ __cuinstr_once void keep(launched& it, const launch_call& call, const repeat& ab
   }
   if (given == nullptr && what->part_count != 0 && !what->unknown) size = what->parts[what->part_count - 1].offset + what->parts[what->part_count - 1].size;
   if (own->why == nullptr && given == nullptr && what->unknown) own->why = "the driver does not say what its arguments are";
+  // The driver refuses that, too.
+  if (own->why == nullptr && given == nullptr && size != 0 && call.arguments == nullptr) own->why = "it has no arguments";
   if (size > own->room) {
     __cuinstr_c_free(own->arguments);
     own->arguments = (unsigned char*)__cuinstr_c_calloc(size, 1);

@@ -109,6 +109,25 @@ fn a_limit_stands_still_while_a_launch_is_paused() {
 }
 
 #[test]
+fn a_launch_is_stopped_while_its_blocks_come_to_their_ends() {
+    let world = World::new();
+    let mut command = world.command("--quiet --pausable --timeout 700ms --on-stop leave", "plt blocks-o");
+    command.env("CUINSTR_STAND_IN", "blocks 9000000000");
+    let watched = Watched::start(&world, command, "blocks");
+    assert!(watched.ask("pause PID --within 10ms").1.contains("the blocks that have begun still run"));
+    watched.until(|first| (first["running"] == serde_json::json!([]) && first["paused"] == true).then_some(()));
+    watched.ask("resume PID");
+    let (status, said, told) = watched.end();
+    assert_eq!((status, said.as_str()), (Some(124), "blocks-o: 0 0 0 not all\n"), "{told}");
+    // One that traps takes its context with it.
+    let watched = start(&world, "--pausable", "plt blocks-o");
+    watched.pause();
+    assert_eq!(watched.ask("stop PID"), (0, "stopped: `blocks`\n".to_owned()));
+    let (_, said, told) = watched.end();
+    assert_eq!(said, "blocks-o: 0 719 719 not all\n", "{told}");
+}
+
+#[test]
 fn a_paused_launch_is_stopped_and_a_process_ends_while_it_is_paused() {
     let world = World::new();
     let watched = start(&world, "--pausable --on-stop leave", "plt blocks-o");
@@ -164,6 +183,19 @@ fn what_can_not_pause_runs_on_and_says_why() {
         let said = watched.said();
         assert!(said.ends_with(": 0 0 0 once\n"), "{said}");
     }
+    // The program's own memory is the first.
+    for (fault, why) in [
+        ("fail cuMemAlloc_v2 2 2", "there is no memory for a pause"),
+        ("fail cuMemAlloc_v2 5 2", "there is no memory for a pause"),
+        ("fail cuFuncGetParamInfo always 801", "the driver does not say what its arguments are"),
+    ] {
+        let mut command = world.command("--quiet --pausable", "plt blocks-o");
+        command.env("CUINSTR_STAND_IN", fault);
+        let watched = Watched::start(&world, command, "blocks");
+        watched.runs_on(why);
+        watched.ask("resume PID");
+        assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n", "{fault}");
+    }
     let watched = start(&world, "--timeout 50s", "plt blocks-o");
     let (_, said) = watched.ask("pause PID");
     assert!(said.ends_with("limit 50s, and runs on to its end\n"), "{said}");
@@ -173,7 +205,7 @@ fn what_can_not_pause_runs_on_and_says_why() {
 
 /// A block that runs waits for one that declined, so the launch never drains: the blocks that declined run beside it.
 #[test]
-fn what_does_not_drain_goes_on_when_it_is_resumed() {
+fn what_does_not_drain_ends_when_it_is_resumed() {
     let world = World::new();
     for pauses in [1, 2] {
         let mut command = world.command("--quiet --pausable", "plt blocks-s");
@@ -224,7 +256,7 @@ fn a_module_that_is_paused_in_one_stream_is_launched_in_no_other() {
     let world = World::new();
     let watched = start(&world, "--pausable", "plt blocks-l");
     watched.pause();
-    // The program goes on to the other stream, where it waits.
+    // The program comes to the other stream, where it waits.
     std::thread::sleep(Duration::from_millis(500));
     watched.ask("resume PID");
     assert_eq!(watched.said(), "blocks-l: 0 0 0 once\n");
