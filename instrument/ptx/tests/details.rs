@@ -120,7 +120,7 @@ fn what_stands_behind_a_fault_is_read() {
     assert_eq!((module.faults.len(), &kernels[..]), (0, &[true, false, true][..]));
     let text = kernel(".reg .b32 5x, y; mov.b32 %r1, 0;");
     let module = parse(&text);
-    assert_eq!((module.faults.len(), module.functions[0].statements.len()), (1, 2));
+    assert_eq!((module.faults.len(), module.functions[0].statements.len()), (1, 3));
 }
 
 #[test]

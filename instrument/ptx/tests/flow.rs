@@ -78,7 +78,7 @@ fn what_is_written_is_read_only_by_instructions_that_do_both() {
         ("barrier.red.popc.u32 %r1, 0, %p1;", &[10], &[1]),
         ("call (%r1), f, (%r2);", &[2], &[1]),
         ("mov.u32 %r1, %r2 - %r5 + 1;", &[2, 5], &[1]),
-        ("vadd.s32.s32.s32 %r1.h0, %r2, %r3;", &[1, 2, 3], &[1]),
+        ("mov.b32 %r1.h0, %r2;", &[1, 2], &[1]),
     ] {
         let text = kernel(body);
         let module = parse(&text);
