@@ -29,6 +29,9 @@ fn a_register_is_that_of_the_innermost_scope() {
     let depths = of(body, |code| code.function.scopes.iter().map(|scope| scope.depth).collect::<Vec<_>>());
     assert_eq!(depths, [0, 1, 2, 1]);
     let [outer, inner, same, again, other] = all[..] else { panic!("{all:?}") };
+    let body = "{ .reg .b32 a; mov.b32 a, 0; } { .reg .b32 a; { mov.b32 a, 1; } } { { .reg .b32 b; mov.b32 b, 2; } }";
+    let siblings = of(body, |code| (0..3).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    assert_eq!(siblings, [23, 24, 25]);
     assert!(outer == again && inner == same && outer != inner && other != outer && other != inner, "{all:?}");
 }
 
@@ -51,6 +54,19 @@ fn operands_are_told_with_those_inside_them() {
     assert_eq!((all, number), ((4, 4), Some(-5)));
     assert_eq!(Operand::Unsigned(u64::MAX).number(), Some(u64::MAX.into()));
     assert_eq!(Operand::Constant.number(), None);
+}
+
+#[test]
+fn no_nesting_is_too_deep() {
+    let fronts =
+        [("mov.b64 ", "{", "}"), ("call ", "(", ")"), ("call f, ", "(", ")"), ("ld.u32 %r1, ", "[", "]"), ("mov.u32 %r1, ", "(", ")")];
+    for (front, open, close) in fronts {
+        let body = format!("{front}{}%r1{}, %rd1;", open.repeat(100_000), close.repeat(100_000));
+        let text = kernel(&body);
+        let module = parse(&text);
+        let code = Code::new(&text, &module.functions[0]);
+        assert!(!code.operands(0).is_empty(), "{front}{open}");
+    }
 }
 
 #[test]
@@ -177,9 +193,12 @@ fn a_call_leads_to_the_name_behind_its_results() {
 
 #[test]
 fn an_end_that_is_missing_is_a_fault() {
-    for text in
-        [".global .b32 a[2; .global .b32 b];", ".global .attribute(.managed; .b32 g);", ".global .b32 a = { 1; .global .b32 b = 2 };"]
-    {
+    for text in [
+        ".global .b32 a[2; .global .b32 b];",
+        ".global .attribute(.managed; .b32 g);",
+        ".global .b32 a = { 1; .global .b32 b = 2 };",
+        ".func g() { ret; } .alias f g;",
+    ] {
         assert_ne!(parse(&format!("{HEAD}{text}\n")).faults, [], "{text}");
     }
     let text = format!("{HEAD}.global .b32 a[2] = {{ 3, (4) }}, b = 1;\n");

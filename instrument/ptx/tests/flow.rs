@@ -62,6 +62,7 @@ fn a_statement_is_found_by_its_bytes() {
     for (number, statement) in (0..).zip(&function.statements[..2]) {
         let span = statement.span();
         assert!(span.of(&text).starts_with("mov.u32 %r"), "{}", span.of(&text));
+        assert_eq!(statement.opcode(&text), "mov");
         assert_eq!([span.start, span.end - 1].map(|offset| function.statement_at(offset)), [number; 2]);
     }
 }
