@@ -29,9 +29,9 @@ fn a_register_is_that_of_the_innermost_scope() {
     let depths = of(body, |code| code.function.scopes.iter().map(|scope| scope.depth).collect::<Vec<_>>());
     assert_eq!(depths, [0, 1, 2, 1]);
     let [outer, inner, same, again, other] = all[..] else { panic!("{all:?}") };
-    let body = "{ .reg .b32 a; mov.b32 a, 0; } { .reg .b32 a; { mov.b32 a, 1; } } { { .reg .b32 b; mov.b32 b, 2; } }";
-    let siblings = of(body, |code| (0..3).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
-    assert_eq!(siblings, [23, 24, 25]);
+    let body = "{ .reg .b32 a; mov.b32 a, 0; } { .reg .b32 a; { mov.b32 a, 1; } } { { .reg .b32 b; mov.b32 b, 2; } } mov.b32 %r1, 3;";
+    let siblings = of(body, |code| (0..4).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    assert_eq!(siblings, [23, 24, 25, 1]);
     assert!(outer == again && inner == same && outer != inner && other != outer && other != inner, "{all:?}");
 }
 
@@ -156,6 +156,13 @@ fn a_label_may_stand_in_front_of_the_closing_brace() {
         let last = graph.blocks.len() as u32 - 1;
         assert_eq!((module.faults.len(), graph.lost.len()), (0, 0), "{body}");
         assert!(graph.edges(0).any(|edge| edge.to == last) && graph.edges(last).next().is_none(), "{body}: {graph:?}");
+    }
+}
+
+#[test]
+fn colons_of_a_modifier_end_no_statement() {
+    for body in ["ld.shared::cta.u32 %r1, [%r2];", "ld .shared::cta .u32 %r1, [%r2];", "mov.u32 %r1, %r2::x;"] {
+        assert_eq!(of(body, |code| code.function.statements.len()), 3, "{body}");
     }
 }
 

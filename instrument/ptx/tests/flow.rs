@@ -99,6 +99,7 @@ fn a_token_ends_where_ptxas_ends_it() {
     for (text, first) in [
         ("0b101U+1", "0b101U"),
         ("0B102", "0B10"),
+        ("0b1101,1", "0b1101"),
         ("0xfgU", "0xf"),
         ("0x", "0"),
         ("0d3FF0000000000000F", "0d3FF0000000000000"),
