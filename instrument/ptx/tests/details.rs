@@ -38,8 +38,8 @@ fn a_register_is_that_of_the_innermost_scope() {
 #[test]
 fn registers_whose_names_end_alike_are_different_ones() {
     let names = ["%q", "%aq", "%bq", "%counter", "%acounter", "%bcounter", "%a_long_counter", "%b_long_counter"];
-    let declared: String = names.iter().map(|name| format!(".reg .b32 {name}<2>; ")).collect();
-    let used: String = names.iter().map(|name| format!("mov.b32 {name}1, 0; ")).collect();
+    let declared = names.map(|name| format!(".reg .b32 {name}<2>; ")).concat();
+    let used = names.map(|name| format!("mov.b32 {name}1, 0; ")).concat();
     let all = of(&format!("{declared}{used}"), |code| (0..8).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
     // Behind the 23 of every body each has two.
     assert_eq!(all, (0..8).map(|nth| 23 + nth * 2 + 1).collect::<Vec<_>>());
