@@ -176,6 +176,10 @@ mod tests {
         symbols.declare("s01", 'b');
         assert_eq!(symbols.find("r01"), Some(Meaning::Nth('a', 1)));
         assert_eq!(symbols.find("r4294967297"), Some(Meaning::Nth('a', 1)));
+        // Within a scope what is spelled out comes first.
+        symbols.declare_range("t", 3, 'f');
+        symbols.declare("t1", 'g');
+        assert_eq!([symbols.find("t1"), symbols.find("t2")], [Some(Meaning::Name('g')), Some(Meaning::Nth('f', 2))]);
         assert_eq!([symbols.find("r10"), symbols.find("r"), symbols.find("s1")], [None; 3]);
         symbols.enter();
         symbols.declare_range("r", 3, 'c');

@@ -29,14 +29,17 @@ fn a_register_is_that_of_the_innermost_scope() {
     let depths = of(body, |code| code.function.scopes.iter().map(|scope| scope.depth).collect::<Vec<_>>());
     assert_eq!(depths, [0, 1, 2, 1]);
     let [outer, inner, same, again, other] = all[..] else { panic!("{all:?}") };
+    let body = "{ .reg .b32 a; mov.b32 a, 0; } { .reg .b32 a; { mov.b32 a, 1; } } { { .reg .b32 b; mov.b32 b, 2; } } mov.b32 %r1, 3;";
+    let siblings = of(body, |code| (0..4).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
+    assert_eq!(siblings, [23, 24, 25, 1]);
     assert!(outer == again && inner == same && outer != inner && other != outer && other != inner, "{all:?}");
 }
 
 #[test]
 fn registers_whose_names_end_alike_are_different_ones() {
     let names = ["%q", "%aq", "%bq", "%counter", "%acounter", "%bcounter", "%a_long_counter", "%b_long_counter"];
-    let declared: String = names.iter().map(|name| format!(".reg .b32 {name}<2>; ")).collect();
-    let used: String = names.iter().map(|name| format!("mov.b32 {name}1, 0; ")).collect();
+    let declared = names.map(|name| format!(".reg .b32 {name}<2>; ")).concat();
+    let used = names.map(|name| format!("mov.b32 {name}1, 0; ")).concat();
     let all = of(&format!("{declared}{used}"), |code| (0..8).flat_map(|statement| written(code, statement)).collect::<Vec<_>>());
     // Behind the 23 of every body each has two.
     assert_eq!(all, (0..8).map(|nth| 23 + nth * 2 + 1).collect::<Vec<_>>());
@@ -51,6 +54,19 @@ fn operands_are_told_with_those_inside_them() {
     assert_eq!((all, number), ((4, 4), Some(-5)));
     assert_eq!(Operand::Unsigned(u64::MAX).number(), Some(u64::MAX.into()));
     assert_eq!(Operand::Constant.number(), None);
+}
+
+#[test]
+fn no_nesting_is_too_deep() {
+    let fronts =
+        [("mov.b64 ", "{", "}"), ("call ", "(", ")"), ("call f, ", "(", ")"), ("ld.u32 %r1, ", "[", "]"), ("mov.u32 %r1, ", "(", ")")];
+    for (front, open, close) in fronts {
+        let body = format!("{front}{}%r1{}, %rd1;", open.repeat(100_000), close.repeat(100_000));
+        let text = kernel(&body);
+        let module = parse(&text);
+        let code = Code::new(&text, &module.functions[0]);
+        assert!(!code.operands(0).is_empty(), "{front}{open}");
+    }
 }
 
 #[test]
@@ -120,7 +136,7 @@ fn what_stands_behind_a_fault_is_read() {
     assert_eq!((module.faults.len(), &kernels[..]), (0, &[true, false, true][..]));
     let text = kernel(".reg .b32 5x, y; mov.b32 %r1, 0;");
     let module = parse(&text);
-    assert_eq!((module.faults.len(), module.functions[0].statements.len()), (1, 2));
+    assert_eq!((module.faults.len(), module.functions[0].statements.len()), (1, 3));
 }
 
 #[test]
@@ -140,6 +156,13 @@ fn a_label_may_stand_in_front_of_the_closing_brace() {
         let last = graph.blocks.len() as u32 - 1;
         assert_eq!((module.faults.len(), graph.lost.len()), (0, 0), "{body}");
         assert!(graph.edges(0).any(|edge| edge.to == last) && graph.edges(last).next().is_none(), "{body}: {graph:?}");
+    }
+}
+
+#[test]
+fn colons_of_a_modifier_end_no_statement() {
+    for body in ["ld.shared::cta.u32 %r1, [%r2];", "ld .shared::cta .u32 %r1, [%r2];", "mov.u32 %r1, %r2::x;"] {
+        assert_eq!(of(body, |code| code.function.statements.len()), 3, "{body}");
     }
 }
 
@@ -177,9 +200,12 @@ fn a_call_leads_to_the_name_behind_its_results() {
 
 #[test]
 fn an_end_that_is_missing_is_a_fault() {
-    for text in
-        [".global .b32 a[2; .global .b32 b];", ".global .attribute(.managed; .b32 g);", ".global .b32 a = { 1; .global .b32 b = 2 };"]
-    {
+    for text in [
+        ".global .b32 a[2; .global .b32 b];",
+        ".global .attribute(.managed; .b32 g);",
+        ".global .b32 a = { 1; .global .b32 b = 2 };",
+        ".func g() { ret; } .alias f g;",
+    ] {
         assert_ne!(parse(&format!("{HEAD}{text}\n")).faults, [], "{text}");
     }
     let text = format!("{HEAD}.global .b32 a[2] = {{ 3, (4) }}, b = 1;\n");

@@ -62,6 +62,7 @@ fn a_statement_is_found_by_its_bytes() {
     for (number, statement) in (0..).zip(&function.statements[..2]) {
         let span = statement.span();
         assert!(span.of(&text).starts_with("mov.u32 %r"), "{}", span.of(&text));
+        assert_eq!(statement.opcode(&text), "mov");
         assert_eq!([span.start, span.end - 1].map(|offset| function.statement_at(offset)), [number; 2]);
     }
 }
@@ -78,7 +79,7 @@ fn what_is_written_is_read_only_by_instructions_that_do_both() {
         ("barrier.red.popc.u32 %r1, 0, %p1;", &[10], &[1]),
         ("call (%r1), f, (%r2);", &[2], &[1]),
         ("mov.u32 %r1, %r2 - %r5 + 1;", &[2, 5], &[1]),
-        ("vadd.s32.s32.s32 %r1.h0, %r2, %r3;", &[1, 2, 3], &[1]),
+        ("mov.b32 %r1.h0, %r2;", &[1, 2], &[1]),
     ] {
         let text = kernel(body);
         let module = parse(&text);
@@ -98,6 +99,7 @@ fn a_token_ends_where_ptxas_ends_it() {
     for (text, first) in [
         ("0b101U+1", "0b101U"),
         ("0B102", "0B10"),
+        ("0b1101,1", "0b1101"),
         ("0xfgU", "0xf"),
         ("0x", "0"),
         ("0d3FF0000000000000F", "0d3FF0000000000000"),

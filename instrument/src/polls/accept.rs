@@ -86,3 +86,14 @@ pub(super) fn oldest(module: &Module<'_>) -> Option<u32> {
     let number = |target: &&str| target.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse::<u32>().ok();
     module.targets.iter().filter_map(number).min()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_ptx;
+
+    #[test]
+    fn ptx_is_told_by_its_first_word() {
+        assert!(is_ptx(b".version 9.0\n") && is_ptx(b"// by nvcc\n/* .target */\n\t.version 9.0") && is_ptx(b".version 9.0 \xff"));
+        assert!(!is_ptx(b"") && !is_ptx(b"// .version 9.0\n__global__ void k() {}") && !is_ptx(b".versions 9.0"));
+    }
+}

@@ -115,6 +115,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_folder_is_the_users_own() {
+        let of = |runtime: Option<&str>, temporary: Option<&str>| folder(runtime.map(Into::into), temporary.map(Into::into), 7);
+        assert_eq!(of(Some("/run/user/7"), Some("/t")), PathBuf::from("/run/user/7/cuinstr"));
+        assert_eq!(of(Some("run"), Some("/t")), PathBuf::from("/t/cuinstr-run-7"));
+        let common = of(None, None);
+        assert_eq!(of(None, Some("t")), common);
+        assert!(common.is_absolute() && common.ends_with("cuinstr-run-7") && common.components().count() == 3);
+    }
+
+    #[test]
     fn a_socket_bears_its_process_and_its_number() {
         assert_eq!([name(12, 0), name(12, 3)], ["12.sock", "12.3.sock"]);
         assert_eq!(["12.sock", "12.3.sock", "x.sock", "12.json", "12"].map(process), [Some(12), Some(12), None, None, None]);

@@ -213,6 +213,24 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_may_name_its_source_and_a_family() {
+        let named = |offset: u32, length: u32| {
+            let mut bytes = made::entry(ELF, 100, FLAG_FAMILY, b"12345678", 0);
+            bytes.splice(64..64, *b"a.cu\0\0\0\0");
+            bytes[4..8].copy_from_slice(&72_u32.to_le_bytes());
+            bytes[32..36].copy_from_slice(&offset.to_le_bytes());
+            bytes[36..40].copy_from_slice(&length.to_le_bytes());
+            let (entry, _) = entry(&bytes).expect("an entry");
+            (entry.suffix, entry.source, entry.payload.to_vec())
+        };
+        for (offset, length, wanted) in
+            [(64, 8, Some("a.cu")), (64, 1, Some("a")), (65, 2, Some(".c")), (63, 8, None), (64, 0, None), (64, 9, None)]
+        {
+            assert_eq!(named(offset, length), (Some('f'), wanted.map(str::to_owned), b"12345678".to_vec()), "{offset} {length}");
+        }
+    }
+
+    #[test]
     fn entries_come_with_what_their_headers_say() {
         let bytes = [b"before ".to_vec(), two(), two()].concat();
         let (found, _) = containers(&bytes);

@@ -85,6 +85,10 @@ mod tests {
             (image.state(), image.unloadable())
         };
         assert_eq!(image(b".version 8.0\n.target sm_80\n"), (Some("unknown variables".to_owned()), None));
+        let declares_none = |bytes: &[u8]| crate::read(bytes).expect("an image").declares_no_state();
+        assert!(declares_none(b".version 8.0\n.target sm_80\n"));
+        assert!(!declares_none(b".version 8.0\n.target sm_80\n.global .u32 counter;\n"));
+        assert!(!declares_none(&elf::made::cubin("k", b"")));
         let cubin = elf::made::cubin("k", b"data");
         assert_eq!(image(&cubin), (None, None));
         // Its table of sections comes last.

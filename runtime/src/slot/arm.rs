@@ -187,9 +187,10 @@ impl LaunchSlot {
     /// Each word costs the GPU time, so some stay: the start, which only a deadline counts from; where the flag lies, which holds this launch's
     /// number or a later one's, but never that of a launch without a guard; where the record lies, which is written when a launch is stopped.
     pub(crate) fn submit_guarded(&self, stream: sys::CUstream, control: u64, unarmed: &Orders) -> Result<(), DriverFault> {
-        let stay = [offset_of!(Orders, start_ns) / 8, offset_of!(Orders, flag) / 8, offset_of!(Orders, record) / 8];
-        let armed = self.orders().words();
-        let written = unarmed.write_some(stream, control, |index, word| word != armed[index] && !stay.contains(&index));
+        let armed = self.orders();
+        let left = Orders { start_ns: armed.start_ns, flag: armed.flag, record: armed.record, ..*unarmed };
+        let armed = armed.words();
+        let written = left.write_some(stream, control, |index, word| word != armed[index]);
         self.submitted(written.and_then(|()| self.end.record(stream)))
     }
 }

@@ -365,7 +365,7 @@ mod tests {
         let by_moment = |deadline: Duration| Limits { deadline: Some(at + deadline), ..device };
         for (limits, cause, after, wanted) in [
             (device, Cause::Deadline, Duration::ZERO, false),
-            (device, Cause::Deadline, BACKUP - US, false),
+            (device, Cause::Deadline, BACKUP.saturating_sub(US), false),
             (device, Cause::Deadline, BACKUP, true),
             (device, Cause::Cancelled, Duration::ZERO, true),
             (host, Cause::Deadline, Duration::ZERO, true),

@@ -28,6 +28,7 @@ fn reloading() {
         let kernel = module.kernel("empty").expect("a kernel");
         let stream = context.default_stream();
         assert!(start(&kernel, &stream, long).expect("a launch").wait().expect("an outcome").is_completed());
+        drop(kernel.unguarded(&stream).expect("it can be launched by others"));
     };
     load();
     let before = live();

@@ -155,8 +155,12 @@ fn slow_record() {
     let mut second = begin();
     until("the second is stopped", || command("begun") == 2 && command("running") == 0);
     let _ = second.wait_for(SHORT);
+    // Its record must outlive what is still to be cleared of the first one's.
+    let mut third = begin();
+    until("the third is stopped", || command("begun") == 3 && command("running") == 0);
     command("busy 0");
-    let third = begin().wait().expect("an outcome");
+    let third = third.wait().expect("an outcome");
+    assert!(matches!(&third, Outcome::Stopped { report, .. } if report.threads == 64), "{third:?}");
     for (name, outcome) in [("the first", first), ("the third", Ok(third))] {
         assert!(!matches!(outcome, Ok(Outcome::Completed { .. })), "{name}: {outcome:?}");
     }
