@@ -137,11 +137,9 @@ pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
     };
     let is_distance = |step: &Step<'_>| {
         let is_register = |operand: &Operand<'_>| matches!(operand, Operand::Register(_));
-        match (step.instruction.op.head, &step.instruction.rest[..]) {
-            ("neg", _) => true,
-            ("add", [one, two]) => is_register(one) && is_register(two),
-            // What is left of a number is a distance, too.
-            ("sub", [_, two]) => is_register(two),
+        match step.instruction.op.head {
+            "neg" => true,
+            "add" | "sub" => step.instruction.rest.iter().all(is_register),
             _ => false,
         }
     };
