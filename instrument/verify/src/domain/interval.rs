@@ -249,7 +249,7 @@ impl Interval {
     }
 
     /// The least of a few sets that holds both and has its ends at one of the marks: so a growing sequence of sets comes to an end.
-    /// Marks are sorted, those for the lower end and those for the upper.
+    /// There are marks for the lower end and for the upper.
     pub(crate) fn widen(self, grown: Self, lower: &[i128], upper: &[i128], width: u8) -> Self {
         if self == grown {
             return self;
@@ -262,15 +262,17 @@ impl Interval {
                 continue;
             }
             let (least, most) = if signed { (-size(width) / 2, size(width) / 2 - 1) } else { (0, size(width) - 1) };
+            // A mark is a number of either reading: -15 is 2^32 - 15 as well.
+            let here = |mark: &i128| if *mark < least { mark + size(width) } else { *mark };
             let step = i128::from(new.step.max(1));
             let hi = if new.hi > old.hi {
-                let mark = upper.iter().copied().find(|mark| *mark >= new.hi).unwrap_or(most).min(most);
+                let mark = upper.iter().map(here).filter(|mark| *mark >= new.hi).min().unwrap_or(most).min(most);
                 new.hi + (mark - new.hi).div_euclid(step) * step
             } else {
                 new.hi
             };
             let lo = if new.lo < old.lo {
-                let mark = lower.iter().rev().copied().find(|mark| *mark <= new.lo).unwrap_or(least).max(least);
+                let mark = lower.iter().map(here).filter(|mark| *mark <= new.lo).max().unwrap_or(least).max(least);
                 new.lo - (new.lo - mark).div_euclid(step) * step
             } else {
                 new.lo

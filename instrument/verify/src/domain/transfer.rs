@@ -25,12 +25,16 @@ pub(crate) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
     if nth == 0
         && value.name == NO_NAME
         && value.form.is_none()
-        && let Some(form) = affine_transfer::result(instruction, width, source).filter(|form| form.parts().next().is_some())
+        && let Some(form) = affine_transfer::result(instruction, width, source)
     {
         let root = form.alone().and_then(|(name, _)| source.named(name)).map_or(Interval::full(width), |root| root.range);
         // An empty meet only means that this code is not reached.
         if let Some(range) = value.range.meet(form.range(root, width), width) {
             value.range = range;
+        }
+        // What is left where all names cancel out is a number.
+        if form.parts().next().is_none() {
+            return value;
         }
         // What is another value and nothing else is that value, and relates to the round's beginning as that does: names are of one width.
         match form.name() {
