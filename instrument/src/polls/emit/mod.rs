@@ -337,6 +337,30 @@ pub(in crate::polls) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predi
     test(out, number, &counts, predicate, goes_on_if);
 }
 
+/// In front of a nest: its `copy` without polls runs where the numbers `kept` lie within `most` from zero, and else the nest.
+pub(in crate::polls) fn brief(out: &mut Insertion<'_>, number: u32, kept: &[&str], most: i64, copy: &str) {
+    out.push("\n\t{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b32 %__cuinstr_x;");
+    // A branch for each: the proof does not look through predicates that are joined.
+    for name in kept {
+        let _ = write!(
+            out,
+            "\n\tadd.s32 %__cuinstr_x, {name}, {most};\n\tsetp.gt.u32 %__cuinstr_q, %__cuinstr_x, {};\n\t@%__cuinstr_q bra $__cuinstr_long{number};",
+            2 * most
+        );
+    }
+    let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_brief{number};\n$__cuinstr_long{number}:\n");
+}
+
+/// Behind a nest: where its copy leads.
+pub(in crate::polls) fn behind_brief(out: &mut Insertion<'_>, number: u32) {
+    let _ = write!(out, "\n$__cuinstr_brief{number}:");
+}
+
+/// A label of a nest's copy.
+pub(in crate::polls) fn brief_label(number: u32, nth: usize) -> String {
+    format!("$__cuinstr_n{number}_{nth}")
+}
+
 /// What a place is that repeats: its site, the weight of an iteration, how polls are spelled there.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::polls) struct Place {
@@ -354,13 +378,17 @@ impl Place {
         out.push("\t");
     }
 
-    /// A poll behind a strip or chunk, which is passed by where the loop is over, or where the allowance still holds: in front of the user's own branch.
-    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, if_spent: bool) {
+    /// A poll behind a strip or chunk, which is passed by where the loop is over: in front of the user's own branch. Behind a chunk that `owes` for
+    /// iterations, it is passed by where the allowance still holds, too.
+    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, owes: Option<u32>) {
         out.push("\n\t");
         if let Some((predicate, when)) = goes_on {
             let _ = write!(out, "@{}{predicate} bra $__cuinstr_over{number};\n\t", if when { "!" } else { "" });
         }
-        if if_spent {
+        if let Some(iterations) = owes {
+            if iterations > 0 {
+                let _ = write!(out, "sub.s32 %__cuinstr_left, %__cuinstr_left, {};\n\t", iterations << self.weight);
+            }
             let _ = write!(
                 out,
                 "{{\n\t.reg .pred %__cuinstr_q;\n\tsetp.gt.s32 %__cuinstr_q, %__cuinstr_left, 0;\n\t@%__cuinstr_q bra $__cuinstr_over{number};\n\t}}\n\t"
@@ -370,12 +398,12 @@ impl Place {
         let _ = write!(out, "$__cuinstr_over{number}:\n\t");
     }
 
-    /// Behind a header's label: so many iterations are paid for.
-    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32) {
+    /// Behind a header's label: so many iterations may run, of which some are `paid` for.
+    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32, paid: u32) {
         let _ = write!(
             out,
             "\n\tmov.b32 %__cuinstr_c{number}, {iterations};\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};",
-            iterations << self.weight
+            paid << self.weight
         );
         comes_back(out, number);
     }

@@ -24,6 +24,9 @@ const LIGHT: u32 = 24;
 const CHUNK: u32 = 8;
 
 /// Most statements of a loop that is left alone since it has few trips.
+/// Iterations that a loop within another one pays for where it begins, and for the rest once they have run: most of these end soon.
+const EXPECTED: u32 = 2;
+
 const MOST_ALONE: u64 = 1024;
 
 /// What is common to the functions of a module.
@@ -225,10 +228,11 @@ impl<'a> Placer<'_, 'a> {
         let one = &self.context.loops.all[number as usize];
         if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
             let name = self.counter();
-            place.prepaid(&mut self.edits.at(behind), name, CHUNK);
+            let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
+            place.prepaid(&mut self.edits.at(behind), name, CHUNK, paid);
             let at = self.start_of(self.last(test.block));
             emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
-            self.cold(number, place, name, test, true);
+            self.cold(number, place, name, test, Some(CHUNK - paid));
         } else {
             self.chunk(number, place, behind, test);
         }
@@ -295,7 +299,7 @@ impl<'a> Placer<'_, 'a> {
         if is_same {
             let _ = write!(out, "{comparison};\n\t");
         }
-        self.cold(number, place, name, test, false);
+        self.cold(number, place, name, test, None);
     }
 
     /// A loop in strips whose comparison is joined to another condition: the nearer bound takes the place of the bound.
@@ -312,11 +316,11 @@ impl<'a> Placer<'_, 'a> {
         let mut out = self.edits.at(at);
         emit::nearer_test(&mut out, name, counted, joined);
         let _ = write!(out, "{compares};\n\t{joins};\n\t");
-        self.cold(number, place, name, test, false);
+        self.cold(number, place, name, test, None);
     }
 
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
-    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, if_spent: bool) {
+    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, owes: Option<u32>) {
         let Test { block, taken, predicate, goes_on_if } = test;
         let (at, guard) = if taken {
             (self.last(block), Some((predicate, goes_on_if)))
@@ -324,7 +328,7 @@ impl<'a> Placer<'_, 'a> {
             (self.last(self.context.loops.all[number as usize].latches[0]), None)
         };
         let at = self.start_of(at);
-        place.poll_behind(&mut self.edits.at(at), name, guard, if_spent);
+        place.poll_behind(&mut self.edits.at(at), name, guard, owes);
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -352,7 +356,7 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test {
             let at = self.start_of(self.last(test.block));
             emit::chunk_test(&mut self.edits.at(at), name, place.weight, test.predicate, test.goes_on_if);
-            return self.cold(number, place, name, test, false);
+            return self.cold(number, place, name, test, None);
         }
         for latch in latches {
             let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();
