@@ -1,6 +1,7 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
 pub(super) mod exits;
+mod nests;
 mod weights;
 
 use super::emit::edits::Edits;
@@ -23,10 +24,10 @@ const LIGHT: u32 = 24;
 /// after the other.
 const CHUNK: u32 = 8;
 
-/// Most statements of a loop that is left alone since it has few trips.
 /// Iterations that a loop within another one pays for where it begins, and for the rest once they have run: most of these end soon.
 const EXPECTED: u32 = 2;
 
+/// Most statements of a loop that is left alone since it has few trips.
 const MOST_ALONE: u64 = 1024;
 
 /// What is common to the functions of a module.
@@ -76,7 +77,7 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     let code = Code::new(module.text, function);
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
-    let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared };
+    let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     let poll = module.spelling.of(way.cold);
     let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     let alone = placer.left_alone();
@@ -85,6 +86,7 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
     }
+    placer.brief_nests();
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
