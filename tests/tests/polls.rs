@@ -200,6 +200,38 @@ fn a_threads_own_share_is_left_alone() {
 }
 
 #[test]
+fn a_brief_nest_stands_twice() {
+    let text = |body: &str| kernel(&format!("ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1]; {body} ret;"));
+    let twice = |body: &str| {
+        let (_, output) = output(&text(body), Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{body}");
+        output.contains("$__cuinstr_brief")
+    };
+    let nest = |start: &str, bound: &str| {
+        format!(
+            "neg.s32 %r1, %r2; $O: {start} $L: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, {bound}; @%p1 bra $L; add.s32 %r1, %r1, 1; \
+             setp.lt.s32 %p2, %r1, %r2; @%p2 bra $O;"
+        )
+    };
+    let brief = nest("neg.s32 %r5, %r2;", "%r2");
+    assert!(twice(&brief));
+    assert!(twice(&nest("sub.s32 %r5, 3, %r2;", "9")));
+    // A bound or start that changes with the nest, too many iterations, a declaration that would stand there twice, another loop around it.
+    assert!(!twice(&nest("ld.global.u32 %r6, [%rd1]; mov.b32 %r5, 0;", "%r6")));
+    assert!(!twice(&nest("", "%r2")));
+    assert!(!twice(&nest("mov.b32 %r5, 0;", "9999")));
+    assert!(!twice(&nest(".reg .b32 %x; neg.s32 %r5, %r2;", "%r2")));
+    assert!(!twice(&format!("$Z: {brief} bra $Z;")));
+    assert!(!twice(&nest("@%p3 bra $R; neg.s32 %r5, %r2;", "%r2").replace("@%p2 bra $O;", "@%p2 bra $O; st.global.u32 [%rd1], %r5; $R: ")));
+    // Control jumps into it; each round polls; each counts.
+    assert!(!twice(&format!("bra $O; {brief}")));
+    assert!(!output(&text(&brief), Polls::Each).1.contains("$__cuinstr_brief"));
+    let limits = Limits { fuel: Some(1 << 20), ..Limits::default() };
+    let rewrite = rewrite_ptx(text(&brief).as_bytes(), &Options { limits, ..options(Polls::Amortised) });
+    assert!(!String::from_utf8(rewrite.output.expect("it is PTX")).expect("it is text").contains("$__cuinstr_brief"));
+}
+
+#[test]
 fn no_poll_can_be_taken_out() {
     // The proof accepts more calls in a row than the pass leaves without a poll.
     for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| *name != "a tree of calls") {
@@ -311,20 +343,33 @@ fn ptxas_unrolls_loops_with_polls_as_it_does_without() {
 #[test]
 fn ptxas_unrolls_the_benchmarks_as_it_does_without() {
     let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/bench");
     // Loops in strips. Those that pay for eight iterations at once are unrolled where the plain ones are not.
     for name in ["gemm_tiled", "smith_waterman", "spmv_csr"] {
-        let path = folder.join(name).with_extension("cu");
-        let done = process::run(
-            Command::new(&nvcc.path).args(["-arch=sm_90", "-O3", "-std=c++17", "-ptx"]).arg(&path).args(["-o", "-"]),
-            Duration::from_secs(120),
-        );
-        let done = done.expect("nvcc starts");
-        assert!(done.success(), "{}", done.stderr);
-        let text = &done.stdout;
-        let kernel = text.split(".entry").nth(1).and_then(|rest| rest.split('(').next()).expect("a kernel").trim().to_owned();
-        compare(&nvcc, name, text, &kernel);
+        let (text, kernel) = benchmark(&nvcc, name);
+        compare(&nvcc, name, &text, &kernel);
     }
+}
+
+#[test]
+fn ptxas_makes_of_a_brief_nest_what_it_makes_of_the_users() {
+    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let (text, kernel) = benchmark(&nvcc, "convolve2d");
+    let (_, polled) = output(&text, Polls::Amortised);
+    let after = loops(&nvcc, &polled, &kernel);
+    for one in loops(&nvcc, &text, &kernel) {
+        assert!(after.iter().any(|other| (&other.work, other.round) == (&one.work, one.round)), "{one:?}, and with polls only {after:?}");
+    }
+}
+
+/// The PTX of a kernel of `kernels/bench`, and its name there.
+fn benchmark(nvcc: &Nvcc, name: &str) -> (String, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/bench").join(name).with_extension("cu");
+    let mut command = Command::new(&nvcc.path);
+    command.args(["-arch=sm_90", "-O3", "-std=c++17", "-ptx"]).arg(&path).args(["-o", "-"]);
+    let done = process::run(&mut command, Duration::from_secs(120)).expect("nvcc starts");
+    assert!(done.success(), "{}", done.stderr);
+    let kernel = done.stdout.split(".entry").nth(1).and_then(|rest| rest.split('(').next()).expect("a kernel").trim().to_owned();
+    (done.stdout, kernel)
 }
 
 #[test]

@@ -78,6 +78,33 @@ fn limited(text: &str, limits: Limits, gap: u64, polls: Polls) -> Option<String>
     rewrite_ptx(text.as_bytes(), &options).output.map(|output| String::from_utf8(output).expect("it is text"))
 }
 
+/// A nest that stands twice: each thread adds up what its inner loop comes by, from `-r` to `r`.
+const NEST: &str = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out, .param .u32 r) {
+.reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [r]; mov.b32 %r4, 0; neg.s32 %r2, %r1;
+$O: neg.s32 %r3, %r1; $L: mad.lo.s32 %r4, %r4, 31, %r3; add.s32 %r3, %r3, 2; setp.le.s32 %p1, %r3, %r1; @%p1 bra $L;
+xor.b32 %r4, %r4, %r2; add.s32 %r2, %r2, 1; setp.le.s32 %p2, %r2, %r1; @%p2 bra $O; st.global.u32 [%rd1], %r4; ret; }";
+
+#[test]
+fn a_nest_that_stands_twice_does_the_same_by_either_way() {
+    let sound = polled(NEST, Polls::default());
+    // The copy stands first.
+    let faulty = sound.replacen("xor.b32 %r4, %r4, %r2", "xor.b32 %r4, %r4, %r3", 1);
+    assert!(sound.contains("$__cuinstr_brief") && faulty != sound);
+    let mut by_copy = Vec::new();
+    for reach in [-40, -3, 0, 1, 2, 3, 8, 16, 33, 100] {
+        let header = format!("//@ about: a nest\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n//@ arg: i32 {reach}\n");
+        let header = Header::parse(&header, Place::Kernel).expect("a header");
+        let left = |text: &str| run(text, &header, 1, STEPS).expect("it is PTX");
+        let before = left(NEST);
+        assert_eq!(before.outcome, Some(Outcome::Completed));
+        assert_eq!((left(&sound).outcome, left(&sound).buffers), (before.outcome, before.buffers.clone()), "{reach}");
+        if left(&faulty).buffers != before.buffers {
+            by_copy.push(reach);
+        }
+    }
+    assert_eq!(by_copy, [-3, 0, 1, 2, 3, 8, 16]);
+}
+
 fn fuel(units: u64) -> Limits {
     Limits { fuel: Some(units), ..Limits::default() }
 }

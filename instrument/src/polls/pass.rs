@@ -105,9 +105,7 @@ impl Pass<'_> {
         // A kernel that may call no function has neither end: its loops poll.
         let has_ends = function.is_kernel && way.cold == Cold::Call;
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
-        if has_ends {
-            self.exits(&cycles, polled.fuel);
-        }
+        let asks_last = has_ends && self.exits(&cycles, polled.fuel);
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
         }
@@ -116,6 +114,14 @@ impl Pass<'_> {
             self.site(function, function.at.start, site_id(self.hash, function.at.start, way.traps), Kind::Recursion, Form::Each, 0);
         }
         self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
+        if polled.fuel != Fuel::None || repeats || asks_first {
+            polled.front.push_str(Poll::declare(self.spelling.limits));
+            let mut out = self.edits.at(function.body.end - 1);
+            if !asks_last {
+                exits::close(&cycles, &mut out);
+            }
+            poll.stops(&mut out);
+        }
         let is_paused = self.options.pausable && function.is_kernel;
         let (decides, declines) = if is_paused { self.decision(function) } else { <(String, String)>::default() };
         if polled.front.is_empty() && decides.is_empty() && !repeats && !asks_first {
@@ -155,12 +161,14 @@ impl Pass<'_> {
     }
 
     /// Asks where a kernel's threads return.
-    fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) {
+    fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) -> bool {
         let function = cycles.function;
         let id = site_id(self.hash, function.body.start, false);
-        if exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits, &mut self.next) {
+        let asks = exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits);
+        if asks {
             self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
         }
+        asks
     }
 
     fn site(&mut self, function: &Function<'_>, at: u32, id: u64, kind: Kind, form: Form, statement: u32) {

@@ -133,11 +133,11 @@ pub(in crate::polls) fn begin(limits: Limits, has_allowance: bool) -> String {
 }
 
 /// Where a kernel ends that has used fuel: the record's `fuel_used`, if the host asks for it.
-pub(in crate::polls) fn end(out: &mut Insertion<'_>, units: u64, number: u32, has_allowance: bool) {
+pub(in crate::polls) fn end(out: &mut Insertion<'_>, units: u64, has_allowance: bool) {
     let _ = write!(
         out,
         "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 w;\n\t.reg .b64 x, y, z;\n\tld.global.u32 w, [cuinstr_control_v1+12];\n\tsetp.eq.u32 q, w, 0;\n\t\
-         @q bra $__cuinstr_told{number};{}\n\tld.local.b64 y, [__cuinstr_limits+16];\n\tsub.s64 x, x, y;",
+         @q bra $__cuinstr_told;{}\n\tld.local.b64 y, [__cuinstr_limits+16];\n\tsub.s64 x, x, y;",
         full(units)
     );
     if has_allowance {
@@ -146,6 +146,6 @@ pub(in crate::polls) fn end(out: &mut Insertion<'_>, units: u64, number: u32, ha
     let _ = write!(
         out,
         "\n\tmov.b64 y, cuinstr_control_v1;\n\tadd.u64 y, y, 72;\n\tld.global.b64 z, [cuinstr_control_v1+64];\n\tsetp.eq.u64 q, z, 0;\n\t\
-         selp.b64 z, y, z, q;\n\tred.global.max.u64 [z+56], x;\n\t}}\n$__cuinstr_told{number}:"
+         selp.b64 z, y, z, q;\n\tred.global.max.u64 [z+56], x;\n$__cuinstr_told:\n\t}}"
     );
 }

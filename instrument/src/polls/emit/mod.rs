@@ -64,6 +64,8 @@ struct Polls {
     /// A poll that gives the function a new allowance.
     renewing: Common,
     behind: Common,
+    /// Where the function's polls jump to when the thread must stop.
+    stops: Common,
 }
 
 /// How polls are spelled in a module.
@@ -75,7 +77,7 @@ pub(in crate::polls) struct Spelling {
     pub(in crate::polls) limits: Limits,
     call: Polls,
     inline: Polls,
-    exit: [Common; 4],
+    returns: [Common; 2],
 }
 
 /// How polls are spelled in a function.
@@ -93,29 +95,28 @@ impl Spelling {
     pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
         let lines = Lines::new(limits);
         let renew = renew(gap, &lines, limits, has_redux);
-        let mut polls = |front: &str, behind: &str| {
-            let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
-            Polls {
-                entry: keep(&poll(&Lines { own: String::new(), ..Lines::new(limits) }, lines.no_cycles, "", front)),
-                each: keep(&poll(&lines, &lines.due_each, "", front)),
-                renewing: keep(&poll(&lines, &lines.due, &renew, front)),
-                behind: keep(behind),
-            }
+        let (parameter, passed, third, cycles) = if lines.has_cycles {
+            ("\t.param .b64 c;\n", "\tst.param.b64 [c], %__cuinstr_ran;\n", ", c", "\tmov.b64 %__cuinstr_ran, ran;\n")
+        } else {
+            ("", "", "", "")
         };
-        let (parameter, passed, third) =
-            if lines.has_cycles { ("\t.param .b64 c;\n", "\tst.param.b64 [c], ran;\n", ", c") } else { ("", "", "") };
-        let call = polls(
-            &format!("\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n{parameter}\tst.param.b64 [a], "),
-            &format!(
-                ";\n\tst.param.b32 [b], launch;\n{passed}\tcall __cuinstr_stop, (a, b{third});\n\t}}\n\texit;\n$__cuinstr_stays:\n\t}}\n"
-            ),
-        );
-        let stop = stop(lines.has_cycles);
-        let inline = polls(
-            "\t{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, ",
-            &format!(";\n\tmov.b32 why, launch;\n{stop}\t}}\n$__cuinstr_stays:\n\t}}\n"),
-        );
-        Self { gap, limits, call, inline, exit: EXIT.map(|text| edits.keep(text.to_owned())) }
+        let front = &format!("{cycles}\tmov.b64 %__cuinstr_site, ");
+        let behind = ";\n\tmov.b32 %__cuinstr_why, launch;\n\tbra.uni $__cuinstr_leaves;\n$__cuinstr_stays:\n\t}\n";
+        let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
+        let (entry, each) = (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(&lines, &lines.due_each, "", front)));
+        let (entry, renewing) = (keep(&poll(&entry, lines.no_cycles, "", front)), keep(&poll(&lines, &lines.due, &renew, front)));
+        let behind = keep(behind);
+        let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
+        let call = polls(&format!(
+            "$__cuinstr_leaves:\n\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n{parameter}\tst.param.b64 [a], %__cuinstr_site;\n\t\
+             st.param.b32 [b], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (a, b{third});\n\t}}\n\texit;\n"
+        ));
+        let copied = if lines.has_cycles { "\t.reg .b64 ran;\n\tmov.b64 ran, %__cuinstr_ran;\n" } else { "" };
+        let inline = polls(&format!(
+            "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
+            stop(lines.has_cycles)
+        ));
+        Self { gap, limits, call, inline, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
     }
 
     /// The polls of a function.
@@ -130,6 +131,20 @@ impl Poll {
         out.push("\n\t");
         self.alone(out, site);
         out.push("\t");
+    }
+
+    /// Declares what the function's polls hand to the place where threads stop, for its front.
+    pub(in crate::polls) fn declare(limits: Limits) -> &'static str {
+        if limits.budget_cycles.is_some() {
+            "\n\t.reg .b32 %__cuinstr_why;\n\t.reg .b64 %__cuinstr_site, %__cuinstr_ran;"
+        } else {
+            "\n\t.reg .b32 %__cuinstr_why;\n\t.reg .b64 %__cuinstr_site;"
+        }
+    }
+
+    /// At the function's end: where threads stop. What lives there is that they must, so that it takes no register from what loops keep.
+    pub(in crate::polls) fn stops(self, out: &mut Insertion<'_>) {
+        out.common(self.texts.stops);
     }
 
     fn alone(self, out: &mut Insertion<'_>, site: u64) {
@@ -322,6 +337,30 @@ pub(in crate::polls) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predi
     test(out, number, &counts, predicate, goes_on_if);
 }
 
+/// In front of a nest: its `copy` without polls runs where the numbers `kept` lie within `most` from zero, and else the nest.
+pub(in crate::polls) fn brief(out: &mut Insertion<'_>, number: u32, kept: &[&str], most: i64, copy: &str) {
+    out.push("\n\t{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b32 %__cuinstr_x;");
+    // A branch for each: the proof does not look through predicates that are joined.
+    for name in kept {
+        let _ = write!(
+            out,
+            "\n\tadd.s32 %__cuinstr_x, {name}, {most};\n\tsetp.gt.u32 %__cuinstr_q, %__cuinstr_x, {};\n\t@%__cuinstr_q bra $__cuinstr_long{number};",
+            2 * most
+        );
+    }
+    let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_brief{number};\n$__cuinstr_long{number}:\n");
+}
+
+/// Behind a nest: where its copy leads.
+pub(in crate::polls) fn behind_brief(out: &mut Insertion<'_>, number: u32) {
+    let _ = write!(out, "\n$__cuinstr_brief{number}:");
+}
+
+/// A label of a nest's copy.
+pub(in crate::polls) fn brief_label(number: u32, nth: usize) -> String {
+    format!("$__cuinstr_n{number}_{nth}")
+}
+
 /// What a place is that repeats: its site, the weight of an iteration, how polls are spelled there.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::polls) struct Place {
@@ -339,13 +378,17 @@ impl Place {
         out.push("\t");
     }
 
-    /// A poll behind a strip or chunk, which is passed by where the loop is over, or where the allowance still holds: in front of the user's own branch.
-    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, if_spent: bool) {
+    /// A poll behind a strip or chunk, which is passed by where the loop is over: in front of the user's own branch. Behind a chunk that `owes` for
+    /// iterations, it is passed by where the allowance still holds, too.
+    pub(in crate::polls) fn poll_behind(self, out: &mut Insertion<'_>, number: u32, goes_on: Option<(&str, bool)>, owes: Option<u32>) {
         out.push("\n\t");
         if let Some((predicate, when)) = goes_on {
             let _ = write!(out, "@{}{predicate} bra $__cuinstr_over{number};\n\t", if when { "!" } else { "" });
         }
-        if if_spent {
+        if let Some(iterations) = owes {
+            if iterations > 0 {
+                let _ = write!(out, "sub.s32 %__cuinstr_left, %__cuinstr_left, {};\n\t", iterations << self.weight);
+            }
             let _ = write!(
                 out,
                 "{{\n\t.reg .pred %__cuinstr_q;\n\tsetp.gt.s32 %__cuinstr_q, %__cuinstr_left, 0;\n\t@%__cuinstr_q bra $__cuinstr_over{number};\n\t}}\n\t"
@@ -355,12 +398,12 @@ impl Place {
         let _ = write!(out, "$__cuinstr_over{number}:\n\t");
     }
 
-    /// Behind a header's label: so many iterations are paid for.
-    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32) {
+    /// Behind a header's label: so many iterations may run, of which some are `paid` for.
+    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32, paid: u32) {
         let _ = write!(
             out,
             "\n\tmov.b32 %__cuinstr_c{number}, {iterations};\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};",
-            iterations << self.weight
+            paid << self.weight
         );
         comes_back(out, number);
     }
@@ -412,31 +455,35 @@ pub(in crate::polls) enum Fuel {
     Allowance,
 }
 
-/// What stands between the numbers of a kernel's end: those of its label twice, and its site.
-const EXIT: [&str; 4] = [
+/// What stands around a kernel's site where its threads return.
+const RETURNS: [&str; 2] = [
     "\n\t{\n\t.reg .pred q;\n\t.reg .b32 x, y, z;\n\t.param .b64 site;\n\tmov.u32 x, %ctaid.x;\n\tmov.u32 y, %ctaid.y;\n\tadd.u32 x, x, y;\n\tand.b32 x, x, 7;\n\t\
      mov.u32 y, %nctaid.x;\n\tmov.u32 z, %nctaid.y;\n\tmul.lo.u32 y, y, z;\n\tsetp.lt.u32 q, y, 1024;\n\tselp.b32 x, 0, x, q;\n\t\
      mov.u32 y, %tid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.z;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.x;\n\tshr.u32 y, y, 5;\n\tor.b32 x, x, y;\n\t\
-     setp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_end",
-    ";\n\tld.global.b32 x, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, x, 1;\n\t@q bra $__cuinstr_end",
-    ";\n\tst.param.b64 [site], ",
-    ";\n\tcall __cuinstr_last, (site);\n\t}\n$__cuinstr_end",
+     setp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_gone;\n\tld.global.b32 x, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, x, 1;\n\t\
+     @q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
+    ";\n\tcall __cuinstr_last, (site);\n$__cuinstr_gone:\n\t}\n\tret;\n",
 ];
 
-/// Where a kernel ends: a few threads of each block, and where a grid is large of each eighth block, say that they came late. With a guard, those that
-/// it lets pass.
-pub(in crate::polls) fn exit(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64, number: u32, guard: Option<(&str, bool)>) {
-    if let Some((name, when)) = guard {
-        let _ = write!(out, "\n\t@{}{name} bra $__cuinstr_end{number};", if when { "!" } else { "" });
-    }
+/// Where a kernel returns; with a guard, the threads that it lets pass.
+pub(in crate::polls) fn exit(out: &mut Insertion<'_>, guard: Option<(&str, bool)>) {
+    let _ = match guard {
+        Some((name, when)) => write!(out, "\n\t@{}{name} bra $__cuinstr_returns;\n\t", if when { "" } else { "!" }),
+        None => write!(out, "\n\tbra $__cuinstr_returns;\n\t"),
+    };
+}
+
+/// At a kernel's end: a few threads of each block, and where a grid is large of each eighth block, say that they came late. Nothing of the kernel's lives
+/// here, so the call takes no register from it.
+pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64) {
+    out.push("$__cuinstr_returns:");
     if let (Some(units), true) = (spelling.limits.fuel, fuel != Fuel::None) {
-        limits::end(out, units, number, fuel == Fuel::Allowance);
+        limits::end(out, units, fuel == Fuel::Allowance);
     }
-    for (text, value) in spelling.exit.into_iter().zip([number.into(), number.into(), site, number.into()]) {
-        out.common(text);
-        let _ = write!(out, "{value}");
-    }
-    out.push(":\n\t");
+    let [front, behind] = spelling.returns;
+    out.common(front);
+    let _ = write!(out, "{site}");
+    out.common(behind);
 }
 
 /// A record of the site map, a string that is found by its first words.

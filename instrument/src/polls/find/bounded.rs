@@ -2,6 +2,7 @@
 
 use super::counted::{Context, Order};
 use cuinstr_ptx::{Edge, Operand, Register};
+use std::cell::RefCell;
 
 /// Least and most of what a register holds, as a number with a sign.
 type Range = (i64, i64);
@@ -15,27 +16,61 @@ const MOST_BACK: u32 = 64;
 /// Threads that a block is taken to have at least. In a smaller one loops that step by its size run longer.
 const THREADS: i64 = 64;
 
+/// Values that a nest of loops keeps, taken to lie near zero: a test in front of the nest says whether they do.
+#[derive(Debug)]
+pub(in crate::polls) struct Pins {
+    /// The nest's outer loop.
+    nest: u32,
+    /// How far from zero they may lie.
+    pub(in crate::polls) most: i64,
+    /// Those that trips depend on, each with the statement that writes it.
+    kept: RefCell<Vec<(Register, u32)>>,
+}
+
+impl Pins {
+    pub(in crate::polls) fn new(nest: u32, most: i64) -> Self {
+        Self { nest, most, kept: RefCell::default() }
+    }
+
+    /// The statements that write them.
+    pub(in crate::polls) fn writers(&self) -> Vec<u32> {
+        self.kept.borrow().iter().map(|(_, writer)| *writer).collect()
+    }
+
+    fn pin(&self, register: Register, writer: u32) -> Range {
+        let mut kept = self.kept.borrow_mut();
+        if !kept.contains(&(register, writer)) {
+            kept.push((register, writer));
+        }
+        (-self.most, self.most)
+    }
+}
+
 impl Context<'_, '_> {
     /// How often a loop runs at most, for one whose test ends `block`. `before` has the trips of loops in front of it that end soon.
     pub(in crate::polls) fn most_trips(&self, number: u32, block: u32, goes_on_if_taken: bool, before: &[Option<u64>]) -> Option<u64> {
         let [latch] = self.loops.all[number as usize].latches[..] else { return None };
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         let (order, is_signed, width) = self.comparison(test, holds)?;
-        let [_, Operand::Register(tested), Operand::Integer(bound)] = *self.code.operands(test) else { return None };
+        let [_, Operand::Register(tested), bound] = *self.code.operands(test) else { return None };
         let (variable, step) = self.moves(number, tested, latch, width)?;
-        if bound.abs() > FAR || step.abs() > FAR || step == 0 || !order.fits(step) {
+        let bound = match bound {
+            Operand::Integer(bound) => near((bound, bound))?,
+            _ => self.pins.and_then(|_| self.range(bound, &mut { MOST_BACK }))?,
+        };
+        if step.abs() > FAR || step == 0 || !order.fits(step) {
             return None;
         }
-        if let Some(rest) = self.rest(number, variable).filter(|_| order == Order::NotEqual && (step, bound) == (-1, 0)) {
+        if let Some(rest) = self.rest(number, variable).filter(|_| order == Order::NotEqual && (step, bound) == (-1, (0, 0))) {
             return Some(rest);
         }
         let start = self.start(number, variable, before)?;
-        let distance = if step > 0 { bound - start.0 } else { start.1 - bound };
+        let distance = if step > 0 { bound.1 - start.0 } else { start.1 - bound.0 };
         let is_met = match order {
-            Order::NotEqual => start.0 == start.1 && distance > 0 && distance % step == 0,
-            Order::Less | Order::LessEqual => is_signed || start.0 >= 0 && bound >= 0,
+            Order::NotEqual => start.0 == start.1 && bound.0 == bound.1 && distance > 0 && distance % step == 0,
+            Order::Less | Order::LessEqual => is_signed || start.0 >= 0 && bound.0 >= 0,
             // Below zero there is no number without a sign.
-            Order::Greater | Order::GreaterEqual => is_signed || start.0 >= 0 && bound >= -step,
+            Order::Greater | Order::GreaterEqual => is_signed || start.0 >= 0 && bound.0 >= -step,
         };
         // One round more than the division says, for bounds that are passed.
         is_met.then(|| distance.max(0).unsigned_abs() / step.unsigned_abs() + 1)
@@ -78,11 +113,26 @@ impl Context<'_, '_> {
         let Operand::Register(register) = operand else {
             return operand.number().and_then(|number| near((i64::try_from(number).ok()?, i64::try_from(number).ok()?)));
         };
+        if let Some((pins, writer)) = self.pins.and_then(|pins| Some((pins, self.kept(pins.nest, register)?))) {
+            // Of sums, what is in them is pinned.
+            let is_sum = matches!(self.code.opcode(writer).split('.').next(), Some("mov" | "add" | "sub" | "neg"));
+            let context = if is_sum { *self } else { Context { pins: None, ..*self } };
+            return Some(context.value(writer, left).unwrap_or_else(|| pins.pin(register, writer)));
+        }
         let mut found = None;
         for statement in self.writers.of(register) {
             found = Some(join(found, self.value(statement, left).filter(|_| !self.function.statements[statement as usize].guarded)?));
         }
         found
+    }
+
+    /// The only statement that writes a register, if that stands in front of a nest.
+    fn kept(&self, nest: u32, register: Register) -> Option<u32> {
+        let mut writers = self.writers.of(register);
+        let writer = writers.next().filter(|_| writers.next().is_none() && self.code.width(register) == 32)?;
+        let (block, header) = (self.block_of(writer), self.loops.all[nest as usize].header);
+        let is_whole = !self.function.statements[writer as usize].guarded && !self.loops.holds(nest, block);
+        (is_whole && self.loops.dominates(block, header)).then_some(writer)
     }
 
     /// What a statement may write.
@@ -104,8 +154,11 @@ impl Context<'_, '_> {
             return masks.map(|range| (0, range.1)).min();
         }
         let one = one?;
-        if matches!(head, "mov" | "cvt") {
-            return (head == "mov" || one.0 >= 0).then_some(one);
+        match head {
+            "mov" => return Some(one),
+            "cvt" => return Some(one).filter(|one| one.0 >= 0),
+            "neg" => return near((-one.1, -one.0)),
+            _ => {}
         }
         let two = self.range(*operands.get(2)?, left)?;
         near(match head {

@@ -1,5 +1,6 @@
 //! Recognises loops whose trips can be computed where they begin: an induction variable with a constant step, and a bound that the loop keeps.
 
+use super::bounded::Pins;
 use super::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
 use std::collections::BTreeMap;
@@ -111,6 +112,8 @@ pub(in crate::polls) struct Context<'c, 'a> {
     pub(in crate::polls) loops: &'c Loops,
     pub(in crate::polls) writers: &'c Writers,
     pub(in crate::polls) declared: &'c Declared<'a>,
+    /// What is taken to lie near zero.
+    pub(in crate::polls) pins: Option<&'c Pins>,
 }
 
 /// Declarations of registers by the names that they begin with.
@@ -129,7 +132,7 @@ impl<'a> Declared<'a> {
     }
 
     /// Whether a name stands for one scalar register wherever the function uses it, and a statement sees that.
-    fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
+    pub(in crate::polls) fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
         let prefix = name.trim_end_matches(|next: char| next.is_ascii_digit());
         let exact = self.by_name.get(name).into_iter().flatten();
         let ranges = self.by_name.get(prefix).into_iter().flatten().filter(|_| prefix != name);
@@ -417,6 +420,7 @@ mod tests {
         let (code, graph) = (Code::new(&text, function), Graph::new(function));
         let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
         let declared = Declared::new(function);
+<<<<<<< HEAD
         let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
         let test = context.test_of(0);
         let counted = test.and_then(|(block, taken)| context.counted(0, block, taken));
@@ -460,6 +464,21 @@ mod tests {
         ] {
             assert_eq!(found(body).0, wanted, "{body}");
         }
+=======
+        let context = Context {
+            text: &text,
+            function,
+            code: &code,
+            graph: &graph,
+            loops: &loops,
+            writers: &writers,
+            declared: &declared,
+            pins: None,
+        };
+        let (block, taken) = context.test_of(0)?;
+        let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
+        Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))
+>>>>>>> ptx
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` recognises loops whose trips can be computed, `bounded`
 //! those that end soon, `calls` the functions that calls may lead back to.
 
-mod bounded;
+pub(super) mod bounded;
 pub(super) mod calls;
 pub(super) mod counted;
 

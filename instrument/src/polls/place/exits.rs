@@ -1,6 +1,6 @@
 //! Where a kernel's threads return: which places ask there whether the launch is being stopped.
 
-use crate::polls::emit::edits::Edits;
+use crate::polls::emit::edits::{Edits, Insertion};
 use crate::polls::emit::{self, Fuel, Spelling};
 use crate::polls::find::{Cycles, Loops};
 use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
@@ -8,20 +8,12 @@ use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could
 /// poll, do not ask: a part of a warp may return by more than one guarded instruction. Behind that, ptxas takes the
 /// warp for divided to the kernel's end.
-pub(in crate::polls) fn ask(
-    text: &str,
-    cycles: &Cycles<'_, '_>,
-    (spelling, fuel): (Spelling, Fuel),
-    site: u64,
-    edits: &mut Edits,
-    next: &mut u32,
-) -> bool {
+pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel): (Spelling, Fuel), site: u64, edits: &mut Edits) -> bool {
     let Cycles { function, graph, loops } = cycles;
     let behind = behind_polls(function, graph, loops);
     let mut has_asked = false;
     let mut put = |at: u32, guard: Option<(&str, bool)>| {
-        *next += 1;
-        emit::exit(&mut edits.at(at), spelling, fuel, site, *next, guard);
+        emit::exit(&mut edits.at(at), guard);
         has_asked = true;
     };
     for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| loops.is_reached(*number)) {
@@ -55,7 +47,20 @@ pub(in crate::polls) fn ask(
             }
         }
     }
+    if has_asked {
+        let mut out = edits.at(function.body.end - 1);
+        close(cycles, &mut out);
+        emit::returns(&mut out, spelling, fuel, site);
+    }
     has_asked
+}
+
+/// Returns where control comes to the closing brace, for what is put in front of that.
+pub(in crate::polls) fn close(cycles: &Cycles<'_, '_>, out: &mut Insertion<'_>) {
+    let last = cycles.function.statements.len() as u32 - 1;
+    if cycles.loops.is_reached(cycles.graph.block_of(last)) {
+        out.push("\tret;\n");
+    }
 }
 
 /// Blocks that loops or calls lead to.

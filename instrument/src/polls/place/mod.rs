@@ -1,6 +1,7 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
 pub(super) mod exits;
+mod nests;
 mod weights;
 
 use super::emit::edits::Edits;
@@ -22,6 +23,9 @@ const LIGHT: u32 = 24;
 /// Iterations that such a loop pays for at once. In loops within loops, too: where each thread paid for what it runs, the threads of a warp would poll one
 /// after the other.
 const CHUNK: u32 = 8;
+
+/// Iterations that a loop within another one pays for where it begins, and for the rest once they have run: most of these end soon.
+const EXPECTED: u32 = 2;
 
 /// Most statements of a loop that is left alone since it has few trips.
 const MOST_ALONE: u64 = 1024;
@@ -73,7 +77,7 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     let code = Code::new(module.text, function);
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
-    let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared };
+    let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     let poll = module.spelling.of(way.cold);
     let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     let alone = placer.left_alone();
@@ -82,6 +86,7 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
     }
+    placer.brief_nests();
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
@@ -225,10 +230,11 @@ impl<'a> Placer<'_, 'a> {
         let one = &self.context.loops.all[number as usize];
         if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
             let name = self.counter();
-            place.prepaid(&mut self.edits.at(behind), name, CHUNK);
+            let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
+            place.prepaid(&mut self.edits.at(behind), name, CHUNK, paid);
             let at = self.start_of(self.last(test.block));
             emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
-            self.cold(number, place, name, test, true);
+            self.cold(number, place, name, test, Some(CHUNK - paid));
         } else {
             self.chunk(number, place, behind, test);
         }
@@ -295,7 +301,7 @@ impl<'a> Placer<'_, 'a> {
         if is_same {
             let _ = write!(out, "{comparison};\n\t");
         }
-        self.cold(number, place, name, test, false);
+        self.cold(number, place, name, test, None);
     }
 
     /// A loop in strips whose comparison is joined to another condition: the nearer bound takes the place of the bound.
@@ -312,11 +318,11 @@ impl<'a> Placer<'_, 'a> {
         let mut out = self.edits.at(at);
         emit::nearer_test(&mut out, name, counted, joined);
         let _ = write!(out, "{compares};\n\t{joins};\n\t");
-        self.cold(number, place, name, test, false);
+        self.cold(number, place, name, test, None);
     }
 
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
-    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, if_spent: bool) {
+    fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, owes: Option<u32>) {
         let Test { block, taken, predicate, goes_on_if } = test;
         let (at, guard) = if taken {
             (self.last(block), Some((predicate, goes_on_if)))
@@ -324,7 +330,7 @@ impl<'a> Placer<'_, 'a> {
             (self.last(self.context.loops.all[number as usize].latches[0]), None)
         };
         let at = self.start_of(at);
-        place.poll_behind(&mut self.edits.at(at), name, guard, if_spent);
+        place.poll_behind(&mut self.edits.at(at), name, guard, owes);
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -352,7 +358,7 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test {
             let at = self.start_of(self.last(test.block));
             emit::chunk_test(&mut self.edits.at(at), name, place.weight, test.predicate, test.goes_on_if);
-            return self.cold(number, place, name, test, false);
+            return self.cold(number, place, name, test, None);
         }
         for latch in latches {
             let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();

@@ -16,7 +16,22 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>])
     if polls == Polls::Each {
         return vec![None; loops.len()];
     }
-    let mut weights: Vec<u32> = loops.iter().map(|one| one.statements).collect();
+    let mut weights = statements(context);
+    for number in (0..loops.len()).rev() {
+        let Some(trips) = alone[number] else { continue };
+        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
+        if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
+            *weight = weight.saturating_add(inside);
+        }
+    }
+    // One that waits asks in each round: what it waits for may take as long as it likes.
+    let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
+    weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
+}
+
+/// What an iteration of each loop weighs in statements, without those inside.
+pub(super) fn statements(context: &Context<'_, '_>) -> Vec<u32> {
+    let mut weights: Vec<u32> = context.loops.all.iter().map(|one| one.statements).collect();
     let mut work = Vec::new();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
         let inner = context.loops.innermost(number);
@@ -28,16 +43,7 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>])
             }
         }
     }
-    for number in (0..loops.len()).rev() {
-        let Some(trips) = alone[number] else { continue };
-        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
-        if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
-            *weight = weight.saturating_add(inside);
-        }
-    }
-    // One that waits asks in each round: what it waits for may take as long as it likes.
-    let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
-    weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
+    weights
 }
 
 /// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
