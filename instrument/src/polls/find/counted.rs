@@ -420,8 +420,16 @@ mod tests {
         let (code, graph) = (Code::new(&text, function), Graph::new(function));
         let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
         let declared = Declared::new(function);
-<<<<<<< HEAD
-        let context = Context { text: &text, function, code: &code, graph: &graph, loops: &loops, writers: &writers, declared: &declared };
+        let context = Context {
+            text: &text,
+            function,
+            code: &code,
+            graph: &graph,
+            loops: &loops,
+            writers: &writers,
+            declared: &declared,
+            pins: None,
+        };
         let test = context.test_of(0);
         let counted = test.and_then(|(block, taken)| context.counted(0, block, taken));
         let text = counted.map(|Counted { variable, bound, step, order, is_signed, width, .. }| {
@@ -464,21 +472,6 @@ mod tests {
         ] {
             assert_eq!(found(body).0, wanted, "{body}");
         }
-=======
-        let context = Context {
-            text: &text,
-            function,
-            code: &code,
-            graph: &graph,
-            loops: &loops,
-            writers: &writers,
-            declared: &declared,
-            pins: None,
-        };
-        let (block, taken) = context.test_of(0)?;
-        let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
-        Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))
->>>>>>> ptx
     }
 
     #[test]
