@@ -430,12 +430,12 @@ mod tests {
             declared: &declared,
             pins: None,
         };
-        let test = context.test_of(0);
-        let counted = test.and_then(|(block, taken)| context.counted(0, block, taken));
+        let ends_at = context.test_of(0);
+        let counted = ends_at.and_then(|(block, taken)| context.counted(0, block, taken));
         let text = counted.map(|Counted { variable, bound, step, order, is_signed, width, .. }| {
             format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' })
         });
-        (test.is_some(), text)
+        (ends_at.is_some(), text)
     }
 
     fn counted_of(body: &str) -> Option<String> {
