@@ -109,12 +109,12 @@ impl<'a> Calls<'a> {
             for at in 0..code.function.statements.len() as u32 {
                 let mut is_written = false;
                 code.each_written(at, |written| is_written |= written == register);
-                match code.operands(at) {
+                match *code.operands(at) {
                     _ if !is_written => {}
-                    &[_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
+                    [_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
                         found.insert(*self.by_name.get(code.name(name).text)?);
                     }
-                    &[_, Operand::Register(from)] if code.opcode(at).starts_with("mov.") => {
+                    [_, Operand::Register(from)] if code.opcode(at).starts_with("mov.") => {
                         if !registers.contains(&from) {
                             registers.push(from);
                         }
