@@ -81,10 +81,7 @@ pub(crate) fn without_ptx(mut briefs: Vec<Brief>) -> Vec<Brief> {
             let known: Vec<_> = [with.get(&(key.clone(), part.arch)), linked, runtime.get(&key)].into_iter().flatten().collect();
             let is_known = |name: &String| known.iter().any(|names| names.contains(name.as_str()));
             let lacking: BTreeSet<String> = part.kernels.iter().filter(|name| !is_known(name)).cloned().collect();
-            match known.is_empty() {
-                true => Some(BTreeSet::new()),
-                false => (!lacking.is_empty()).then_some(lacking),
-            }
+            if known.is_empty() { Some(BTreeSet::new()) } else { (!lacking.is_empty()).then_some(lacking) }
         };
         briefs.iter().map(lacking).collect()
     };

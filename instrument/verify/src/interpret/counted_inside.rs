@@ -45,7 +45,7 @@ impl CountedInside {
                 }
             }
         }
-        let moves = |(slot, writers): (u32, Vec<(u32, &Step<'_>)>)| {
+        let steady = |(slot, writers): (u32, Vec<(u32, &Step<'_>)>)| {
             let &[(block, step)] = &writers[..] else { return None };
             let width = slice.slots.get(slot as usize)?.1;
             let instruction = &step.instruction;
@@ -62,7 +62,7 @@ impl CountedInside {
             let far = Interval::strided(all.min(0), all.max(0), u64::try_from(by.unsigned_abs()).ok()?, width);
             (by != 0 && all.unsigned_abs() < 1 << (width - 1)).then_some((slot, far))
         };
-        let moved: Vec<(u32, Interval)> = writers.into_iter().filter_map(moves).collect();
+        let moved: Vec<(u32, Interval)> = writers.into_iter().filter_map(steady).collect();
         (!moved.is_empty()).then(|| Self { head, blocks: blocks.to_vec(), moved })
     }
 

@@ -124,21 +124,21 @@ pub(crate) fn find(code: &Code<'_>) -> LocalMemory {
     let locals: Vec<_> = (0..).zip(code.names()).filter_map(|(name, of)| Some((name, local(of.declared)?))).collect();
     let variables: BTreeMap<NameId, usize> = locals.iter().zip(0..).map(|((name, _), variable)| (*name, variable)).collect();
     if variables.is_empty() {
-        return Default::default();
+        return LocalMemory::default();
     }
     let mut addresses = Addresses::new(code, variables);
     if !addresses.settle(code) {
-        return Default::default();
+        return LocalMemory::default();
     }
     // What may be written by an address that is computed may lie in any variable.
-    let Some(uses) = addresses.uses(code) else { return Default::default() };
+    let Some(uses) = addresses.uses(code) else { return LocalMemory::default() };
     // Behind a variable's end other variables may lie.
     let is_within = |used: &Use| {
         let size = locals[used.variable].1.bytes.and_then(|bytes| i64::try_from(bytes).ok());
         used.from >= 0 && size.zip(used.from.checked_add(used.bytes)).is_some_and(|(size, end)| end <= size)
     };
     if !uses.iter().all(is_within) {
-        return Default::default();
+        return LocalMemory::default();
     }
     // The content of a word that keeps an address is known if nothing else is written there and all its readers are known.
     let is_whole = |used: &Use| {
@@ -150,7 +150,7 @@ pub(crate) fn find(code: &Code<'_>) -> LocalMemory {
     };
     let keeps_some = !addresses.words.is_empty() || uses.iter().any(|used| used.keeps.is_some());
     if keeps_some && !uses.iter().all(is_whole) {
-        return Default::default();
+        return LocalMemory::default();
     }
     let bytes = |used: &Use| Bytes { variable: used.variable, from: used.from, count: used.bytes, is_store: used.is_store };
     let mut others: BTreeMap<u32, Bytes> = uses.iter().map(|used| (used.at, bytes(used))).collect();
