@@ -58,16 +58,16 @@ impl CallGraph {
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let pointers = functions.len();
-        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        let mut addressed: BTreeSet<usize> = BTreeSet::new();
         for at in (0..fragment.len()).filter(|at| is_passed_on(fragment, *at)) {
-            taken.extend(by_name.get(fragment.text(source, at)).into_iter().flatten());
+            addressed.extend(by_name.get(fragment.text(source, at)).into_iter().flatten());
         }
         let mut callees: Vec<Vec<Call>> = functions
             .iter()
             .enumerate()
             .map(|(index, function)| {
                 let mut callees = BTreeSet::new();
-                let is_indirect = |at: &usize| !taken.is_empty() && calls_a_pointer(source, fragment, macros, &by_name, *at);
+                let is_indirect = |at: &usize| !addressed.is_empty() && calls_a_pointer(source, fragment, macros, &by_name, *at);
                 callees.extend((function.open..function.close).find(is_indirect).map(|at| Call { callee: pointers, at }));
                 // A constructor's initialisers stand in front of its body.
                 for at in lists[index].map_or(function.open, |(_, close)| close)..function.close {
@@ -124,7 +124,7 @@ impl CallGraph {
                 callees.into_iter().collect()
             })
             .collect();
-        callees.push(taken.into_iter().map(|callee| Call { callee, at: 0 }).collect());
+        callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
         Self { callees }
     }
 

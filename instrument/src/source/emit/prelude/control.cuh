@@ -278,12 +278,8 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 #define __cuinstr_write_cycles
 #endif
 extern "C" {
-inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long site, unsigned int why);
 // What only assembly calls must stand in front of its callers in PTX. Functions stand in the order in which the compiler meets them: tables of virtual functions first,
 // then other variables with functions in them, then functions. So this one is in a variable, too: in the first of all, or in one that the compiler finds needless.
-#if __cuinstr_file_virtuals && !defined(__cuinstr_own_stops)
-static __device__ __attribute__((unused)) void (*const __cuinstr_stop_is_first)(unsigned long long, unsigned int) = __cuinstr_stop;
-#endif
 inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long site, unsigned int why) {
 #ifndef __cuinstr_own_stops
   static void (*const self[1])(unsigned long long, unsigned int) = {__cuinstr_stop};
@@ -335,6 +331,9 @@ inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_sto
       : "l"(site), "r"(why), "l"(cycles)
       : "memory");
 }
+#if __cuinstr_file_virtuals && !defined(__cuinstr_own_stops)
+static __device__ __attribute__((unused)) void (*const __cuinstr_stop_is_first)(unsigned long long, unsigned int) = __cuinstr_stop;
+#endif
 }
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
