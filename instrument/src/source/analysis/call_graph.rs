@@ -35,18 +35,8 @@ type Arity = (usize, usize);
 
 impl CallGraph {
     pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> Self {
-        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
-        for (index, function) in functions.iter().enumerate() {
-            if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
-                by_name.entry(fragment.text(source, name)).or_default().push(index);
-            }
-        }
-        let is_call_operator = |function: &Function| {
-            function.name.is_some_and(|name| {
-                fragment.kind(name) == Some(Kind::Operator) && fragment.is(name + 1, b'(') && fragment.is(name + 2, b')')
-            })
-        };
-        let call_operators: Vec<usize> = (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect();
+        let by_name = by_name(source, fragment, functions);
+        let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
         let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
         let vectors = Vectors::new(source, fragment, macros);
@@ -58,10 +48,7 @@ impl CallGraph {
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let pointers = functions.len();
-        let mut addressed: BTreeSet<usize> = BTreeSet::new();
-        for at in (0..fragment.len()).filter(|at| is_passed_on(fragment, *at)) {
-            addressed.extend(by_name.get(fragment.text(source, at)).into_iter().flatten());
-        }
+        let addressed = addressed(source, fragment, &by_name);
         let mut callees: Vec<Vec<Call>> = functions
             .iter()
             .enumerate()
@@ -233,6 +220,32 @@ fn is_data(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bo
         };
     }
     true
+}
+
+/// Functions by their names.
+fn by_name<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function]) -> BTreeMap<&'a [u8], Vec<usize>> {
+    let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
+            by_name.entry(fragment.text(source, name)).or_default().push(index);
+        }
+    }
+    by_name
+}
+
+/// Functions of the name `operator()`.
+fn call_operators(fragment: &Fragment, functions: &[&Function]) -> Vec<usize> {
+    let is_call_operator = |function: &Function| {
+        let is_sign = |name: usize| fragment.is(name + 1, b'(') && fragment.is(name + 2, b')');
+        function.name.is_some_and(|name| fragment.kind(name) == Some(Kind::Operator) && is_sign(name))
+    };
+    (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect()
+}
+
+/// Functions that are named where they are not called.
+fn addressed(source: &[u8], fragment: &Fragment, by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
+    let names = (0..fragment.len()).filter(|at| is_passed_on(fragment, *at)).map(|at| fragment.text(source, at));
+    names.filter_map(|name| by_name.get(name)).flatten().copied().collect()
 }
 
 /// Whether a name stands where a function's own would be passed on: nothing follows that would call it, or declare it.
