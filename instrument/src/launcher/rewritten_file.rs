@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) barriers: bool,
     /// Whether it declares shared memory whose size the launch says.
     pub(super) dynamic: bool,
+    /// Whether it may declare virtual functions.
+    pub(super) virtuals: bool,
     /// Bytes of shared memory that it declares; the largest number where its text does not tell.
     pub(super) shared_bytes: u64,
     /// Gaps and refusals, one line each.
@@ -185,6 +187,7 @@ fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>
     let facts = Facts {
         barriers: prelude::has_barriers(&sites),
         dynamic: prelude::has_dynamic_memory(bytes),
+        virtuals: prelude::has_virtual_functions(bytes),
         shared_bytes: shared_bytes.unwrap_or(u64::MAX),
         polled_calls: prelude::polled_calls(&sites),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),

@@ -53,7 +53,7 @@ const FILES: &[(&str, Wanted)] = &[
     ("lost2.cu", Gap("CI012")),
 ];
 
-/// Further programs of the same kinds. nvcc itself warns of the members that are defined without their attributes.
+/// Further programs of the same kinds, in C++17 unless their names say another. nvcc itself warns of the members that are defined without their attributes.
 const TEXTS: &[(&str, &str, Wanted)] = &[
     (
         "a kernel that a macro of nvcc's command line marks",
@@ -68,7 +68,7 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
     (
         "constexpr functions that call each other",
         "constexpr int odd(int n);\nconstexpr int even(int n) { return n == 0 ? 1 : odd(n - 1); }\nconstexpr int odd(int n) { return n == 0 ? 0 : even(n - 1); }\n__global__ void k(int *p) { p[0] = even(p[0]); }\n",
-        Compiles,
+        Proved,
     ),
     (
         "a macro with a loop for an attribute and a brace",
@@ -100,6 +100,61 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         "#define LEVEL(n, m) __device__ __noinline__ int level_##n(int *p) { int r = 0; for (int i = 0; i < p[m]; ++i) r += level_##m(p); return r; }\n__device__ __noinline__ int level_0(int *p) { int r = 0; for (int i = 0; i < p[0]; ++i) r += p[i]; return r; }\nLEVEL(1, 0) LEVEL(2, 1) LEVEL(3, 2)\n__global__ void k(int *p) { p[9] = level_3(p); }\n",
         Proved,
     ),
+    (
+        "a lambda with a template list and a demand (C++20)",
+        "__global__ void k(int *p) { auto f = []<class T>(T n) requires (sizeof(T) == 4) { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; }; p[1] = f(p[0]); }\n",
+        Proved,
+    ),
+    (
+        "demands with braces of their own (C++20)",
+        "template <class T> struct R { __device__ T m(T n) const requires requires(T t) { t / 2; } { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; } };\n__global__ void k(int *p) { auto f = []<class T>(T n) requires requires (T t) { t + 1; } { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; }; p[1] = f(p[0]) + R<int>{}.m(p[2]); }\n",
+        Proved,
+    ),
+    (
+        "a lambda whose type has a comma",
+        "template <class A, class B> struct Two { A a; B b; };\n__global__ void k(int *p) { auto f = [](int n) -> Two<int, int> { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return {n, n}; }; p[1] = f(p[0]).a; }\n",
+        Proved,
+    ),
+    (
+        "a virtual function with a loop",
+        "struct B { __device__ virtual int go(int n) = 0; };\nstruct Y final : B { __device__ int go(int n) final { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; } };\n__global__ void k(int *p, B **b) { Y y; B *c = p[5] ? *b : &y; p[1] = c->go(p[2]); }\n",
+        Proved,
+    ),
+    (
+        "a table of functions with loops",
+        "typedef int (*F)(int);\n__device__ int a(int n) { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; }\n__device__ int b(int n) { while (n > 5) n = n % 2 ? 3 * n + 1 : n / 2; return n; }\n__device__ const F table[2] = {a, b};\n__global__ void k(int *p) { p[0] = table[p[1] & 1](p[1]); }\n",
+        Proved,
+    ),
+    (
+        "a function that reaches itself through a table",
+        "typedef int (*F)(int);\n__device__ F table[2];\n__device__ int a(int n) { return n; }\n__device__ int b(int n) { return n > 0 ? table[n & 1](n - 1) : 0; }\n__global__ void k(int *p) { table[0] = a; table[1] = b; p[0] = table[p[1] & 1](p[1]); }\n",
+        Proved,
+    ),
+    (
+        "a constructor that constructs its like",
+        "struct T { int v; __device__ T(int n) : v(n) { if (n > 3) { T t(n % 2 ? 3 * n + 1 : n / 2); v = t.v; } } };\n__global__ void k(int *p) { T t(p[0]); p[1] = t.v; }\n",
+        Proved,
+    ),
+    (
+        "an initialiser that constructs its like",
+        "struct T { int v; __device__ T(int n, int *p) : v(n > 3 ? T(p[n], p).v : 0) {} };\n__global__ void k(int *p) { T t(p[0], p); p[1] = t.v; }\n",
+        Gap("CI012"),
+    ),
+    (
+        "a constexpr function of one return that calls itself",
+        "constexpr int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\nstatic_assert(fib(6) == 8, \"\");\n__global__ void k(int *p) { p[1] = fib(p[0]); }\n",
+        Proved,
+    ),
+    (
+        "a tree of constexpr functions of one return",
+        "constexpr int t0(int n) { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return n; }\nconstexpr int t1(int n) { return t0(n) + t0(n + 1); }\nconstexpr int t2(int n) { return t1(n) + t1(n + 1) + t1(n + 2); }\nconstexpr int t3(int n) { int r = 0; for (int i = 0; i < n; ++i) r += t2(n); return r; }\nconstexpr int t4(int n) { return t3(n) + t3(n + 1); }\n__global__ void k(int *p) { p[0] = t4(p[0]); }\n",
+        Proved,
+    ),
+    (
+        "attributes that a macro pastes together",
+        "#define CAT(a, b) a##b\nCAT(__glo, bal__) void k(int *p) { while (p[2] > p[3]) p[2] = p[4]; }\n__global__ void l(int *p) { p[0] = 1; }\n",
+        Gap("CI012"),
+    ),
 ];
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
@@ -107,15 +162,16 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         checks.add(format!("attacks: {name}"), move |tools| {
             let path = workspace().join("tests/data/attacks").join(name);
             let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            check(tools, name, text, *wanted)
+            check(tools, name, text, "-std=c++17", *wanted)
         });
     }
     for (name, text, wanted) in TEXTS {
-        checks.add(format!("attacks: {name}"), move |tools| check(tools, "attack.cu", (*text).into(), *wanted));
+        let standard = if name.ends_with("(C++20)") { "-std=c++20" } else { "-std=c++17" };
+        checks.add(format!("attacks: {name}"), move |tools| check(tools, "attack.cu", (*text).into(), standard, *wanted));
     }
 }
 
-fn check(tools: &Tools, name: &str, text: Vec<u8>, wanted: Wanted) -> Result<(), String> {
+fn check(tools: &Tools, name: &str, text: Vec<u8>, standard: &str, wanted: Wanted) -> Result<(), String> {
     let strict = cuinstr::rewrite(&text, &Options { path: name.to_owned(), strict: true, ..Options::default() });
     let codes: Vec<&str> = strict.diagnostics.iter().map(|diagnostic| diagnostic.code.id()).collect();
     match wanted {
@@ -123,7 +179,7 @@ fn check(tools: &Tools, name: &str, text: Vec<u8>, wanted: Wanted) -> Result<(),
         Proved | Compiles if strict.output.is_none() => return Err(format!("refused: {codes:?}")),
         _ => {}
     }
-    let needs = ["-arch=sm_80", "-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda", "-DFOREIGN_KERNEL=__global__"];
+    let needs = ["-arch=sm_80", standard, "--expt-relaxed-constexpr", "--extended-lambda", "-DFOREIGN_KERNEL=__global__"];
     let headers = vec![("mymacros.h".to_owned(), b"#define MY_HD __host__ __device__\n".to_vec())];
     let unit = Unit { needs: needs.map(str::to_owned).to_vec(), beside: Vec::new(), ..Unit::new(name, text) };
     let rewritten = Unit { beside: headers, ..unit.rewrite(&Options::default())? };

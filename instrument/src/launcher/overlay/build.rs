@@ -10,7 +10,7 @@ use crate::launcher::preprocess::{BUILT_IN, Cuda, LIBRARIES, is_runtime_header};
 use crate::launcher::record;
 use crate::launcher::rewritten_file::{Facts, Maker, RewrittenFile};
 use crate::launcher::session::Knowledge;
-use crate::prelude::{self, SharedMemory};
+use crate::prelude::{self, UnitTraits};
 use crate::project::include::{self, Reference, edited};
 use cuinstr_abi::sites::SiteMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ pub(super) struct Builder<'a> {
     queue: Vec<Place>,
     found: Vec<FoundFile>,
     angled: BTreeMap<Vec<u8>, Option<Place>>,
-    shared: SharedMemory,
+    traits: UnitTraits,
     /// Headers of others, whose macros may mark the user's functions.
     foreign: Foreign,
     /// Whether a source may name files that are not known from its text.
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
             queue: Vec::new(),
             found: Vec::new(),
             angled: BTreeMap::new(),
-            shared: SharedMemory::default(),
+            traits: UnitTraits::default(),
             foreign: Foreign::new(&call.system),
             has_others: false,
             early,
@@ -271,9 +271,10 @@ impl<'a> Builder<'a> {
                 made.text = Some(text.clone());
             }
         }
-        self.shared.barriers |= made.facts.barriers;
-        self.shared.dynamic |= made.facts.dynamic;
-        self.shared.bytes = self.shared.bytes.saturating_add(made.facts.shared_bytes);
+        self.traits.virtuals |= made.facts.virtuals;
+        self.traits.barriers |= made.facts.barriers;
+        self.traits.dynamic |= made.facts.dynamic;
+        self.traits.bytes = self.traits.bytes.saturating_add(made.facts.shared_bytes);
         self.plan.has_prelude |= made.facts.rewritten;
         self.plan.files.push((target.clone().into_os_string(), made.facts));
         self.texts.insert(target, made.text.unwrap_or(bytes));
@@ -427,10 +428,10 @@ impl<'a> Builder<'a> {
             // The same file by two paths is one map.
             let maps: BTreeMap<&str, &SiteMap> =
                 self.plan.files.iter().filter_map(|(_, facts)| facts.sites.as_ref()).map(|map| (&*map.hash, map)).collect();
-            let rows = host_runtime::rows(maps.values().copied(), &options, self.shared.holds_marks(&options));
-            let device = prelude::device_side(&options, self.shared) + &record::packed(maps.values().copied()) + &rows;
+            let rows = host_runtime::rows(maps.values().copied(), &options, self.traits.holds_marks(&options));
+            let device = prelude::device_side(&options, self.traits) + &record::packed(maps.values().copied()) + &rows;
             fs::write(self.folder.join(PRELUDE), device)?;
-            fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side(options.pausable) + &rows)?;
+            fs::write(self.folder.join(HOST_PRELUDE), prelude::host_side(options.pausable, self.traits) + &rows)?;
         }
         (self.plan.quote, self.plan.include, self.plan.systems) = (quote, include, systems);
         Ok(self.plan)

@@ -7,12 +7,16 @@ use crate::source::analysis::induction;
 use crate::source::analysis::overload::{Class, Parameters, Vectors};
 use crate::source::syntax::class;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::function::Function;
+use crate::source::syntax::function::{self, Function};
+use crate::source::syntax::known_names;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls between functions, by their index in the order of their bodies.
+///
+/// One more node stands for all pointers to functions: a call through one leads there, and from there to each function that is named without being
+/// called.
 #[derive(Debug, Default)]
 pub(crate) struct CallGraph {
     callees: Vec<Vec<Call>>,
@@ -31,18 +35,8 @@ type Arity = (usize, usize);
 
 impl CallGraph {
     pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> Self {
-        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
-        for (index, function) in functions.iter().enumerate() {
-            if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
-                by_name.entry(fragment.text(source, name)).or_default().push(index);
-            }
-        }
-        let is_call_operator = |function: &Function| {
-            function.name.is_some_and(|name| {
-                fragment.kind(name) == Some(Kind::Operator) && fragment.is(name + 1, b'(') && fragment.is(name + 2, b')')
-            })
-        };
-        let call_operators: Vec<usize> = (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect();
+        let by_name = by_name(source, fragment, functions);
+        let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
         let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
         let vectors = Vectors::new(source, fragment, macros);
@@ -53,12 +47,17 @@ impl CallGraph {
         let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
-        let callees = functions
+        let pointers = functions.len();
+        let addressed = addressed(source, fragment, &by_name);
+        let mut callees: Vec<Vec<Call>> = functions
             .iter()
             .enumerate()
             .map(|(index, function)| {
                 let mut callees = BTreeSet::new();
-                for at in function.open..function.close {
+                let is_indirect = |at: &usize| !addressed.is_empty() && calls_a_pointer(source, fragment, macros, &by_name, *at);
+                callees.extend((function.open..function.close).find(is_indirect).map(|at| Call { callee: pointers, at }));
+                // A constructor's initialisers stand in front of its body.
+                for at in lists[index].map_or(function.open, |(_, close)| close)..function.close {
                     if calls_the_call_operator(source, fragment, at) {
                         callees.extend(call_operators.iter().map(|callee| Call { callee: *callee, at }));
                     } else if function.name.is_none() && calls_its_own_argument(source, fragment, at) {
@@ -88,6 +87,12 @@ impl CallGraph {
                         _ if explicit.is_some() => (0, usize::MAX),
                         // Template arguments whose end is not clear; or a name alone, a function that is passed on.
                         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
+                        // A variable of the class that the constructor or destructor is of.
+                        Some(Kind::Ident | Kind::Punct(b'{'))
+                            if candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee])) =>
+                        {
+                            (0, usize::MAX)
+                        }
                         _ => continue,
                     };
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
@@ -106,7 +111,13 @@ impl CallGraph {
                 callees.into_iter().collect()
             })
             .collect();
+        callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
         Self { callees }
+    }
+
+    /// The node of all pointers to functions.
+    pub(crate) fn pointers(&self) -> usize {
+        self.callees.len() - 1
     }
 
     /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions (Tarjan's algorithm, without
@@ -155,7 +166,8 @@ impl CallGraph {
                         let calls = self.callees[*member].iter().filter(|call| component.contains(&call.callee));
                         (*member, calls.copied().collect::<Vec<_>>())
                     };
-                    let cycle: BTreeMap<usize, Vec<Call>> = component.iter().map(calls).collect();
+                    let members = component.iter().filter(|member| **member != self.pointers());
+                    let cycle: BTreeMap<usize, Vec<Call>> = members.map(calls).collect();
                     if cycle.values().any(|calls| !calls.is_empty()) {
                         found.push(cycle);
                     }
@@ -208,6 +220,57 @@ fn is_data(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bo
         };
     }
     true
+}
+
+/// Functions by their names.
+fn by_name<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function]) -> BTreeMap<&'a [u8], Vec<usize>> {
+    let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        if let Some(name) = function.name.filter(|name| fragment.kind(*name) == Some(Kind::Ident)) {
+            by_name.entry(fragment.text(source, name)).or_default().push(index);
+        }
+    }
+    by_name
+}
+
+/// Functions of the name `operator()`.
+fn call_operators(fragment: &Fragment, functions: &[&Function]) -> Vec<usize> {
+    let is_call_operator = |function: &Function| {
+        let is_sign = |name: usize| fragment.is(name + 1, b'(') && fragment.is(name + 2, b')');
+        function.name.is_some_and(|name| fragment.kind(name) == Some(Kind::Operator) && is_sign(name))
+    };
+    (0..functions.len()).filter(|index| is_call_operator(functions[*index])).collect()
+}
+
+/// Functions that are named where they are not called.
+fn addressed(source: &[u8], fragment: &Fragment, by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
+    let names = (0..fragment.len()).filter(|at| is_passed_on(fragment, *at)).map(|at| fragment.text(source, at));
+    names.filter_map(|name| by_name.get(name)).flatten().copied().collect()
+}
+
+/// Whether a name stands where a function's own would be passed on: nothing follows that would call it, or declare it.
+fn is_passed_on(fragment: &Fragment, at: usize) -> bool {
+    fragment.kind(at) == Some(Kind::Ident)
+        && matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b')' | b';' | b':' | b'?' | b'}' | b']')))
+}
+
+/// Whether the token ends what is called, and that is no function's name: `table[i](…)`, `(*f)(…)`, a variable's name.
+fn calls_a_pointer(source: &[u8], fragment: &Fragment, macros: &Macros, by_name: &BTreeMap<&[u8], Vec<usize>>, at: usize) -> bool {
+    if !fragment.is(at + 1, b'(') {
+        return false;
+    }
+    let name = fragment.text(source, at);
+    match fragment.kind(at) {
+        Some(Kind::Punct(b']' | b')')) => true,
+        Some(Kind::Ident) => {
+            !by_name.contains_key(name)
+                && !macros.is_defined(name)
+                && !name.starts_with(b"__")
+                && !known_names::takes_values(name)
+                && !known_names::writes_through_pointers(name)
+        }
+        _ => false,
+    }
 }
 
 /// `(*this)(…)` and `this->operator()(…)`: a functor reaches itself, or another in this file.

@@ -76,7 +76,10 @@ pub(crate) fn of_cycles(
         });
         let mut steps: BTreeSet<Option<Step>> = calls().map(|(caller, at)| step(source, fragment, macros, caller, at)).collect();
         let all_instances = steps.len() == 1 && steps.pop_first().flatten().is_some() && is_of_one_name(source, fragment, functions, cycle);
-        let is_deduced = |index: &usize| is_deduced(source, fragment, functions[*index], &cycle[index]);
+        // A pointer leads anywhere.
+        let is_deduced = |index: &usize| {
+            cycle[index].iter().all(|call| call.callee < functions.len()) && is_deduced(source, fragment, functions[*index], &cycle[index])
+        };
         let deduced: BTreeSet<usize> = cycle.keys().copied().filter(is_deduced).collect();
         for index in cycle.keys() {
             let descent = if all_parts {

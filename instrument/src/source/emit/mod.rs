@@ -37,10 +37,11 @@ fn add(edits: &mut Vec<Edit>, source: &[u8], insertion: &Insertion) {
         Insertion::Unroll { at } => insert(*at, false, "__cuinstr_pragma(unroll) ".to_owned()),
         Insertion::NestBegins { at, index } => insert(*at, false, format!(" {} = 0u;", poll::nest_count(*index))),
         Insertion::Poll { place, poll } => {
+            let style = poll.style;
             let poll = poll::text(poll);
             match *place {
+                Place::Brace { at } => insert(at, false, poll::statement(style, &poll)),
                 Place::Step { at, empty } => insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
-                Place::Brace { at } => insert(at, false, format!(" {poll};")),
                 Place::Condition { open, close } => {
                     insert(open, false, format!("({poll}, true) && ("));
                     insert(close, true, ")".to_owned());

@@ -1,7 +1,7 @@
 //! The text behind the opening brace of a body.
 
 use super::loop_header::chunk_counter;
-use super::poll::{nest_count, suffix};
+use super::poll::{nest_count, statement, suffix};
 use crate::source::plan::insertion::{Opening, PollStyle};
 use std::fmt::Write as _;
 
@@ -42,7 +42,9 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
         let parts = if parts.is_empty() { String::new() } else { format!("_part{}<{}>", suffix(style), parts.join(", ")) };
         let call = if parts.is_empty() { suffix(style) } else { &parts };
         let call = format!("__cuinstr_call{call}({site:#x}ull)");
-        let _ = if opening.parts.len() > 1 { write!(text, " ({call});") } else { write!(text, " {call};") };
+        // A comma between template arguments would divide a macro's arguments.
+        let call = if opening.parts.len() > 1 { format!("({call})") } else { call };
+        text.push_str(&statement(style, &call));
     }
     if opening.budget {
         // Where the host may run the function, or the compiler evaluate it, nothing keeps pace with the clock.

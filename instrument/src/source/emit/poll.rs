@@ -27,6 +27,11 @@ pub(super) fn suffix(style: PollStyle) -> &'static str {
     if style.host_too { "_hd" } else { "" }
 }
 
+/// A call of one of the prelude's functions as a statement.
+pub(super) fn statement(style: PollStyle, call: &str) -> String {
+    if style.one_return { format!(" __cuinstr_beside_return({call})") } else { format!(" {call};") }
+}
+
 /// The variable that holds the poll interval; where nothing measures time, a constant.
 fn interval(style: PollStyle) -> &'static str {
     if style.inner { "::__cuinstr_pace" } else { "__cuinstr_pace" }

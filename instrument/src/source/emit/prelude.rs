@@ -49,9 +49,13 @@ pub(crate) fn prelude(options: &Options, sites: &SiteMap, source: &[u8], shared_
     if sets_registers(source) && polled_calls(sites) <= FEW_CALLS {
         let _ = writeln!(text, "#define {OWN_STOPS} 1");
     }
-    let shared =
-        SharedMemory { barriers: has_barriers(sites), dynamic: has_dynamic_memory(source), bytes: shared_bytes.unwrap_or(u64::MAX) };
-    text.push_str(&settings(options, shared));
+    let traits = UnitTraits {
+        barriers: has_barriers(sites),
+        dynamic: has_dynamic_memory(source),
+        bytes: shared_bytes.unwrap_or(u64::MAX),
+        virtuals: has_virtual_functions(source),
+    };
+    text.push_str(&settings(options, traits));
     match &options.prelude {
         Some(name) => {
             let _ = writeln!(text, "#include \"{}\"", escape_path(name));
@@ -115,21 +119,28 @@ pub(crate) fn has_dynamic_memory(source: &[u8]) -> bool {
         .any(|at| source[..at].trim_ascii_end().ends_with(b"extern") || source[at + WORD.len()..].trim_ascii_start().starts_with(b"extern"))
 }
 
-/// How a translation unit uses shared memory.
+/// Whether a file may declare virtual functions.
+pub(crate) fn has_virtual_functions(source: &[u8]) -> bool {
+    memchr::memmem::find(source, b"virtual").is_some()
+}
+
+/// What the prelude must know of a translation unit.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SharedMemory {
+pub(crate) struct UnitTraits {
     /// Threads check at barriers.
     pub(crate) barriers: bool,
-    /// The launch says how much there is of some of it.
+    /// The launch says how much there is of some of its shared memory.
     pub(crate) dynamic: bool,
-    /// Bytes that its files declare; the largest number where their text does not tell.
+    /// Bytes of shared memory that its files declare; the largest number where their text does not tell.
     pub(crate) bytes: u64,
+    /// Classes may have tables of virtual functions.
+    pub(crate) virtuals: bool,
 }
 
 /// Shared memory that a unit may declare beside ours: a kernel has 48 KiB, and the rest is for alignment, and for headers.
 const ROOM: u64 = 40 << 10;
 
-impl SharedMemory {
+impl UnitTraits {
     /// Whether marks of barriers lie in global memory. Units under `-rdc=true` have them there in any case.
     fn global_marks(self, options: &Options) -> bool {
         match options.barrier_marks {
@@ -148,8 +159,8 @@ impl SharedMemory {
 
 /// The device side of the ABI, the same for all files of a translation unit.
 #[cfg(feature = "launcher")]
-pub(crate) fn device_side(options: &Options, shared: SharedMemory) -> String {
-    settings(options, shared) + &body()
+pub(crate) fn device_side(options: &Options, traits: UnitTraits) -> String {
+    settings(options, traits) + &body()
 }
 
 /// The text that a file rewritten with [`Options::prelude`] includes. It is the same for all files and options.
@@ -167,7 +178,7 @@ pub fn body() -> String {
 }
 
 /// The settings of a file and its options.
-fn settings(options: &Options, shared: SharedMemory) -> String {
+fn settings(options: &Options, traits: UnitTraits) -> String {
     let limit = |value: Option<u64>| value.unwrap_or(0).to_string();
     let gate = if options.at_exit == AtExit::Gate { "1" } else { "0" };
     let pace = PollInterval::of(options.poll_gap);
@@ -176,9 +187,10 @@ fn settings(options: &Options, shared: SharedMemory) -> String {
         ("BUDGET_CYCLES", limit(options.limits.budget_cycles)),
         ("FUEL", limit(options.limits.fuel)),
         ("GATE", gate.to_owned()),
-        ("BARRIERS", u8::from(shared.barriers).to_string()),
-        ("GLOBAL_MARKS", u8::from(shared.global_marks(options)).to_string()),
-        ("DYNAMIC", u8::from(shared.dynamic).to_string()),
+        ("BARRIERS", u8::from(traits.barriers).to_string()),
+        ("GLOBAL_MARKS", u8::from(traits.global_marks(options)).to_string()),
+        ("DYNAMIC", u8::from(traits.dynamic).to_string()),
+        ("VIRTUALS", u8::from(traits.virtuals).to_string()),
         ("FIRST_PACE", pace.first.to_string()),
         ("SHORT", pace.short.to_string()),
         ("GAP", pace.gap.to_string()),
@@ -209,9 +221,14 @@ fn filled(template: &str, values: &[(&str, String)]) -> String {
 
 /// The text in front of the user's own text where nvcc compiles it for the host.
 #[cfg(feature = "launcher")]
-pub(crate) fn host_side(is_pausable: bool) -> String {
+pub(crate) fn host_side(is_pausable: bool, traits: UnitTraits) -> String {
     let words = size_of::<control::ControlBlock>() / size_of::<u64>();
-    HOST.replace("@WORDS@", &words.to_string()).replace("@PAUSABLE@", &u8::from(is_pausable).to_string())
+    let values = [
+        ("WORDS", words.to_string()),
+        ("PAUSABLE", u8::from(is_pausable).to_string()),
+        ("VIRTUALS", u8::from(traits.virtuals).to_string()),
+    ];
+    filled(HOST, &values)
 }
 
 /// The site map as a variable that stays in PTX and cubin, so that a lone module can name its loops.

@@ -61,14 +61,13 @@ pub(super) fn links(
         let function = own.map(|index| known.functions[index]);
         let is_bare = index == 0 && body.bare;
         let is_kernel = function.is_some_and(|function| function.spaces.global);
-        let has_no_room = own.is_some_and(|own| known.functions[own].constexpr && Planner::is_one_return(known, own));
         let name = fragment.tokens[function.and_then(|function| function.name).unwrap_or(scope.open)].start as usize;
         let link = Link {
             range: if is_bare { range.0..range.1 } else { scope.open..fragment.mate(scope.open).unwrap_or(range.1) },
             loops: Vec::new(),
             unseen: Vec::new(),
             function: own,
-            is_fixed: is_bare || is_kernel || has_no_room || owners[index].untouched.is_some(),
+            is_fixed: is_bare || is_kernel || owners[index].untouched.is_some(),
             is_implicit: function.is_none_or(|function| function::is_called_by_no_name(source, fragment, function)),
             must_check: false,
         };

@@ -22,11 +22,15 @@ impl Planner<'_> {
         let suspects: BTreeSet<usize> = suspects.map(|(index, _)| index).collect();
         let known = self.known(fragment, list, &calls, &suspects);
         self.tell_of_functions(&known, &suspects, unmarked);
+        if fragment.of_macro.is_none() {
+            self.tell_of_pasted_attributes(fragment);
+        }
         // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
         let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
-        for function in &known.functions {
+        for (index, function) in known.functions.iter().enumerate() {
             if fragment.of_macro.is_none() {
                 self.loops_in_head(&known, function);
+                self.calls_in_head(&known, index, &calls);
             }
             // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets its own opening.
             let is_last = known.by_close[&function.close].iter().all(|other| known.functions[*other].open <= function.open);
@@ -72,6 +76,16 @@ impl Planner<'_> {
         let call_costs = cost::of_calls(source, fragment, &functions, macros);
         let recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
         Known { fragment, functions, recursive, held, names, call_costs, by_open, by_close }
+    }
+
+    /// Tells of macros that may mark device functions by words which they paste together.
+    fn tell_of_pasted_attributes(&mut self, fragment: &Fragment) {
+        let macros = self.input.macros;
+        for at in (0..fragment.len()).filter(|at| macros.may_paste_an_attribute(self.input.source, fragment, *at)) {
+            self.plan.summary.gaps += 1;
+            let message = "this macro pastes words that may mark a device function: if it does, the function's loops are not polled";
+            self.plan.diagnostics.push(Diagnostic::new(Code::NotPolled, message).at(fragment.tokens[at].range()));
+        }
     }
 
     /// Counts functions, and tells of those whose threads can't leave or that no attribute marks.

@@ -18,6 +18,8 @@ pub(crate) struct PollStyle {
     pub(crate) host_too: bool,
     /// It is a lambda or a local class's method in a function of the device, whose poll interval it must not name.
     pub(crate) inner: bool,
+    /// It is a constexpr function of one return, as C++11 demands it.
+    pub(crate) one_return: bool,
 }
 
 impl PollStyle {

@@ -3,6 +3,7 @@
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
+use crate::source::analysis::call_graph::{Call, CallGraph};
 use crate::source::analysis::census;
 use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle, Reshaped};
 use crate::source::plan::loop_form::{Decision, LoopForm};
@@ -84,7 +85,7 @@ impl Planner<'_> {
                     name: function
                         .name
                         .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
-                    style: PollStyle { polls: self.input.options.polls, host_too: false, inner: false },
+                    style: PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: false },
                     untouched: None,
                     held: false,
                 };
@@ -92,6 +93,21 @@ impl Planner<'_> {
                 let kind = census::loop_kind(known.fragment, at);
                 self.gap(Code::NotPolled, "a loop in an initialiser is not polled", known.fragment, at, &owner, kind);
             }
+        }
+    }
+
+    /// A constructor whose initialisers may construct such an object again comes to no poll in its body.
+    pub(super) fn calls_in_head(&mut self, known: &Known, index: usize, calls: &CallGraph) {
+        let open = known.functions[index].open;
+        if !known.recursive.contains_key(&index) {
+            return;
+        }
+        let again = |call: &&Call| call.at < open && known.recursive.contains_key(&call.callee);
+        if let Some(call) = calls.calls_of(index).iter().find(again) {
+            let style = PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: false };
+            let owner = Owner { function: None, name: self.name_of(known, index), style, untouched: None, held: false };
+            let message = "a call in an initialiser may lead back here: it is not polled";
+            self.gap(Code::NotPolled, message, known.fragment, call.at, &owner, SiteKind::Recursion);
         }
     }
 

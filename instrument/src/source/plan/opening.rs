@@ -87,10 +87,7 @@ impl Planner<'_> {
     fn recursion(&mut self, known: &Known, owner: &Owner, index: usize, descent: &Descent, opening: &mut Opening) {
         let function = known.functions[index];
         let at = known.fragment.tokens[function.name.unwrap_or(function.open)].start as usize;
-        let no_room = "a constexpr function of one return has no room for a poll; its depth is bounded by the stack";
-        let has_no_room = function.constexpr && Self::is_one_return(known, index);
-        let why = if has_no_room { Some(no_room) } else { descent.why_none() };
-        if let Some(why) = why {
+        if let Some(why) = descent.why_none() {
             self.site(SiteKind::Recursion, at, owner, Form::None, Some(why.to_owned()));
         } else {
             opening.recursion = Some(self.site(SiteKind::Recursion, at, owner, Form::Each, None));
@@ -117,9 +114,11 @@ impl Planner<'_> {
         })
     }
 
+    /// Whether it is all that C++11 lets a constexpr function be.
     pub(super) fn is_one_return(known: &Known, index: usize) -> bool {
         let function = known.functions[index];
-        known.fragment.kind(function.open + 1) == Some(Kind::Return)
+        function.constexpr
+            && known.fragment.kind(function.open + 1) == Some(Kind::Return)
             && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
     }
 

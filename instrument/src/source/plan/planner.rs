@@ -110,13 +110,14 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        style: PollStyle { polls: options.polls, host_too, inner: false },
+                        style: PollStyle { polls: options.polls, host_too, inner: false, one_return: Self::is_one_return(known, index) },
                         untouched,
                         held: known.held.contains(&index),
                     }
                 }
                 (None, Some(outer)) => {
                     let mut owner = owners[outer].clone();
+                    owner.style.one_return = false;
                     if !owner.style.host_too && function::may_be_evaluated(known.fragment, scope.open) {
                         owner.style = PollStyle { host_too: true, inner: true, ..owner.style };
                     }
@@ -132,7 +133,7 @@ impl Planner<'_> {
                     Owner {
                         function: None,
                         name,
-                        style: PollStyle { polls: options.polls, host_too: true, inner: false },
+                        style: PollStyle { polls: options.polls, host_too: true, inner: false, one_return: false },
                         untouched: None,
                         held,
                     }

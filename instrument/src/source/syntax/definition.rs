@@ -346,6 +346,9 @@ impl<'a> Scanner<'a> {
     fn brace(&mut self, at: usize, now: &mut Declaration) -> usize {
         let fragment = self.fragment;
         let Some(close) = fragment.mate(at).filter(|close| *close > at) else { return at + 1 };
+        if fragment.opens_requirements(at) {
+            return close + 1;
+        }
         let before = Declaration { start: close + 1, ..Declaration::default() };
         if now.statement || now.start == at {
             *now = before;

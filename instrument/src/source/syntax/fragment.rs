@@ -19,6 +19,8 @@ pub(crate) struct Fragment {
     pub(crate) of_macro: Option<Range<usize>>,
     /// For each token, whether it stands between parentheses.
     enclosed: Vec<bool>,
+    /// The braces of lambdas' bodies in their order, each with the `]` that ends the captures.
+    lambdas: Vec<(u32, u32)>,
 }
 
 impl Fragment {
@@ -35,7 +37,7 @@ impl Fragment {
         };
         match unbalanced {
             Some(token) => Err(tokens[token].start as usize),
-            None => Ok(Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: None }),
+            None => Ok(Self::new(tokens, mates, None)),
         }
     }
 
@@ -43,7 +45,16 @@ impl Fragment {
     pub(crate) fn of_macro(source: &[u8], name: Range<usize>, body: Range<usize>) -> Self {
         let tokens = lex(source, body, true).tokens;
         let (mates, _) = match_brackets(&tokens, false);
-        Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro: Some(name) }
+        Self::new(tokens, mates, Some(name))
+    }
+
+    fn new(tokens: Vec<Token>, mates: Vec<u32>, of_macro: Option<Range<usize>>) -> Self {
+        let mut new = Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro, lambdas: Vec::new() };
+        let lambda = |close: usize| Some((new.lambda_body(close)? as u32, close as u32));
+        let mut lambdas: Vec<(u32, u32)> = (0..new.len()).filter(|at| new.ends_captures(*at)).filter_map(lambda).collect();
+        lambdas.sort_unstable();
+        new.lambdas = lambdas;
+        new
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -78,6 +89,57 @@ impl Fragment {
             index += 1;
         }
         index
+    }
+
+    /// The `]` that ends the captures of the lambda whose body opens at the brace.
+    pub(crate) fn captures_of(&self, open: usize) -> Option<usize> {
+        let found = self.lambdas.binary_search_by_key(&(open as u32), |(open, _)| *open).ok()?;
+        Some(self.lambdas[found].1 as usize)
+    }
+
+    /// Whether the token is a `]` that ends a lambda's captures rather than a subscript, an array's length or an attribute.
+    pub(crate) fn ends_captures(&self, close: usize) -> bool {
+        let Some(open) = self.mate(close).filter(|open| *open < close && self.is(close, b']')) else { return false };
+        let is_attribute = self.is(open + 1, b'[') && self.mate(open + 1) == Some(close - 1);
+        let before = self.before(open).map(|before| self.tokens[before].kind);
+        !is_attribute && !matches!(before, Some(Kind::Ident | Kind::Str | Kind::Number | Kind::Operator | Kind::Punct(b')' | b']' | b'[')))
+    }
+
+    /// The brace of the body behind a lambda's captures: template list, requirements, parameters, specifiers, attributes and type stand between.
+    fn lambda_body(&self, close: usize) -> Option<usize> {
+        let mut at = close + 1;
+        loop {
+            match self.kind(at)? {
+                // What `requires` demands stands in braces, too.
+                Kind::Punct(b'{') if !self.opens_requirements(at) => return Some(at),
+                Kind::Punct(b'(' | b'[' | b'{') => at = self.mate(at).filter(|mate| *mate > at)?,
+                Kind::Punct(b';' | b'}' | b')' | b']' | b':' | b'?') => return None,
+                // A template's parameter may have a default.
+                Kind::Assign if !self.is(close + 1, b'<') => return None,
+                Kind::For | Kind::While | Kind::Do | Kind::If | Kind::Switch | Kind::Return | Kind::Goto => return None,
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether the brace opens what an expression demands: `requires { … }`, `requires (T a) { … }`.
+    pub(crate) fn opens_requirements(&self, open: usize) -> bool {
+        let kind = |index: Option<usize>| index.map(|index| self.tokens[index].kind);
+        let before = self.before(open);
+        if kind(before) == Some(Kind::Requires) {
+            return true;
+        }
+        let list = before.filter(|before| self.is(*before, b')')).and_then(|close| self.mate(close)).filter(|list| *list < open);
+        let word = list.and_then(|list| self.before(list)).filter(|word| self.tokens[*word].kind == Kind::Requires);
+        // Behind a head, `requires (…)` is a demand of its own, and the brace that follows opens the body.
+        let in_expression = |word| {
+            matches!(
+                kind(self.before(word)),
+                Some(Kind::Requires | Kind::Op | Kind::Assign | Kind::Return | Kind::Punct(b'(' | b'!' | b','))
+            )
+        };
+        word.is_some_and(in_expression)
     }
 
     /// The last token before `index` that is no border of an arm.

@@ -147,10 +147,7 @@ impl Head<'_> {
                     at = close;
                 }
                 Kind::Punct(b'{') => {
-                    let before = fragment.before(at);
-                    if before.is_some_and(|index| {
-                        fragment.kind(index) == Some(Kind::Keyword) && fragment.text(self.source, index) == b"requires"
-                    }) {
+                    if fragment.opens_requirements(at) {
                         let Some(close) = fragment.mate(at) else { return (None, at) };
                         at = close + 1;
                         continue;
@@ -244,13 +241,10 @@ impl Head<'_> {
         // A group behind `template <` is an expression; the parameters' list is followed by a body, its end, or what may stand between.
         match fragment.kind(fragment.skip_arms(close + 1)) {
             Some(Kind::Punct(byte)) => matches!(byte, b'{' | b';' | b':' | b',' | b')' | b'[' | b'&'),
-            Some(Kind::Assign | Kind::Arrow | Kind::Try | Kind::Op | Kind::Constexpr) => true,
+            Some(Kind::Assign | Kind::Arrow | Kind::Try | Kind::Op | Kind::Constexpr | Kind::Requires) => true,
             Some(Kind::Keyword) => {
                 let next = fragment.text(self.source, fragment.skip_arms(close + 1));
-                matches!(
-                    next,
-                    b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"requires" | b"throw" | b"__attribute__"
-                )
+                matches!(next, b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"throw" | b"__attribute__")
             }
             // `) MACRO {` or `) MACRO(…) {`, or `) __device__ {`: followed by a name, it was an attribute's list.
             Some(Kind::Ident | Kind::Host | Kind::Device | Kind::Global) => self.ends_head(before, fragment.skip_arms(close + 1)),
@@ -267,7 +261,7 @@ impl Head<'_> {
         loop {
             at = self.fragment.skip_arms(at);
             match self.fragment.kind(at) {
-                Some(Kind::Ident | Kind::Host | Kind::Device | Kind::Global | Kind::Keyword) => at += 1,
+                Some(Kind::Ident | Kind::Host | Kind::Device | Kind::Global | Kind::Keyword | Kind::Requires) => at += 1,
                 Some(Kind::Punct(b'(')) => return !is_capital(named) || is_capital(first),
                 Some(Kind::Punct(b'{' | b';') | Kind::Arrow | Kind::Assign) => return true,
                 _ => return false,
@@ -330,7 +324,7 @@ impl Head<'_> {
             }
             _ => return false,
         };
-        is_lambda_introducer(self.fragment, bracket)
+        self.fragment.ends_captures(bracket)
     }
 
     /// The brace of the body behind a constructor's initialisers, whose colon stands at `colon`.
@@ -388,79 +382,16 @@ fn name_is_operator(fragment: &Fragment, assign: usize) -> bool {
     assign.checked_sub(1).and_then(|at| fragment.kind(at)) == Some(Kind::Operator)
 }
 
-/// Looks back from a brace over a lambda's qualifiers to its parameters or captures.
+/// Whether the brace opens the body of a lambda.
 pub(crate) fn is_lambda_body(fragment: &Fragment, at: usize) -> bool {
-    introducer(fragment, at).is_some()
+    fragment.captures_of(at).is_some()
 }
 
 /// Whether the compiler may evaluate the function in an expression whose body opens there: a method or lambda that says
 /// `constexpr`, or stands in a statement that does. A lambda without captures may be one without saying so.
 pub(crate) fn may_be_evaluated(fragment: &Fragment, open: usize) -> bool {
-    let is_plain = introducer(fragment, open).is_some_and(|close| fragment.mate(close) == Some(close - 1));
+    let is_plain = fragment.captures_of(open).is_some_and(|close| fragment.mate(close) == Some(close - 1));
     let mut head =
         (open.saturating_sub(MOST_HEAD)..open).rev().take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
     is_plain || head.any(|at| fragment.kind(at) == Some(Kind::Constexpr))
-}
-
-/// The `]` that ends the captures of the lambda whose body opens there.
-fn introducer(fragment: &Fragment, at: usize) -> Option<usize> {
-    let mut index = at;
-    for _ in 0..MOST_HEAD {
-        index = fragment.before(index)?;
-        match fragment.tokens[index].kind {
-            Kind::Punct(b']') => match attribute(fragment, index) {
-                Some(open) => index = open,
-                None => return is_lambda_introducer(fragment, index).then_some(index),
-            },
-            Kind::Punct(b')') => {
-                let open = fragment.mate(index).filter(|open| *open < index)?;
-                let mut before = fragment.before(open)?;
-                while let Some(open) = attribute(fragment, before) {
-                    before = fragment.before(open)?;
-                }
-                if fragment.is(before, b']') && is_lambda_introducer(fragment, before) {
-                    return Some(before);
-                }
-                if fragment.is(before, b'>')
-                    && let Some(close) = behind_lambda_template(fragment, before)
-                {
-                    return Some(close);
-                }
-                index = open;
-            }
-            Kind::Punct(b';' | b'{' | b'}' | b',' | b'(' | b'=') | Kind::Assign | Kind::Return => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Where an attribute begins that ends with the `]` at `close`: `[[nodiscard]]`.
-fn attribute(fragment: &Fragment, close: usize) -> Option<usize> {
-    let open = fragment.mate(close).filter(|open| *open < close && fragment.is(close, b']'))?;
-    (fragment.is(open + 1, b'[') && fragment.mate(open + 1) == Some(close - 1)).then_some(open)
-}
-
-/// `[…]<class T>(T x)`: the `>` at `index` ends a template list behind captures.
-fn behind_lambda_template(fragment: &Fragment, index: usize) -> Option<usize> {
-    let mut depth = 0_i32;
-    for at in (index.saturating_sub(64)..=index).rev() {
-        match fragment.tokens[at].kind {
-            Kind::Punct(b'>') => depth += 1,
-            Kind::Punct(b'<') => depth -= 1,
-            Kind::Punct(b';' | b'{' | b'}') => return None,
-            _ => {}
-        }
-        if depth == 0 {
-            return at.checked_sub(1).filter(|before| fragment.is(*before, b']') && is_lambda_introducer(fragment, *before));
-        }
-    }
-    None
-}
-
-/// Whether the `]` at `close` ends a lambda's captures rather than a subscript, an array's length or an attribute.
-pub(crate) fn is_lambda_introducer(fragment: &Fragment, close: usize) -> bool {
-    let Some(open) = fragment.mate(close) else { return false };
-    let Some(before) = fragment.before(open) else { return true };
-    !matches!(fragment.tokens[before].kind, Kind::Ident | Kind::Str | Kind::Number | Kind::Punct(b')' | b']' | b'['))
 }

@@ -128,8 +128,8 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// Letters of the longest word that repeats.
-const LONGEST_LOOP: usize = 5;
+/// Letters of the longest word that is looked for where macros paste words together.
+const LONGEST_PASTED: usize = 10;
 
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
@@ -472,6 +472,15 @@ impl<'a> Macros<'a> {
     /// Whether a use of a macro may make a word that repeats out of parts, by `##`: of words in its arguments or in its definition. A macro of another
     /// file is taken to do so if its name is in capitals.
     pub(crate) fn may_paste_a_loop(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
+        self.may_paste(source, fragment, at, &[b"for", b"while", b"do", b"goto"])
+    }
+
+    /// The same for the words that mark device functions.
+    pub(crate) fn may_paste_an_attribute(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
+        self.may_paste(source, fragment, at, &[b"__device__", b"__global__"])
+    }
+
+    fn may_paste(&self, source: &[u8], fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {
         let name = fragment.text(source, at);
         let is_foreign =
             || !self.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
@@ -483,11 +492,11 @@ impl<'a> Macros<'a> {
         let mut work: Vec<&[u8]> = arguments.chain([name]).collect();
         let mut parts: BTreeSet<&[u8]> = BTreeSet::new();
         while let Some(name) = work.pop() {
-            if name.len() < LONGEST_LOOP && parts.insert(name) || self.is_defined(name) && parts.insert(name) {
+            if name.len() < LONGEST_PASTED && parts.insert(name) || self.is_defined(name) && parts.insert(name) {
                 work.extend(self.bodies_of(name).flat_map(|body| body.tokens.iter().map(|token| &source[token.range()])));
             }
         }
-        [&b"for"[..], b"while", b"do", b"goto"].iter().any(|word| {
+        words.iter().any(|word| {
             // How far the word can be put together; the whole of it is no part.
             let mut reached = vec![false; word.len() + 1];
             reached[0] = true;

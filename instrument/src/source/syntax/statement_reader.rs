@@ -462,13 +462,13 @@ impl Reader<'_> {
         if let Some(function) = self.functions.get(&at) {
             return self.open_scope(function.open);
         }
+        if is_lambda_body(self.fragment, at) || self.is_method_body(at) {
+            return self.open_scope(at);
+        }
         if let Some(Frame::Expression { class_head: true }) = self.frame() {
             self.push(Frame::Members);
             self.at_start = true;
             return;
-        }
-        if is_lambda_body(self.fragment, at) || self.is_method_body(at) {
-            return self.open_scope(at);
         }
         if self.fragment.before(at).is_some_and(|before| self.fragment.is(before, b'(')) {
             // A GNU statement expression, or statements handed to a macro.

@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     BlockShare,
     /// `constexpr` or `consteval`.
     Constexpr,
+    /// `requires`.
+    Requires,
     /// Any other word of the language that can't be a macro's or a function's name.
     Keyword,
     Scope,
@@ -445,15 +447,16 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
         b"__global__" => Kind::Global,
         b"__tile__" | b"__tile_global__" => Kind::BlockShare,
         b"constexpr" | b"consteval" => Kind::Constexpr,
+        b"requires" => Kind::Requires,
         b"alignas" | b"alignof" | b"auto" | b"bool" | b"char" | b"const" | b"const_cast" | b"decltype" | b"delete" | b"double"
         | b"dynamic_cast" | b"explicit" | b"extern" | b"false" | b"final" | b"float" | b"friend" | b"inline" | b"int" | b"long"
         | b"mutable" | b"new" | b"noexcept" | b"nullptr" | b"override" | b"private" | b"protected" | b"public" | b"register"
-        | b"reinterpret_cast" | b"requires" | b"short" | b"signed" | b"sizeof" | b"static" | b"static_assert" | b"static_cast"
-        | b"template" | b"this" | b"throw" | b"true" | b"typedef" | b"typeid" | b"typename" | b"unsigned" | b"using" | b"virtual"
-        | b"void" | b"volatile" | b"wchar_t" | b"__attribute__" | b"__attribute" | b"__location__" | b"__forceinline__"
-        | b"__noinline__" | b"__inline__" | b"__launch_bounds__" | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__"
-        | b"__managed__" | b"__align__" | b"__cluster_dims__" | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__"
-        | b"__declspec" | b"__volatile__" => Kind::Keyword,
+        | b"reinterpret_cast" | b"short" | b"signed" | b"sizeof" | b"static" | b"static_assert" | b"static_cast" | b"template"
+        | b"this" | b"throw" | b"true" | b"typedef" | b"typeid" | b"typename" | b"unsigned" | b"using" | b"virtual" | b"void"
+        | b"volatile" | b"wchar_t" | b"__attribute__" | b"__attribute" | b"__location__" | b"__forceinline__" | b"__noinline__"
+        | b"__inline__" | b"__launch_bounds__" | b"__restrict__" | b"__restrict" | b"__shared__" | b"__constant__" | b"__managed__"
+        | b"__align__" | b"__cluster_dims__" | b"__maxnreg__" | b"__block_size__" | b"__grid_constant__" | b"__declspec"
+        | b"__volatile__" => Kind::Keyword,
         _ => Kind::Ident,
     }
 }

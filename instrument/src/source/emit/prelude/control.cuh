@@ -80,9 +80,12 @@ extern "C++" {
 #endif
 #if __cplusplus >= 201402L
 #define __cuinstr_constexpr constexpr
+#define __cuinstr_beside_return(__cuinstr_poll) __cuinstr_poll;
 #define __cuinstr_evaluated_by_compiler __builtin_is_constant_evaluated()
 #else
 #define __cuinstr_constexpr
+// A constexpr function of C++11 has one statement.
+#define __cuinstr_beside_return(__cuinstr_poll)
 #define __cuinstr_evaluated_by_compiler false
 #endif
 #define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
@@ -275,7 +278,13 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 #define __cuinstr_write_cycles
 #endif
 extern "C" {
+// What only assembly calls must stand in front of its callers in PTX. Functions stand in the order in which the compiler meets them: tables of virtual functions first,
+// then other variables with functions in them, then functions. So this one is in a variable, too: in the first of all, or in one that the compiler finds needless.
 inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long site, unsigned int why) {
+#ifndef __cuinstr_own_stops
+  static void (*const self[1])(unsigned long long, unsigned int) = {__cuinstr_stop};
+  if (self[0] == nullptr) return;
+#endif
 #if __cuinstr_barriers
   // So do those that a barrier has released where marks lie in global memory: another block may have told them, and those of this one are told by one of their own.
   if ((site & 1ull) == 0ull) __cuinstr_tell_left();
@@ -322,6 +331,9 @@ inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_sto
       : "l"(site), "r"(why), "l"(cycles)
       : "memory");
 }
+#if __cuinstr_file_virtuals && !defined(__cuinstr_own_stops)
+static __device__ __attribute__((unused)) void (*const __cuinstr_stop_is_first)(unsigned long long, unsigned int) = __cuinstr_stop;
+#endif
 }
 
 __cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }

@@ -36,5 +36,8 @@ static __device__ __attribute__((unused)) unsigned long long cuinstr_pause_v1[6]
 #endif
 #endif
 static __device__ __attribute__((unused)) char __cuinstr_sites_unit[1];
+#if @VIRTUALS@
+static __device__ __attribute__((unused)) unsigned long long __cuinstr_stop_is_first;
+#endif
 }
 #endif

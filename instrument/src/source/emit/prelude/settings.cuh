@@ -11,6 +11,8 @@
 #define __cuinstr_file_barriers @BARRIERS@
 #define __cuinstr_file_global_marks @GLOBAL_MARKS@
 #define __cuinstr_file_dynamic @DYNAMIC@
+// Whether its classes may have tables of virtual functions.
+#define __cuinstr_file_virtuals @VIRTUALS@
 // Whether blocks can decline to run.
 #define __cuinstr_file_pausable @PAUSABLE@
 // The time between two looks: the first allowance as a power of two, how many units are too few to cut a loop into, and units of 1024 ns.
