@@ -7,6 +7,8 @@ pub(crate) mod analysis;
 pub(crate) mod emit;
 pub(crate) mod plan;
 pub(crate) mod syntax;
+#[cfg(test)]
+mod tests;
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::edit::{self, Edit};

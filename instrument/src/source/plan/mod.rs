@@ -15,8 +15,6 @@ mod macro_use;
 mod opening;
 pub(crate) mod placement;
 mod planner;
-#[cfg(test)]
-mod tests;
 pub(crate) mod weight;
 
 use crate::source::plan::planner::Planner;

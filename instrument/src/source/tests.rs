@@ -1,4 +1,4 @@
-//! What the plan counts and tells, in small sources.
+//! What the source pass counts and tells, in small sources.
 
 use crate::diagnostic::Code;
 use crate::options::Options;
