@@ -321,8 +321,8 @@ fn killed() {
     let text = why(running.wait().expect_err("it went with its process"));
     assert!(text.contains("it ended"), "{text}");
     // A spare that died in reserve is not handed out.
-    assert!(worker.warm(LONG).expect("the spare starts"));
     let pid = worker.pid().expect("it is there");
+    assert!(worker.warm(LONG).expect("the spare starts"));
     for child in children() {
         if child != pid && variable(child, MARK) {
             kill(child);

@@ -203,7 +203,7 @@ impl HostCompiler {
             if device.is_some() {
                 pass.notes.keep(session)?;
             }
-            let refused = overlay.say(&pass.names, &knowledge.settings, !new.is_empty())?;
+            let refused = overlay.say(&pass.names, knowledge, !new.is_empty())?;
             if refused || pass.code != 0 {
                 if let Some(output) = &call.output {
                     remove(Path::new(output));

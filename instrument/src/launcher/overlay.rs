@@ -24,7 +24,6 @@ use super::plan::Plan;
 use super::preprocess::Cuda;
 use super::rewritten_file::{Facts, Maker};
 use super::session::Knowledge;
-use super::settings::Settings;
 use super::translate::Translator;
 use build::Builder;
 use cuinstr_abi::sites::hash;
@@ -222,9 +221,19 @@ impl Overlay {
     ///
     /// # Errors
     /// If a file that lies outside the overlay can't be judged.
-    pub(super) fn say(&self, names: &BTreeSet<(Vec<u8>, bool)>, settings: &Settings, gave_up: bool) -> Result<bool, Error> {
-        let mut refused = false;
+    pub(super) fn say(&self, names: &BTreeSet<(Vec<u8>, bool)>, knowledge: &Knowledge, gave_up: bool) -> Result<bool, Error> {
+        let settings = &knowledge.settings;
         let mut said = BTreeSet::new();
+        let foreign = self.foreign_loops(names, knowledge)?;
+        let mut refused = settings.strict && !foreign.is_empty();
+        if let [first, ..] = &foreign[..] {
+            let (what, count) = (if settings.strict { "error" } else { "warning" }, foreign.len());
+            said.insert(format!(
+                "{}: {what}[CI016]: headers of -isystem are not rewritten, and {count} of those that were read may repeat in device code without a poll: \
+                 compile with --pass ptx, or find them by -I\n",
+                first.display()
+            ));
+        }
         for (name, is_system) in names {
             if let Some((root, rest)) = self.inside(name) {
                 let Some(facts) = self.facts(root, &rest) else { continue };
@@ -262,6 +271,29 @@ impl Overlay {
             }
         }
         Ok(refused)
+    }
+}
+
+impl Overlay {
+    /// Headers of others that the device's pass has read, and whose device code may repeat.
+    fn foreign_loops(&self, names: &BTreeSet<(Vec<u8>, bool)>, knowledge: &Knowledge) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        if self.for_host {
+            return Ok(found);
+        }
+        let mut maker = Maker::new(&knowledge.settings, Cache::new(Path::new(&knowledge.cache)));
+        for (name, _) in names {
+            let path = Path::new(OsStr::from_bytes(name));
+            if !self.links.real(path).is_some_and(|file| self.plan.is_foreign(&file)) {
+                continue;
+            }
+            let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
+            let has = |word: &[u8]| memchr::memmem::find(&bytes, word).is_some();
+            if (has(b"__device__") || has(b"__global__")) && maker.make(path, &bytes, &[], true)?.facts.may_repeat() {
+                found.push(path.to_owned());
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) forced: Vec<Option<(usize, OsString)>>,
     /// Folders whose headers are the toolkit's or the system's.
     pub(super) system: Vec<OsString>,
+    /// Folders of `-isystem` that are neither.
+    pub(super) foreign: Vec<OsString>,
     /// What of it is rewritten all the same: the toolkit's libraries of device code.
     pub(super) libraries: Vec<OsString>,
     /// Files of the tree, without links, and what is known of them.
@@ -40,6 +42,11 @@ impl Plan {
     pub(super) fn is_system(&self, file: &Path) -> bool {
         let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
         is_in(&self.system) && !is_in(&self.libraries)
+    }
+
+    /// Whether the file, by its path without links, is of others: neither the user's, nor the toolkit's or the system's.
+    pub(super) fn is_foreign(&self, file: &Path) -> bool {
+        self.foreign.iter().any(|folder| file.starts_with(folder))
     }
 
     /// How many calls are polled in all of the files.

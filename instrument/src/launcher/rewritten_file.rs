@@ -13,7 +13,7 @@ use crate::project::config::{self, Config, slashes};
 use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
-use crate::site::SiteMap;
+use crate::site::{Kind, Site, SiteMap};
 use crate::source::syntax::token::lex;
 use crate::source::syntax::{condition, splice};
 use crate::{Rewrite, rewrite};
@@ -52,6 +52,14 @@ pub(super) struct Facts {
     pub(super) rewritten: bool,
     /// How many calls are polled, since functions may reach themselves.
     pub(super) polled_calls: usize,
+}
+
+impl Facts {
+    /// Whether device code of the file repeats, by loops or by calls, or may do so.
+    pub(super) fn may_repeat(&self) -> bool {
+        let repeats = |site: &Site| !matches!(site.kind, Kind::Entry | Kind::Exit | Kind::Barrier);
+        !self.said.is_empty() || self.refused || self.sites.as_ref().is_some_and(|map| map.sites.iter().any(repeats))
+    }
 }
 
 /// Rewrites the files of a translation unit.

@@ -23,7 +23,9 @@ fn same_but_for_polls(project: &Project, options: &str, source: &str, polled: &[
     let plain = text(&expect(&mut plain, 0).stdout);
     let mut ours = project.launch(&["-c", source]);
     let output = expect(ours.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP), 0);
-    assert_eq!(text(&output.stderr), "");
+    // Loops of headers that are not rewritten are told: `loops_of_headers_that_are_not_rewritten_are_told`.
+    let said = text(&output.stderr);
+    assert!(said.lines().all(|line| line.starts_with("system/") && line.contains("[CI016]")), "{said}");
     let ours = project.preprocessed_as(source.rsplit('/').next().expect("a name"), STEP);
     for name in polled {
         let line = ours.lines().find(|line| line.contains(&format!("void {name}("))).unwrap_or_else(|| panic!("{name} is gone"));
@@ -94,6 +96,29 @@ fn a_header_that_a_system_header_asks_for_is_rewritten_too() {
     let ours = project.preprocessed_as("a.cu", STEP);
     let theirs = ours.lines().find(|line| line.contains("void theirs(")).expect("it is there");
     assert!(!theirs.contains("__cuinstr_"), "a system's header is not ours to change: {theirs}");
+}
+
+#[test]
+fn loops_of_headers_that_are_not_rewritten_are_told() {
+    let theirs = "#pragma once\n__device__ inline void wait(volatile int* p) { while (*p) { } }\n";
+    let project = Project::new(&[
+        ("a.cu", "#include <theirs.h>\n#include <plain.h>\n__global__ void k(int* p) { wait(p); }\n"),
+        ("b.cu", "#include <plain.h>\n#if 0\n#include <theirs.h>\n#endif\n__global__ void k(int* p) { *p = plain(); }\n"),
+        ("system/theirs.h", theirs),
+        ("system/plain.h", "#pragma once\n__device__ inline int plain() { return 1; }\nstatic int host() { for (;;); }\n"),
+        ("mine/theirs.h", theirs),
+    ]);
+    let run = |source: &str, flags: &str, options: &str, status: i32| {
+        let mut command = project.launch(&["-c", source]);
+        command.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("CUINSTR_FLAGS", flags);
+        text(&expect(&mut command, status).stderr)
+    };
+    let told = run("a.cu", "", "-isystem system", 0);
+    assert!(told.starts_with("system/theirs.h: warning[CI016]: headers of -isystem are not rewritten, and 1 of those"), "{told}");
+    assert!(run("a.cu", "--strict", "-isystem system", 1).contains("system/theirs.h: error[CI016]: "));
+    // What is not read is no gap, nor is what is rewritten.
+    assert_eq!(run("b.cu", "--strict", "-isystem system", 0), "");
+    assert_eq!(run("a.cu", "--strict", "-Imine -isystem system", 0), "");
 }
 
 #[test]

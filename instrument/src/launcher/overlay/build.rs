@@ -101,7 +101,11 @@ impl<'a> Builder<'a> {
             early,
             once: BTreeMap::new(),
         };
-        let system = builder.system(call);
+        let mut system = builder.toolkit(call);
+        let given: Vec<PathBuf> = call.system.iter().filter_map(|folder| Path::new(folder).canonicalize().ok()).collect();
+        let foreign = given.iter().filter(|folder| !system.iter().any(|own| folder.starts_with(own)));
+        builder.plan.foreign = foreign.cloned().map(PathBuf::into_os_string).collect();
+        system.extend(given);
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
         if knowledge.settings.system_headers {
             let toolkits = system.iter().filter(|folder| folder.join("cuda_runtime.h").is_file());
@@ -115,7 +119,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Folders of the system and of the toolkit: that of the nvcc that runs, and the one whose `cuda_runtime.h` this compilation reads.
-    fn system(&self, call: &Cuda) -> Vec<PathBuf> {
+    fn toolkit(&self, call: &Cuda) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = BUILT_IN.iter().map(PathBuf::from).collect();
         if let Some(toolkit) =
             Path::new(&self.knowledge.nvcc).canonicalize().ok().and_then(|nvcc| Some(nvcc.parent()?.parent()?.to_owned()))
@@ -126,7 +130,6 @@ impl<'a> Builder<'a> {
         }
         let runtime = call.include.iter().find(|folder| Path::new(folder).join("cuda_runtime.h").is_file());
         folders.extend(runtime.map(PathBuf::from).filter(|folder| folder.join("crt/host_config.h").is_file()));
-        folders.extend(call.system.iter().map(PathBuf::from));
         folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
     }
 
