@@ -292,7 +292,7 @@ impl Ledger {
         if (&gpu, capability) != (&index.gpu, index.capability) {
             return Err(Fault::OtherGpu { saved: shown(&index.gpu, index.capability), here: shown(&gpu, capability) });
         }
-        let memory = index.parts.iter().filter_map(Part::memory).collect::<Result<Vec<_>>>()?;
+        let memory = index.parts.iter().filter_map(memory_of).collect::<Result<Vec<_>>>()?;
         ledger.launch_context.bind()?;
         if let Some((address, bytes)) = index.range {
             let parts: Vec<_> = memory.iter().map(|memory| (memory.address, ledger.mapped(memory.bytes) as u64)).collect();
@@ -312,7 +312,7 @@ impl Ledger {
 
     fn fill(&self, index: &Index, reader: &mut Reader) -> Result<()> {
         for part in &index.parts {
-            if let Some(memory) = part.memory() {
+            if let Some(memory) = memory_of(part) {
                 self.map(&mut self.kept(), &part.name, memory?)?;
             }
         }
@@ -342,6 +342,13 @@ impl Ledger {
         }
         drained(stream, "of the ledger's own", COPY)
     }
+}
+
+/// Where a part goes, if it is memory. A fault if this machine has no such sizes.
+fn memory_of(part: &Part) -> Option<Result<Memory>> {
+    let Kind::Memory { address } = part.kind else { return None };
+    let bytes = usize::try_from(part.bytes).map_err(|_| Fault::Name(format!("`{}` is too large for this machine", part.name)));
+    Some(bytes.map(|bytes| Memory { address, bytes }))
 }
 
 /// Room for a piece of the largest part, twice.

@@ -83,7 +83,7 @@ pub(super) struct Bitmaps {
 }
 
 impl Pausing {
-    /// A launch that nobody has asked to pause, in front of this gate.
+    /// A launch that was not asked to pause, in front of this gate.
     pub(super) fn new(of: Pausable, gate: u32, timeout: Option<Duration>) -> Self {
         Self {
             of,

@@ -273,7 +273,7 @@ mod tests {
         looks(MS * 12, |state, at| (state.began, limits(state).clock) = (Some(at + MS), Clock::Host));
         looks(MS * 12, |state, at| state.began = Some(at + MS));
         looks(US * 8050, |state, at| (state.began, limits(state).timeout) = (Some(at), Some(MS * 6)));
-        // No timeout: at the moment that it was given, or when nobody waits, hardly ever.
+        // No timeout: at the moment that it was given, or where no thread waits, hardly ever.
         looks(MS * 8 + LATER, |state, _| limits(state).timeout = None);
         looks(MS * 9, |state, at| (limits(state).timeout, limits(state).deadline) = (None, Some(at + MS * 9)));
         looks(MS * 9, |state, at| limits(state).deadline = Some(at + MS * 9));
@@ -354,7 +354,7 @@ mod tests {
         };
         assert!(gives_up(MS * 45, waits).is_none());
         assert!(matches!(gives_up(MS * 46, waits), Some(Error::NotBegun { after, .. }) if after == MS * 46));
-        // Nobody could tell it yet.
+        // No thread could tell it yet.
         assert!(gives_up(S, |state, at| (state.told, state.began) = (Some((at, Cause::Deadline)), Some(at))).is_none());
     }
 

@@ -12,7 +12,6 @@
 //!
 //! So each byte is covered by a hash, or compared with what it must be.
 
-use super::Memory;
 use super::fault::{Fault, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -106,13 +105,6 @@ impl Part {
     pub(super) fn whole(name: &str, kind: Kind, contents: &[u8]) -> Self {
         let hashes = contents.chunks(PIECE).map(hash).collect();
         Self { name: name.to_owned(), kind, bytes: contents.len() as u64, hashes }
-    }
-
-    /// Where it goes, if it is memory. A fault if this machine has no such sizes.
-    pub(super) fn memory(&self) -> Option<Result<Memory>> {
-        let Kind::Memory { address } = self.kind else { return None };
-        let bytes = usize::try_from(self.bytes).map_err(|_| Fault::Name(format!("`{}` is too large for this machine", self.name)));
-        Some(bytes.map(|bytes| Memory { address, bytes }))
     }
 }
 

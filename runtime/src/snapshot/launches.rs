@@ -65,7 +65,7 @@ impl Ledger {
         self.kept().guarded.remove(name).ok_or_else(|| absent("paused launch under a guard", name))
     }
 
-    /// Gives back what [`take_left`](Self::take_left) took and nobody launched, under that name.
+    /// Gives back what [`take_left`](Self::take_left) took and the host did not launch, under that name.
     pub fn keep_left(&self, name: &str, left: Left) {
         self.kept().guarded.insert(name.to_owned(), left);
     }
