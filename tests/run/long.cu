@@ -33,7 +33,8 @@ __global__ void chain(int rounds, unsigned* counts, double* sums) {
 }
 
 int main(int count, char** words) {
-  const int blocks = 1 << 15, rounds = count > 1 ? atoi(words[1]) : 200000;
+  // Short blocks, so that a pause is soon there, and many of them.
+  const int blocks = 1 << 20, rounds = count > 1 ? atoi(words[1]) : 150000;
   unsigned *counts, *links;
   double* sums;
   cudaMalloc(&counts, blocks * 4);
@@ -42,7 +43,7 @@ int main(int count, char** words) {
   cudaMemset(counts, 0, blocks * 4);
   cudaMemset(links, 0, blocks * 4);
   work<<<blocks, 256>>>(rounds, counts, sums);
-  chain<<<blocks, 256>>>(rounds / 4, links, sums);
+  chain<<<blocks, 256>>>(rounds / 2, links, sums);
   std::vector<unsigned> ran(blocks), linked(blocks);
   std::vector<double> found(blocks);
   cudaMemcpy(ran.data(), counts, blocks * 4, cudaMemcpyDeviceToHost);

@@ -2,28 +2,28 @@
 
 use clap::Parser;
 use cuinstr_measure::machine;
-use cuinstr_measure::pause::{self, Folder};
-use serde_json::{Value, json};
+use cuinstr_measure::pause::{self, Folder, Tell};
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Measures pausing on this machine's GPU, and checks that launches which were paused are right. Prints one JSON object.
+/// Measures pausing on this machine's GPU, and checks that launches which were paused are right. Prints a JSON object for each row, as soon as it is
+/// known, and one when a figure has come to its end.
 #[derive(Parser)]
 struct Arguments {
     /// The folder that scripts/pause-prepare filled [default: where this program lies].
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Only these of: many, drained, resumed, few-left, waits, urgent, same, cost.
+    /// Only these of: same, urgent, many, drained, resumed, few-left, waits, cost.
     #[arg(long)]
     only: Vec<String>,
     /// Seconds after which no further kernel is begun.
     #[arg(long, default_value_t = 100)]
     budget: u64,
-    /// Fill the device; how the program calls itself.
+    /// Fill the device with blocks of so many microseconds; how the program calls itself.
     #[arg(long, hide = true)]
-    occupy: bool,
+    occupy: Option<u64>,
 }
 
 fn main() -> ExitCode {
@@ -41,28 +41,25 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let own = || std::env::current_exe().ok()?.parent().map(PathBuf::from);
     let path = arguments.folder.clone().or_else(own).ok_or("no folder")?;
     let folder = Folder::open(&path)?;
-    if arguments.occupy {
-        return pause::occupy(&folder, &AtomicBool::new(false));
+    if let Some(us) = arguments.occupy {
+        return pause::occupy(&folder, Duration::from_micros(us));
     }
-    let since = Instant::now();
-    let part = |share: u64| since + Duration::from_secs(arguments.budget * share / 100);
-    let mut found = json!({ "date": machine::date(), "host": machine::processor() });
-    let mut add = |name: &str, figure: &dyn Fn() -> Result<Value, String>| {
+    println!("{}", json!({ "date": machine::date(), "host": machine::processor() }));
+    let until = Instant::now() + Duration::from_secs(arguments.budget);
+    let measure = |name: &str, figure: &dyn Fn(Tell<'_>) -> Result<(), String>| {
         if arguments.only.is_empty() || arguments.only.iter().any(|only| only == name) {
             let began = Instant::now();
-            let value = figure().unwrap_or_else(|why| json!({ "failed": why }));
-            eprintln!("{name}: {:.1} s", began.elapsed().as_secs_f64());
-            found[name] = value;
+            let ended = figure(&mut |row| println!("{}", json!({ "figure": name, "row": row })));
+            println!("{}", json!({ "figure": name, "seconds": began.elapsed().as_secs_f64(), "failed": ended.err() }));
         }
     };
-    add("many", &|| pause::many(&folder, 10_000, part(20)));
-    add("drained", &|| pause::drained(&folder, 300));
-    add("resumed", &|| pause::resumed(&folder, 300));
-    add("few-left", &|| pause::few_left(&folder, 100));
-    add("waits", &|| pause::waits(&folder));
-    add("urgent", &|| pause::urgent(&folder, 200));
-    add("same", &|| pause::same(&folder, &["source", "ptx"], part(75)));
-    add("cost", &|| pause::cost(&folder, part(100)));
-    println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
+    measure("same", &|tell| pause::same(&folder, &["source", "ptx"], until, tell));
+    measure("urgent", &|tell| pause::urgent(&folder, 200, tell));
+    measure("many", &|tell| pause::many(&folder, 10_000, until, tell));
+    measure("drained", &|tell| pause::drained(&folder, 300, tell));
+    measure("resumed", &|tell| pause::resumed(&folder, 300, tell));
+    measure("few-left", &|tell| pause::few_left(&folder, 100, tell));
+    measure("waits", &|tell| pause::waits(&folder, tell));
+    measure("cost", &|tell| pause::cost(&folder, until, tell));
     Ok(())
 }

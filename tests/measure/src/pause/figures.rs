@@ -1,7 +1,7 @@
 //! What pausing costs while nobody pauses, and how long a pause and a resume take.
 
 use super::same::{elapsed, spin};
-use super::{Folder, Subject, summary, told};
+use super::{Folder, Subject, Tell, summary, told};
 use cuinstr_harness::random::Random;
 use cuinstr_runtime::Outcome;
 use serde_json::{Value, json};
@@ -16,18 +16,17 @@ const RUNS: usize = 15;
 ///
 /// # Errors
 /// What the driver answers.
-pub fn cost(folder: &Folder, until: Instant) -> Result<Value, String> {
-    let mut rows = Vec::new();
+pub fn cost(folder: &Folder, until: Instant, tell: Tell<'_>) -> Result<(), String> {
     for name in
         folder.names()?.into_iter().filter(|name| !["marks", "last_block", "by_ticket", "by_index", "first"].contains(&name.as_str()))
     {
         if Instant::now() > until {
-            rows.push(json!({ "kernel": name, "missed": "no time was left" }));
+            tell(json!({ "kernel": name, "missed": "no time was left" }));
             continue;
         }
-        rows.push(one(folder, &name).unwrap_or_else(|why| json!({ "kernel": name, "failed": why })));
+        tell(one(folder, &name).unwrap_or_else(|why| json!({ "kernel": name, "failed": why })));
     }
-    Ok(Value::Array(rows))
+    Ok(())
 }
 
 fn one(folder: &Folder, name: &str) -> Result<Value, String> {
@@ -70,10 +69,9 @@ pub(super) fn block_time(subject: &Subject, time: Duration) -> Result<f64, Strin
 ///
 /// # Errors
 /// What the driver answers.
-pub fn drained(folder: &Folder, count: usize) -> Result<Value, String> {
+pub fn drained(folder: &Folder, count: usize, tell: Tell<'_>) -> Result<(), String> {
     let subject = folder.marks(folder.stream.clone(), 1_000_000)?;
     let mut random = Random::new(5);
-    let mut rows = Vec::new();
     for (us, blocks) in [(50, 20_000), (200, 20_000), (1000, 20_000), (50, 1_000_000)] {
         let time = Duration::from_micros(us);
         let block = block_time(&subject, time)?;
@@ -86,16 +84,16 @@ pub fn drained(folder: &Folder, count: usize) -> Result<Value, String> {
             running.cancel().map_err(told)?;
             let _ = running.wait().map_err(told)?;
         }
-        rows.push(json!({ "blocks": blocks, "block us": block * 1e6, "beyond a block us": summary(&samples) }));
+        tell(json!({ "blocks": blocks, "block us": block * 1e6, "beyond a block us": summary(&samples) }));
     }
-    Ok(Value::Array(rows))
+    Ok(())
 }
 
 /// From the resume until the first block runs, as the host sees it in pinned memory.
 ///
 /// # Errors
 /// What the driver answers.
-pub fn resumed(folder: &Folder, count: usize) -> Result<Value, String> {
+pub fn resumed(folder: &Folder, count: usize, tell: Tell<'_>) -> Result<(), String> {
     let mut subject = folder.subject("first", &["source"])?;
     // SAFETY: it is written before it is read.
     let word = unsafe { folder.context.alloc_pinned::<u32>(1) }.map_err(told)?;
@@ -118,14 +116,15 @@ pub fn resumed(folder: &Folder, count: usize) -> Result<Value, String> {
         running.cancel().map_err(told)?;
         let _ = running.wait().map_err(told)?;
     }
-    Ok(summary(&samples))
+    tell(summary(&samples));
+    Ok(())
 }
 
 /// From the resume of a grid of 10^6 blocks until it is over, where few are left.
 ///
 /// # Errors
 /// What the driver answers.
-pub fn few_left(folder: &Folder, count: usize) -> Result<Value, String> {
+pub fn few_left(folder: &Folder, count: usize, tell: Tell<'_>) -> Result<(), String> {
     const BLOCKS: u32 = 1_000_000;
     const FEW: u64 = 1000;
     let subject = folder.marks(folder.stream.clone(), BLOCKS as usize)?;
@@ -147,16 +146,16 @@ pub fn few_left(folder: &Folder, count: usize) -> Result<Value, String> {
             samples.push(since.elapsed().as_secs_f64() * 1e6);
         }
     }
-    Ok(json!({ "blocks": BLOCKS, "most left": FEW, "fewest left": fewest, "launches": tries, "us": summary(&samples) }))
+    tell(json!({ "blocks": BLOCKS, "most left": FEW, "fewest left": fewest, "launches": tries, "us": summary(&samples) }));
+    Ok(())
 }
 
 /// What a launch takes of an empty kernel, of many in line: with the wait behind it, and without.
 ///
 /// # Errors
 /// What the driver answers.
-pub fn waits(folder: &Folder) -> Result<Value, String> {
+pub fn waits(folder: &Folder, tell: Tell<'_>) -> Result<(), String> {
     let subject = folder.subject("marks", &["base", "source"])?;
-    let mut rows = Vec::new();
     for (what, kind, is_pausable) in [("plain", "base", false), ("not pausable", "source", false), ("pausable", "source", true)] {
         let mut samples = Vec::new();
         for _ in 0..60 {
@@ -167,7 +166,7 @@ pub fn waits(folder: &Folder) -> Result<Value, String> {
             }
             samples.push(since.elapsed().as_secs_f64() * 1e6 / 20.0);
         }
-        rows.push(json!({ "launches": what, "us a launch": summary(&samples) }));
+        tell(json!({ "launches": what, "us a launch": summary(&samples) }));
     }
-    Ok(Value::Array(rows))
+    Ok(())
 }

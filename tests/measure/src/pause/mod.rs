@@ -12,6 +12,9 @@ pub use urgent::{occupy, urgent};
 
 use serde_json::{Value, json};
 
+/// Takes each row of a figure as soon as it is known: what comes later may never end.
+pub type Tell<'a> = &'a mut dyn FnMut(Value);
+
 /// Any error as a reason.
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
