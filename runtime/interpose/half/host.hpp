@@ -84,7 +84,7 @@ int cuinstr_launch(const void* what, void* stream, const cuinstr_shape* shape, i
 // Around calls of the driver that may wait for the GPU.
 void cuinstr_enter_driver() {
   using namespace __cuinstr_half_@HASH@;
-  if (!is_off() && asked().pausable) enter_driver();
+  if (!is_off() && asked().pausable) enter_waiting();
 }
 void cuinstr_leave_driver() {
   using namespace __cuinstr_half_@HASH@;
@@ -108,6 +108,10 @@ void cuinstr_running(void (*tell)(void*, const cuinstr_seen_launch*), void* data
   const listener to = {tell, data};
   each_running(pass_on, (void*)&to);
 }
-void cuinstr_end() { __cuinstr_half_@HASH@::end_watch(); }
+void cuinstr_end() {
+  using namespace __cuinstr_half_@HASH@;
+  leave_process();
+  end_watch();
+}
 }
 #pragma GCC visibility pop
