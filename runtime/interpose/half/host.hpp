@@ -99,6 +99,7 @@ void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
 // Nothing is held (0), launches wait from now on (1), or wait while those that run pause at block boundaries (2).
 void cuinstr_hold(int how) { __cuinstr_half_@HASH@::hold(how); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
+unsigned int cuinstr_next_socket() { return __cuinstr_half_@HASH@::next_socket(); }
 void cuinstr_launches_graph() { __cuinstr_half_@HASH@::launches_graph(); }
 // Whether a kernel that is stopped leaves.
 int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }

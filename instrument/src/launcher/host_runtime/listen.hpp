@@ -15,12 +15,12 @@ struct held_listening {
 template <class unused>
 listening held_listening<unused>::value;
 
-// Binds a socket of this process. Each copy of the half has one, and so has the library of `cuinstr run`: a name that somebody listens at is taken.
+// Binds a socket of this process. Each half has one. A name that somebody listens at is a half's of another release.
 __cuinstr_once bool bind_socket(listening& own) {
   text folder;
   name_folder(folder);
   if (folder.used == 0) return false;
-  for (u32 number = 0; number < 64; ++number) {
+  for (u32 number = next_socket(); number < 64; number = next_socket()) {
     text path = folder;
     path << "/" << u64(__cuinstr_c_getpid());
     if (number != 0) path << "." << number;

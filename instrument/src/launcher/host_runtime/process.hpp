@@ -4,8 +4,8 @@
 struct process_words {
   // Whether launches wait until somebody lets them go on (1), and those that run pause at block boundaries (2).
   int held;
-  // Halves whose gates may be closed; threads in a call of the driver that may wait for the GPU; whether the process launches graphs.
-  u32 gated, inside, launches_graphs;
+  // Halves whose gates may be closed; threads in a call of the driver that may wait for the GPU; whether the process launches graphs; numbers of sockets that were given.
+  u32 gated, inside, launches_graphs, sockets;
 };
 struct membership {
   lock joining;
@@ -99,6 +99,8 @@ inline process_words& shared() {
   process_words* words = __atomic_load_n(&held_membership<void>::value.words, __ATOMIC_ACQUIRE);
   return words != nullptr ? *words : join_process();
 }
+// A number for a socket of this process, which no other half gets.
+__cuinstr_once u32 next_socket() { return __atomic_fetch_add(&join_process().sockets, 1, __ATOMIC_SEQ_CST); }
 __cuinstr_once void leave_process() {
   const membership& own = held_membership<void>::value;
   if (own.process == __cuinstr_c_getpid() && own.path[0] != 0) __cuinstr_c_unlink(own.path);

@@ -9,7 +9,7 @@ static int second;
 static char does;
 static void* other(void* unused) {
   (void)unused;
-  usleep(300000);
+  if (does == 'f') usleep(300000);
   second = does == 'b' ? two_run() : two_free();
   return 0;
 }

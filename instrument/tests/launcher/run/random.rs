@@ -1,7 +1,6 @@
 //! Programs that launch random grids are paused, resumed, stopped and killed at random instants.
 
 use super::{Watched, World};
-use crate::project::expect;
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = include_str!("random.c");
@@ -33,7 +32,13 @@ fn disturb(watched: &mut Watched<'_>, random: &mut Random, seed: u64) -> Done {
     let mut done = Done::default();
     while watched.child.try_wait().expect("a child").is_none() {
         assert!(since.elapsed() < Duration::from_secs(50), "seed {seed} does not end: {}", watched.ask("ps").1);
-        std::thread::sleep(Duration::from_millis(random.below(50)));
+        if watched.process.is_empty() {
+            let (_, listed) = watched.ask("ps --json");
+            let first = listed.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            watched.process = first.map(|first| first["process"].to_string()).unwrap_or_default();
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(if random.below(2) == 0 { 0 } else { random.below(50) }));
         match random.below(8) {
             0..=3 => {
                 let (_, said) = watched.ask(&format!("pause PID --within {}ms", 1 + random.below(150)));
@@ -45,7 +50,8 @@ fn disturb(watched: &mut Watched<'_>, random: &mut Random, seed: u64) -> Done {
             }
             5 if may_kill && since.elapsed() > Duration::from_millis(300) => {
                 done.is_killed = true;
-                expect(watched.world.project.command("kill").args(["-KILL", &watched.process]), 0);
+                // It may have come to its end.
+                let _ = watched.world.project.command("kill").args(["-KILL", &watched.process]).output().expect("it starts");
                 break;
             }
             _ => {
@@ -67,10 +73,12 @@ fn each_block_of_random_grids_runs_once_or_the_stop_is_reported() {
     let (mut pauses, mut stops, mut left, mut killed) = (0, 0, 0, 0);
     for seed in 0..count {
         let mut random = Random((seed + 1_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let habits = ["", "exclusive 1", "pace 300000", "depth 40", "exclusive 1;pace 100000"][random.below(5) as usize];
+        // Blocks that take long do not drain before the resume, and those that begin late are passed over by what runs beside them.
+        let habits = ["", "exclusive 1", "pace 300000", "depth 40", "blocks 40000000;pace 600000"][random.below(5) as usize];
         let mut command = world.command("--pausable --on-stop leave", &seed.to_string());
         command.env("CUINSTR_STAND_IN", habits);
-        let mut watched = Watched::start(&world, command, "blocks");
+        let child = command.spawn().expect("it starts");
+        let mut watched = Watched { world: &world, child, process: String::new() };
         let done = disturb(&mut watched, &mut random, seed);
         let (status, said, told) = watched.end();
         let about = format!("seed {seed}, {habits:?}, {} pauses, {} stops: {status:?} {said}{told}", done.pauses, done.stops);
@@ -79,9 +87,9 @@ fn each_block_of_random_grids_runs_once_or_the_stop_is_reported() {
         stops += done.stops;
         match numbers[..] {
             [_, parts, often, early] => {
-                // Each grid that is not whole was stopped, and that is reported.
-                let reports = told.matches("was stopped: somebody asked for that").count();
-                assert!(often == 0 && parts <= reports && (early == 0 || reports > 0) && (reports == 0 || done.stops > 0), "{about}");
+                // Only a grid that was stopped is not whole. One report is for all launches of a module that the stop has reached.
+                let is_reported = told.contains("was stopped: somebody asked for that");
+                assert!(often == 0 && (is_reported || parts + early == 0) && (done.stops > 0 || !is_reported), "{about}");
                 assert_eq!(status, Some(0), "{about}");
             }
             // It ended by itself, or it was ended, before it could tell.
