@@ -167,7 +167,7 @@ fn two_libraries_of_one_program_pause_together() {
     assert!(!said.contains("96"), "{said}");
     // A call by way of one, which the driver does not come back from, and which keeps it from launching: it waits for what the other one runs.
     let started = built.start(&[], "f", &[("CUINSTR_STAND_IN", "exclusive 1;blocks 150000000")], 1);
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     let said = started.ask("pause PID --within 50ms");
     assert!(said.contains("runs on to its end: a call of the program waits for it"), "{said}");
     started.ask("resume PID");
