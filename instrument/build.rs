@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the host runtime, in their order.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "system",
     "cudart",
     "text",
     "environment",
+    "process",
     "driver",
     "rows",
     "report",

@@ -198,6 +198,43 @@ class Guarding(OnStandIn):
         self.assertEqual(list(counts), [1] * 60)
         return parts
 
+    def test_a_launch_is_paused_once_and_what_runs_is_not_resumed(self) -> None:
+        stream, other = self.stream(), self.stream()
+        counts = (ctypes.c_uint32 * 60)()
+        with guarded(self.module, stream, timeout=LONG, grid=(10, 3, 2), block=(32,), pausable=True, raises=False, wait=False) as guard:
+            self.launch_blocks(stream, ctypes.addressof(counts), 200)
+        with self.assertRaisesRegex(cuinstr.Failure, "only a launch that is paused"):
+            with guard.resume(other):
+                self.fail("it runs")
+        first = guard.pause(LONG)
+        self.assertTrue(first.paused)
+        again = guard.pause(LONG)
+        self.assertEqual((again.paused, again.done, again.left), (True, first.done, first.left))
+        # Blocks that are left of one that is cancelled never run.
+        guard.cancel()
+        outcome = guard.wait()
+        assert outcome is not None
+        self.assertEqual((outcome.why, sum(counts)), ("cancelled", first.done))
+
+    EXITS = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+from test_stand_in import LONG, OnStandIn, guarded
+
+OnStandIn.setUpClass()
+host = OnStandIn()
+host.setUp()
+stream, counts = host.stream(), (ctypes.c_uint32 * 60)()
+with guarded(host.module, stream, timeout=LONG, grid=(10, 3, 2), block=(32,), pausable=True, wait=False) as guard:
+    host.launch_blocks(stream, ctypes.addressof(counts), 200)
+print(guard.pause(LONG).paused)
+"""
+
+    def test_a_program_may_exit_while_its_launch_is_paused(self) -> None:
+        here = pathlib.Path(__file__).parent
+        done = subprocess.run([sys.executable, "-c", self.EXITS, here], capture_output=True, text=True, timeout=LONG)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "True\n", ""))
+
     def test_an_event_loop_goes_on_while_a_guard_is_awaited(self) -> None:
         async def main() -> None:
             ticks: list[str] = []

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the half in their order: those that all hosts share, and this one's own.
-const PARTS: [(&str, &str); 12] = [
+const PARTS: [(&str, &str); 13] = [
     (SHARED, "system"),
     (OWN, "names"),
     (SHARED, "text"),
     (SHARED, "environment"),
+    (SHARED, "process"),
     (SHARED, "driver"),
     (OWN, "sites"),
     (SHARED, "report"),

@@ -175,6 +175,9 @@ impl Attached {
     }
 }
 
+/// What is wrong with a resume of a launch that is not paused.
+const RESUMES_PAUSED: &str = "only a launch that is paused can be resumed";
+
 enum Stage {
     Armed(Running),
     Flying(Running),
@@ -301,7 +304,10 @@ impl Guard {
         let control = &self.control;
         let _visit = control.context.visit()?;
         let mut stage = self.stage();
-        let Stage::Flying(running) = &*stage else { return Err(Error::Order("only a launch that is paused can be resumed")) };
+        let Stage::Flying(running) = &*stage else { return Err(Error::Order(RESUMES_PAUSED)) };
+        if !running.is_paused() {
+            return Err(Error::Order(RESUMES_PAUSED));
+        }
         let raw = handle::stream(stream);
         if driver::is_capturing(raw)? {
             return Err(Error::Capturing);

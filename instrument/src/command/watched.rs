@@ -48,19 +48,25 @@ impl Watched {
         all().into_iter().find(|watched| watched.process == process)
     }
 
-    /// Asks it, by each of its sockets. That of a process that is gone is removed.
+    /// Asks it, by each of its sockets. What a process has left behind that is gone is removed.
     fn ask<T: DeserializeOwned>(&self, request: &str) -> io::Result<Vec<T>> {
         let mut answers = Vec::new();
-        let mut gone = None;
+        let (mut gone, mut lives) = (None, false);
         for socket in &self.sockets {
             match ask(socket, request) {
-                Ok(more) => answers.extend(more),
+                Ok(more) => {
+                    answers.extend(more);
+                    lives = true;
+                }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     let _ = fs::remove_file(socket);
                     gone = Some(error);
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if !lives {
+            self.sockets.first().and_then(|socket| socket.parent()).into_iter().for_each(|folder| remove_words(folder, self.process));
         }
         match gone {
             Some(error) if answers.is_empty() => Err(error),
@@ -79,6 +85,16 @@ impl Watched {
         let words = fs::read(format!("/proc/{}/cmdline", self.process)).unwrap_or_default();
         let words: Vec<_> = words.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
         cuinstr::render::one_line(&words.join(" ")).chars().take(80).collect()
+    }
+}
+
+/// Removes what the parts of a process that is gone shared (`cuinstr_abi::sockets`).
+fn remove_words(folder: &Path, process: u32) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if sockets::is_words_of(name, process) {
+            let _ = fs::remove_file(&path);
+        }
     }
 }
 

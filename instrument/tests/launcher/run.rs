@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 mod compilers;
 mod fuel;
 mod pauses;
+mod random;
 
 const PROGRAM: &str = include_str!("run/program.c");
 
@@ -29,12 +30,17 @@ fn library() -> PathBuf {
 
 impl World {
     fn new() -> Self {
-        let project = Project::new(&[("program.c", PROGRAM)]);
+        Self::of("program.c", PROGRAM)
+    }
+
+    /// With a program of that text.
+    fn of(name: &str, text: &str) -> Self {
+        let project = Project::new(&[(name, text)]);
         fs::create_dir(project.path().join("fake")).expect("a folder");
         fs::create_dir(project.path().join("runtime")).expect("a folder");
         cuinstr_stand_in::client::install(&project.path().join("fake")).expect("the stand-in beside this program");
         let mut command = project.command("cc");
-        expect(command.args("-O1 -o program program.c -Lfake -lcuda -ldl -lpthread".split(' ')), 0);
+        expect(command.args(["-O1", "-o", "program", name]).args("-Lfake -lcuda -ldl -lpthread".split(' ')), 0);
         Self { project }
     }
 

@@ -12,6 +12,9 @@
 //! - `state`: one [`State`].
 //! - `where`: a [`Whereabouts`] for each launch that runs.
 //!
+//! Beside its sockets a process has a file `NUMBER.BEGAN.words`, of some words that its parts share: whichever is asked,
+//! all of them pause.
+//!
 //! A process that does not know a request answers with no line. `state` after `pause` shows whether the process knew it.
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +44,13 @@ pub fn name(process: u32, number: u32) -> String {
 #[must_use]
 pub fn process(name: &str) -> Option<u32> {
     name.strip_suffix(".sock")?.split('.').next()?.parse().ok()
+}
+
+/// Whether a file of this name holds what the parts of a process share.
+#[must_use]
+pub fn is_words_of(name: &str, process: u32) -> bool {
+    let number = name.strip_suffix(".words").and_then(|rest| rest.split_once('.')).map(|(number, _)| number.parse());
+    number == Some(Ok(process))
 }
 
 /// What is true of a process as a whole.
@@ -128,5 +138,7 @@ mod tests {
     fn a_socket_bears_its_process_and_its_number() {
         assert_eq!([name(12, 0), name(12, 3)], ["12.sock", "12.3.sock"]);
         assert_eq!(["12.sock", "12.3.sock", "x.sock", "12.json", "12"].map(process), [Some(12), Some(12), None, None, None]);
+        let names = ["12.345.words", "1.345.words", "12.sock", "12.words", "x.3.words"];
+        assert_eq!(names.map(|name| is_words_of(name, 12)), [true, false, false, false, false]);
     }
 }

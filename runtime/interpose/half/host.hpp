@@ -84,7 +84,7 @@ int cuinstr_launch(const void* what, void* stream, const cuinstr_shape* shape, i
 // Around calls of the driver that may wait for the GPU.
 void cuinstr_enter_driver() {
   using namespace __cuinstr_half_@HASH@;
-  if (!is_off() && asked().pausable) enter_driver();
+  if (!is_off() && asked().pausable) enter_waiting();
 }
 void cuinstr_leave_driver() {
   using namespace __cuinstr_half_@HASH@;
@@ -99,6 +99,7 @@ void cuinstr_stop_all() { __cuinstr_half_@HASH@::stop_all(); }
 // Nothing is held (0), launches wait from now on (1), or wait while those that run pause at block boundaries (2).
 void cuinstr_hold(int how) { __cuinstr_half_@HASH@::hold(how); }
 int cuinstr_is_held() { return __cuinstr_half_@HASH@::is_held(); }
+unsigned int cuinstr_next_socket() { return __cuinstr_half_@HASH@::next_socket(); }
 void cuinstr_launches_graph() { __cuinstr_half_@HASH@::launches_graph(); }
 // Whether a kernel that is stopped leaves.
 int cuinstr_leaves() { return __cuinstr_half_@HASH@::asked().leave; }
@@ -108,6 +109,10 @@ void cuinstr_running(void (*tell)(void*, const cuinstr_seen_launch*), void* data
   const listener to = {tell, data};
   each_running(pass_on, (void*)&to);
 }
-void cuinstr_end() { __cuinstr_half_@HASH@::end_watch(); }
+void cuinstr_end() {
+  using namespace __cuinstr_half_@HASH@;
+  leave_process();
+  end_watch();
+}
 }
 #pragma GCC visibility pop

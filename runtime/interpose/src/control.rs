@@ -32,9 +32,10 @@ fn listen() -> io::Result<()> {
     let user = unsafe { libc::geteuid() };
     let folder = sockets::folder(std::env::var_os("XDG_RUNTIME_DIR"), std::env::var_os("TMPDIR"), user);
     private(&folder, user)?;
-    let names = (0..64).map(|number| folder.join(sockets::name(std::process::id(), number)));
-    // A program that `cuinstr nvcc` compiled listens by itself.
-    let path = names.into_iter().find(|path| UnixStream::connect(path).is_err()).ok_or(io::ErrorKind::AddrInUse)?;
+    let numbers = std::iter::repeat_with(half::next_socket).take_while(|number| *number < 64);
+    let mut names = numbers.map(|number| folder.join(sockets::name(std::process::id(), number)));
+    // A name that somebody listens at is a half's of another release.
+    let path = names.find(|path| UnixStream::connect(path).is_err()).ok_or(io::ErrorKind::AddrInUse)?;
     // One of an earlier process of this number: it is gone.
     let _ = fs::remove_file(&path);
     let listener = UnixListener::bind(&path)?;

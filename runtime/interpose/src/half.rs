@@ -23,6 +23,7 @@ unsafe extern "C" {
     fn cuinstr_stop_all();
     fn cuinstr_hold(how: c_int);
     fn cuinstr_is_held() -> c_int;
+    fn cuinstr_next_socket() -> u32;
     fn cuinstr_launches_graph();
     fn cuinstr_leaves() -> c_int;
     fn cuinstr_running(tell: extern "C" fn(*mut c_void, *const Seen), data: *mut c_void);
@@ -140,6 +141,12 @@ pub(crate) fn hold(how: Hold) {
 pub(crate) fn state() -> State {
     // SAFETY: the half reads words of its own.
     unsafe { State { paused: cuinstr_is_held() != 0, leaves: cuinstr_leaves() != 0 } }
+}
+
+/// A number for a socket of this process, which no other half gets.
+pub(crate) fn next_socket() -> u32 {
+    // SAFETY: the half has words of its own.
+    unsafe { cuinstr_next_socket() }
 }
 
 /// A graph is about to be launched: it waits as a launch does while the process is paused.

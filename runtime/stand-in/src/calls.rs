@@ -131,6 +131,27 @@ pub(crate) fn drained(key: usize) -> Done {
     state(&machine, key).map(|_| ())
 }
 
+/// The same for calls that keep others from launching and copying meanwhile.
+pub(crate) fn alone() -> Result<(Guard, usize), u32> {
+    lock().alone += 1;
+    let idle = idle();
+    match idle {
+        Ok((mut machine, context)) => {
+            machine.alone -= 1;
+            Ok((machine, context))
+        }
+        Err(error) => {
+            lock().alone -= 1;
+            Err(error)
+        }
+    }
+}
+
+/// Waits until no thread is in such a call.
+pub(crate) fn let_through() {
+    drop(wait(lock(), |machine| !machine.is_exclusive || machine.alone == 0));
+}
+
 /// Waits until no kernel of the thread's context runs.
 pub(crate) fn idle() -> Result<(Guard, usize), u32> {
     let machine = lock();
@@ -151,7 +172,7 @@ fn allocate(place: *mut u64, bytes: usize, kind: Kind) -> Done {
 
 fn free(address: u64) -> Done {
     // Another thread may have other memory of this context freed meanwhile.
-    let (mut machine, _) = idle()?;
+    let (mut machine, _) = alone()?;
     if machine.free(address) { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
@@ -160,6 +181,7 @@ fn is_host_memory(machine: &Machine, address: u64) -> bool {
 }
 
 fn to_device(to: u64, from: *const c_void, bytes: usize, stream: Handle) -> Result<usize, u32> {
+    let_through();
     enqueue(stream, |machine| {
         let address = from.expose_provenance() as u64;
         // Memory that is not pinned has been read when the call returns.
@@ -169,6 +191,7 @@ fn to_device(to: u64, from: *const c_void, bytes: usize, stream: Handle) -> Resu
 }
 
 fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> Result<usize, u32> {
+    let_through();
     let address = to.expose_provenance() as u64;
     let key = enqueue(stream, |_| Ok(Op::Copy { to: address, from, bytes }))?;
     if is_host_memory(&lock(), address) {
@@ -306,8 +329,8 @@ calls! {
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle) { to_host(to, from, bytes, stream).map(|_| ()) }
     fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) { to_device(to, from, bytes, ptr::null_mut()).and_then(drained) }
     fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) { to_host(to, from, bytes, ptr::null_mut()).and_then(drained) }
-    fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) { fill(to, vec![value; count], stream) }
-    fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) { fill(to, value.to_le_bytes().repeat(count), stream) }
+    fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) { let_through(); fill(to, vec![value; count], stream) }
+    fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) { let_through(); fill(to, value.to_le_bytes().repeat(count), stream) }
 
     fn cuStreamCreate(stream: *mut Handle, _flags: c_uint) {
         let mut machine = lock();
@@ -453,7 +476,7 @@ calls! {
         load(library, image)
     }
     fn cuModuleUnload(module: Handle) {
-        let (mut machine, _) = idle()?;
+        let (mut machine, _) = alone()?;
         if !machine.modules.contains_key(&module.addr()) { return Err(code::INVALID_HANDLE); }
         machine.unload(module.addr());
         Ok(())

@@ -142,6 +142,9 @@ pub(crate) struct Machine {
     pub(crate) version: i32,
     pub(crate) is_held: bool,
     pub(crate) is_busy: bool,
+    /// Whether a call that waits for all kernels keeps others from launching and copying, and how many threads are in one.
+    pub(crate) is_exclusive: bool,
+    pub(crate) alone: u64,
     pub(crate) ends: u64,
     pub(crate) site: u64,
     /// How long each block of `blocks` takes; what its launch says if there is none.
@@ -177,6 +180,8 @@ fn machine() -> &'static Mutex<Machine> {
             version: 13_000,
             is_held: false,
             is_busy: false,
+            is_exclusive: false,
+            alone: 0,
             ends: 0,
             site: 2,
             block_ns: None,

@@ -1,7 +1,7 @@
 //! Modules as programs load them, and launches of their kernels.
 
 use crate::blocks::Blocks;
-use crate::calls::{Done, Handle, drained, enqueue, give, idle, pointer};
+use crate::calls::{Done, Handle, alone, drained, enqueue, give, let_through, pointer};
 use crate::engine::{Launched, Op};
 use crate::machine::{Function, Module, code, lock};
 use crate::raw::{self, get, put};
@@ -30,7 +30,7 @@ fn image_bytes(image: *const c_void) -> Vec<u8> {
 }
 
 pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
-    let (mut machine, context) = idle()?;
+    let (mut machine, context) = alone()?;
     if image.is_null() {
         return Err(code::INVALID_VALUE);
     }
@@ -140,6 +140,7 @@ pub(crate) fn launch_packed(function: Handle, extents: [u32; 6], stream: Handle,
 }
 
 pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parameters: *const *const u64) -> Done {
+    let_through();
     let found = lock().functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
     if found.name.contains("refuse") {
         return Err(code::LAUNCH_OUT_OF_RESOURCES);

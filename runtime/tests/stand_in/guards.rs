@@ -88,6 +88,9 @@ fn paused() {
     host.launch(&stream);
     guard.launched().expect("it was launched");
     let behind = stream.record_event(None).expect("an event");
+    // SAFETY: as above.
+    let refused = unsafe { guard.resume(other.cu_stream().expose_provenance()) };
+    assert!(matches!(refused, Err(Error::Order("only a launch that is paused can be resumed"))), "it runs: {refused:?}");
     let mut parts = 0;
     while let Outcome::Paused { .. } = guard.pause(LONG).expect("an outcome") {
         parts += 1;

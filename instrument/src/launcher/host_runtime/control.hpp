@@ -40,8 +40,7 @@ __cuinstr_once void each_running(void (*tell)(void*, const seen_launch&), void* 
 }
 // Nothing is held (0), launches wait from now on (1), or wait while those that run pause at block boundaries, if they can be paused (2).
 __cuinstr_once void hold(int how) {
-  state& at = here();
-  __atomic_store_n(&at.held, how == 2 && !asked().pausable ? 1 : how, __ATOMIC_SEQ_CST);
-  wake(&at.stops_wanted);
+  __atomic_store_n(&join_process().held, how == 2 && !asked().pausable ? 1 : how, __ATOMIC_SEQ_CST);
+  wake(&here().stops_wanted);
 }
-inline bool is_held() { return __atomic_load_n(&here().held, __ATOMIC_ACQUIRE) != 0; }
+inline bool is_held() { return __atomic_load_n(&join_process().held, __ATOMIC_ACQUIRE) != 0; }

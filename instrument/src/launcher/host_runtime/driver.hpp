@@ -232,11 +232,8 @@ struct state {
   lock setting_up, watching, looking, releasing;
   int process;
   bool fails, finished, is_full;
-  // Whether launches wait until somebody lets them go on (1), and those that run pause at block boundaries (2).
-  int held;
-  // Whether a gate may be closed; whether the process launches graphs; threads that are in a call of the driver which may wait for the GPU.
-  bool has_gates, launches_graphs;
-  u32 inside;
+  // Whether a gate may be closed.
+  bool has_gates;
   u32 queue_count, stream_count, image_count;
   // How often others asked for the end of all launches, and what the watch has seen to of that.
   u32 stops_wanted, stops_made;

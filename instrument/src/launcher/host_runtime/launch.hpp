@@ -299,6 +299,7 @@ __cuinstr_once void begin_process() {
     message << "cuinstr: warning: CUINSTR_FUEL has no effect: nothing in this program is compiled with --fuel\n";
     message.write_to(2);
   }
+  join_process();
   if (!load_driver(at.cuda) || !set_up_memory()) return;
   if (&__cuinstr_c_on_exit != nullptr) __cuinstr_c_on_exit(note_end, nullptr);
   begin_listening();
@@ -316,12 +317,12 @@ __cuinstr_once void count_in(image* of, const way& on) {
 }
 // A process that is paused launches nothing: the program notices only time. A child that was forked is not paused.
 inline void wait_while_held() {
-  while (__builtin_expect(__atomic_load_n(&here().held, __ATOMIC_SEQ_CST), 0) != 0 && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+  while (__builtin_expect(__atomic_load_n(&shared().held, __ATOMIC_SEQ_CST), 0) != 0 && here().process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
 }
 // Takes the lock under which launches are prepared. A pause that comes later sees a thread that has it and finds nothing held.
 __cuinstr_once void begin_to_set_up() {
   lock& setting_up = here().setting_up;
-  for (setting_up.take(); __atomic_load_n(&here().held, __ATOMIC_SEQ_CST) != 0; setting_up.take()) {
+  for (setting_up.take(); __atomic_load_n(&shared().held, __ATOMIC_SEQ_CST) != 0; setting_up.take()) {
     setting_up.give();
     wait_while_held();
   }
@@ -451,7 +452,7 @@ __cuinstr_once int launch(launch_call& call) {
   __atomic_store_n(&at->number, number, __ATOMIC_RELEASE);
   __atomic_sub_fetch(&on.what->home->users, 1, __ATOMIC_SEQ_CST);
   if (keeps) wait_for_room(at, call.stream);
-  if (pausable) enter_driver();
+  if (pausable) enter_driver(false);
   const around writes = writes_around(on, number, keeps && it.again != nullptr ? it.again->blocks : 0, about);
   const int refused = cuda.write_all(call.stream, writes.before_count, writes.before, 0);
   // A driver for some virtual GPUs says that it has no such writes.

@@ -15,26 +15,12 @@ struct held_listening {
 template <class unused>
 listening held_listening<unused>::value;
 
-// The folder that only this user may enter, made if it is not there. Empty if there is none.
-__cuinstr_once void name_folder(text& path) {
-  const char* runtime = __cuinstr_c_getenv("XDG_RUNTIME_DIR");
-  const char* temporary = __cuinstr_c_getenv("TMPDIR");
-  if (runtime != nullptr && *runtime == '/') path << runtime << "/cuinstr";
-  else path << (temporary != nullptr && *temporary == '/' ? temporary : "/tmp") << "/" << "cuinstr-run-" << __cuinstr_c_geteuid();
-  path.data[path.used] = 0;
-  __cuinstr_c_mkdir(path.data, 0700);
-  // `struct statx`, in which the owner is the sixth word and the mode half of the eighth: of what is no link.
-  u32 about[64] = {};
-  const bool is_known = &__cuinstr_c_statx != nullptr && __cuinstr_c_statx(-100, path.data, 0x100, 1 | 2 | 8, about) == 0;
-  const u32 mode = about[7] & 0xffff;
-  if (!is_known || about[5] != __cuinstr_c_geteuid() || (mode & 0170000) != 0040000 || (mode & 077) != 0) path.used = 0;
-}
-// Binds a socket of this process. Each copy of the half has one, and so has the library of `cuinstr run`: a name that somebody listens at is taken.
+// Binds a socket of this process. Each half has one. A name that somebody listens at is a half's of another release.
 __cuinstr_once bool bind_socket(listening& own) {
   text folder;
   name_folder(folder);
   if (folder.used == 0) return false;
-  for (u32 number = 0; number < 64; ++number) {
+  for (u32 number = next_socket(); number < 64; number = next_socket()) {
     text path = folder;
     path << "/" << u64(__cuinstr_c_getpid());
     if (number != 0) path << "." << number;

@@ -6,24 +6,31 @@ inline bool is_plain(const queue* at) { return at->phase == unasked && !at->is_r
 const u32 most_blocks = 1u << 28;
 inline u32* gate_of(const queue* at) { return &here().memory->gates[at->index]; }
 inline void set_gate(const queue* at, bool is_open) { __atomic_store_n(gate_of(at), is_open ? 1u : 0u, __ATOMIC_SEQ_CST); }
-inline bool can_pause() { return __atomic_load_n(&here().held, __ATOMIC_SEQ_CST) == 2; }
-// Around calls of the driver that may wait for the GPU, and that hold up others meanwhile. Begun before a pause they keep it from coming, and later ones wait.
-__cuinstr_once void enter_driver() {
-  u32* inside = &here().inside;
+inline bool can_pause() { return __atomic_load_n(&shared().held, __ATOMIC_SEQ_CST) == 2; }
+inline bool is_gated() { return __atomic_load_n(&shared().gated, __ATOMIC_SEQ_CST) != 0; }
+// Around calls of the driver. Begun before a pause they keep it from coming, and later ones wait. A call that waits for the GPU holds up others meanwhile, so it waits
+// until nothing is left of paused launches, too.
+__cuinstr_once void enter_driver(bool waits) {
+  u32* inside = &shared().inside;
   __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
-  while (can_pause() && here().process == __cuinstr_c_getpid()) {
+  while (can_pause() || (waits && is_gated())) {
     __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
-    while (can_pause()) sleep_ns(1000000ull);
+    while (can_pause() || (waits && is_gated())) sleep_ns(1000000ull);
     __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
   }
 }
+// The same for a thread that may be the first of its process to come here.
+__cuinstr_once void enter_waiting() {
+  join_process();
+  enter_driver(true);
+}
 // In front of a graph's launch: its kernels would take the rest of a paused launch for theirs, and which of them runs is not known.
 __cuinstr_once void launches_graph() {
-  state& at = here();
-  __atomic_store_n(&at.launches_graphs, true, __ATOMIC_SEQ_CST);
-  while ((__atomic_load_n(&at.held, __ATOMIC_SEQ_CST) != 0 || __atomic_load_n(&at.has_gates, __ATOMIC_ACQUIRE)) && at.process == __cuinstr_c_getpid()) sleep_ns(1000000ull);
+  process_words& words = join_process();
+  __atomic_store_n(&words.launches_graphs, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&words.held, __ATOMIC_SEQ_CST) != 0 || is_gated()) sleep_ns(1000000ull);
 }
-inline void leave_driver() { __atomic_sub_fetch(&here().inside, 1, __ATOMIC_SEQ_CST); }
+inline void leave_driver() { __atomic_sub_fetch(&shared().inside, 1, __ATOMIC_SEQ_CST); }
 
 // Whether launches of the image are on their way in another stream.
 __cuinstr_once bool is_elsewhere(const image* of, const queue* but, u64 now) {
@@ -47,17 +54,16 @@ __cuinstr_once bool is_elsewhere(const image* of, const queue* but, u64 now) {
 }
 // Why the launch that runs in the queue runs on to its end; null if it can be asked. Under `setting_up`.
 __cuinstr_once const char* why_it_runs_on(const queue* at, u64 now) {
-  const state& all = here();
   const launched it = last_of(at);
   if (it.what == nullptr || it.again == nullptr) return "it was launched before that could be known";
   if (it.again->why != nullptr) return it.again->why;
   if (it.again->number != at->running) return "what it was launched with is not kept any more";
   if (it.what->home->unpausable != nullptr) return it.what->home->unpausable;
-  if (all.launches_graphs) return "the process launches graphs, whose kernels can't be told apart";
+  if (__atomic_load_n(&shared().launches_graphs, __ATOMIC_SEQ_CST) != 0) return "the process launches graphs, whose kernels can't be told apart";
   // Those that are about to launch it in this stream come behind.
   const image* of = it.what->home;
   if ((of->users != 0 && of->several) || is_elsewhere(of, at, now)) return "its module runs in several streams";
-  if (__atomic_load_n(&all.inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
+  if (__atomic_load_n(&shared().inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
   return nullptr;
 }
 // Writes the word that blocks read when they begin, past what runs. Whether that has arrived.
@@ -264,6 +270,16 @@ __cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
   else if (!pauses && at->phase == resting) launch_rest(at);
   if (!pauses || !at->runs) at->runs_on = nullptr;
 }
+__cuinstr_once void set_has_gates(bool has) {
+  state& all = here();
+  if (__atomic_exchange_n(&all.has_gates, has, __ATOMIC_SEQ_CST) != has) __atomic_add_fetch(&shared().gated, has ? 1 : -1, __ATOMIC_SEQ_CST);
+}
+// At the process's end nothing is left that would open them.
+__cuinstr_once void open_gates() {
+  state& all = here();
+  for (u32 index = 0; all.has_gates && index < all.queue_count; ++index) set_gate(all.queues[index], true);
+  set_has_gates(false);
+}
 // Does what is due for all queues. Only the watch's own thread calls this.
 __cuinstr_once void tend_all() {
   state& all = here();
@@ -271,7 +287,7 @@ __cuinstr_once void tend_all() {
   const bool pauses = can_pause();
   // At its end a process runs what is in its streams, or does not: its own affair.
   if ((!pauses && !all.has_gates) || all.leaves_at != 0) return;
-  all.has_gates = true;
+  set_has_gates(true);
   const u32 count = __atomic_load_n(&all.queue_count, __ATOMIC_ACQUIRE);
   for (u32 index = 0; index < count && pauses; ++index) set_gate(all.queues[index], false);
   // What is being set up may be a launch of the same module in another stream.
@@ -290,14 +306,10 @@ __cuinstr_once void tend_all() {
     if (opens) set_gate(one, true);
     is_over &= opens;
   }
-  all.has_gates = !is_over;
+  set_has_gates(!is_over);
+  if (__atomic_load_n(&all.leaves_at, __ATOMIC_SEQ_CST) != 0) open_gates();
 }
 inline bool is_tending() { return can_pause() || here().has_gates; }
-// Nothing is left that would open them.
-__cuinstr_once void open_gates() {
-  state& all = here();
-  for (u32 index = 0; all.has_gates && index < all.queue_count; ++index) set_gate(all.queues[index], true);
-}
 // Somebody asked for the end of all launches: what is left of paused ones runs, and is stopped with the others.
 __cuinstr_once void wake_resting() {
   for (u32 index = 0; index < here().queue_count; ++index) {

@@ -10,7 +10,12 @@ inline int run_configured(const launch_call& call) {
   return explained(real(call.configuration, call.what, call.arguments), call.what, shared, false);
 }
 __cuinstr_once void* open_driver() { return __cuinstr_c_dlopen("libcuda.so.1", 1); }
-__cuinstr_once void* driver_function(void* library, const char* name) { return __cuinstr_c_dlsym(library, name); }
+// The library of `cuinstr run` stands between the program and the driver. What the half itself asks for passes it by: a pause holds up the program's calls, and not
+// those that end the pause.
+__cuinstr_once void* driver_function(void* library, const char* name) {
+  void* const past = __cuinstr_c_dlsym(nullptr, "cuinstr_driver_function");
+  return past != nullptr ? ((void* (*)(const char*))past)(name) : __cuinstr_c_dlsym(library, name);
+}
 __cuinstr_once int function_of(const launch_call& call, void** function) {
   return call.handle ? here().cuda.kernel_function(function, (void*)call.what) : __cuinstr_r_cudaGetFuncBySymbol(function, call.what);
 }
@@ -29,6 +34,7 @@ __cuinstr_once void finish() {
   const settings& set = asked();
   state& at = here();
   end_listening();
+  leave_process();
   if (!end_watch()) return;
   for (u32 index = 0; index < set.limit_count; ++index) {
     const named_limit& limit = set.limits[index];
@@ -83,7 +89,7 @@ __cuinstr_configured(extended_ptsz, true)
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name parameters {          \
     using namespace __cuinstr_half_@HASH@;                                     \
     if (is_off() || !asked().pausable) return __cuinstr_r_##real given;         \
-    enter_driver();                                                             \
+    enter_waiting();                                                            \
     const int result = __cuinstr_r_##real given;                                \
     leave_driver();                                                             \
     return result;                                                              \

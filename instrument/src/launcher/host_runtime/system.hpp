@@ -27,6 +27,7 @@ int* __cuinstr_c_errno() __asm__("__errno_location");
 unsigned int __cuinstr_c_geteuid() __asm__("geteuid");
 int __cuinstr_c_mkdir(const char*, unsigned int) __asm__("mkdir");
 int __cuinstr_c_unlink(const char*) __asm__("unlink");
+int __cuinstr_c_fallocate(int, long, long) __asm__("posix_fallocate");
 long __cuinstr_c_read(int, void*, unsigned long) __asm__("read");
 int __cuinstr_c_socket(int, int, int) __asm__("socket");
 int __cuinstr_c_connect(int, const void*, unsigned int) __asm__("connect");

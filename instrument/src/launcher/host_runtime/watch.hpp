@@ -90,7 +90,7 @@ __cuinstr_once void note_end(int status, void*) {
   state& at = here();
   if (at.process != __cuinstr_c_getpid()) return;
   at.status = status;
-  __atomic_store_n(&at.leaves_at, now_ns(), __ATOMIC_RELEASE);
+  __atomic_store_n(&at.leaves_at, now_ns(), __ATOMIC_SEQ_CST);
   open_gates();
 }
 // A process that was stopped comes to its end, even if its driver holds on to it: inside the call that waits for the launch, or at the process's end.

@@ -3,28 +3,58 @@
 use crate::project::{BINARY, Project, expect, text};
 use crate::toolkit::nvcc;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = include_str!("paused.cu");
+/// The stand-in reads PTX in a fat binary, where it is not compressed.
+const AS_PTX: &str = "-cudart none -gencode arch=compute_90,code=compute_90 -no-compress";
 
 struct Built {
     project: Project,
 }
 
+/// A program that runs.
+struct Started<'a> {
+    built: &'a Built,
+    child: Child,
+    process: String,
+}
+
 impl Built {
-    fn new(flags: &str) -> Option<Self> {
-        let nvcc = nvcc()?;
-        let project = Project::new(&[("paused.cu", PROGRAM)]);
+    fn empty(files: &[(&str, &str)]) -> Self {
+        let project = Project::new(files);
         for folder in ["fake", "runtime"] {
             fs::create_dir(project.path().join(folder)).expect("a folder");
         }
         cuinstr_stand_in::client::install(&project.path().join("fake")).expect("the stand-in beside this program");
-        let mut command = project.command(BINARY);
-        // The stand-in reads PTX in a fat binary, where it is not compressed.
-        let words = "-cudart none -gencode arch=compute_90,code=compute_90 -no-compress paused.cu -o program -Lfake -lcuda -ldl -lpthread";
-        expect(command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(words.split(' ')), 0);
-        Some(Self { project })
+        Self { project }
+    }
+
+    fn new(flags: &str) -> Option<Self> {
+        let built = Self::empty(&[("paused.cu", PROGRAM)]);
+        built.compile(flags, "paused.cu -o program")?;
+        Some(built)
+    }
+
+    /// A program that is linked with two libraries, which have a half each.
+    fn of_two_libraries() -> Option<Self> {
+        let built = Self::empty(&[("library.cu", include_str!("library.cu")), ("libraries.c", include_str!("libraries.c"))]);
+        for name in ["one", "two"] {
+            built
+                .compile("--pausable", &format!("-DNAME={name} -shared -Xcompiler -fPIC -Xlinker -Bsymbolic library.cu -o lib{name}.so"))?;
+        }
+        let words = "-o program libraries.c -L. -lone -ltwo -Lfake -lcuda -lpthread -Wl,-rpath,$ORIGIN";
+        expect(built.project.command("cc").args(words.split(' ')), 0);
+        Some(built)
+    }
+
+    fn compile(&self, flags: &str, words: &str) -> Option<()> {
+        let nvcc = nvcc()?;
+        let mut command = self.project.command(BINARY);
+        command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(AS_PTX.split(' ')).args(words.split(' '));
+        expect(command.args(["-Lfake", "-lcuda", "-ldl", "-lpthread"]), 0);
+        Some(())
     }
 
     fn ask(&self, words: &str) -> String {
@@ -34,34 +64,66 @@ impl Built {
         text(&[output.stdout, output.stderr].concat())
     }
 
+    /// Starts it with words in front, and waits until so many of its kernels run.
+    fn start(&self, front: &[&str], does: &str, variables: &[(&str, &str)], kernels: usize) -> Started<'_> {
+        let mut command = self.project.command("timeout");
+        command.args(["-s", "KILL", "60"]).args(front).args(["./program", does]);
+        command.env("LD_LIBRARY_PATH", "fake").env("CUINSTR_PAUSABLE", "1").envs(variables.iter().copied());
+        command.env("XDG_RUNTIME_DIR", self.project.path().join("runtime")).env("XDG_CACHE_HOME", self.project.path().join("cache"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        let mut started = Started { built: self, child, process: String::new() };
+        started.process = started.until(|first| {
+            let running = first["running"].as_array()?;
+            let all = running.len() >= kernels && running.iter().all(|launch| launch["kernel"] == "blocks");
+            all.then(|| first["process"].to_string())
+        });
+        started
+    }
+
     /// Pauses and resumes it while its kernel runs, so many times. Gives what `pause` said each time, and what the program said.
     fn run(&self, does: &str, pauses: usize) -> (Vec<String>, String) {
-        let mut command = self.project.command("timeout");
-        command.args(["-s", "KILL", "60", "./program", does]).env("LD_LIBRARY_PATH", "fake").env("CUINSTR_PAUSABLE", "1");
-        command
-            .env("XDG_RUNTIME_DIR", self.project.path().join("runtime"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let child = command.spawn().expect("it starts");
-        let since = Instant::now();
-        let process = loop {
-            let listed = self.ask("ps --json");
-            match listed.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok()) {
-                Some(first) if first["running"][0]["kernel"] == "blocks" => break first["process"].to_string(),
-                _ => assert!(since.elapsed() < Duration::from_secs(40), "{listed}"),
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        };
+        let started = self.start(&[], does, &[], 1);
         let pauses = (0..pauses).map(|_| {
-            let said = self.ask(&format!("pause {process} --within 1s"));
-            assert_eq!(self.ask(&format!("resume {process}")), "resumed\n");
+            let said = started.ask("pause PID --within 1s");
+            assert_eq!(started.ask("resume PID"), "resumed\n");
             std::thread::sleep(Duration::from_millis(60));
             said
         });
-        let pauses = pauses.collect();
-        let output = child.wait_with_output().expect("it ends");
-        (pauses, text(&[output.stdout, output.stderr].concat()))
+        (pauses.collect(), started.end())
+    }
+}
+
+impl Started<'_> {
+    fn ask(&self, words: &str) -> String {
+        self.built.ask(&words.replace("PID", &self.process))
+    }
+
+    /// Waits until something is true of what `ps` tells first.
+    fn until<T>(&self, holds: impl Fn(&serde_json::Value) -> Option<T>) -> T {
+        let since = Instant::now();
+        loop {
+            let listed = self.built.ask("ps --json");
+            let first = listed.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            if let Some(found) = first.as_ref().and_then(&holds) {
+                return found;
+            }
+            assert!(since.elapsed() < Duration::from_secs(40), "{listed}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops what is paused, and sees that nothing is left of it while later launches still wait.
+    fn stop_while_paused(&self, said: &str) {
+        assert_eq!(self.ask("stop PID"), said);
+        self.until(|first| (first["running"] == serde_json::json!([]) && first["paused"] == true).then_some(()));
+        assert_eq!(self.ask("resume PID"), "resumed\n");
+    }
+
+    /// What the program said when it has come to its end.
+    fn end(self) -> String {
+        let output = self.child.wait_with_output().expect("it ends");
+        text(&[output.stdout, output.stderr].concat())
     }
 }
 
@@ -82,4 +144,50 @@ fn a_program_of_the_launcher_pauses_at_block_boundaries() {
     let (pauses, said) = built.run("b", 1);
     assert!(pauses[0].contains("runs on to its end: it was compiled without --pausable"), "{pauses:?}");
     assert_eq!(said, "waited: 0, 96 once\n");
+}
+
+/// Whichever half is asked, all of the process pauses, is stopped and is resumed.
+#[test]
+fn two_libraries_of_one_program_pause_together() {
+    let Some(built) = Built::of_two_libraries() else { return };
+    let slow = ("CUINSTR_STAND_IN", "blocks 80000000");
+    let started = built.start(&[], "b", &[slow], 2);
+    let first = started.ask("pause PID");
+    assert_eq!(first.matches("and is paused: ").count(), 2, "{first}");
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(started.ask("pause PID"), first);
+    started.ask("resume PID");
+    assert!(started.end().starts_with("96 96\n"));
+    // A stop.
+    let started = built.start(&[], "b", &[("CUINSTR_ON_STOP", "leave"), slow], 2);
+    started.ask("pause PID");
+    started.stop_while_paused("stopped: `blocks`, `blocks`\n");
+    let said = started.end();
+    assert_eq!(said.matches("kernel `blocks` was stopped").count(), 2, "{said}");
+    assert!(!said.contains("96"), "{said}");
+    // A call by way of one, which the driver does not come back from, and which keeps it from launching: it waits for what the other one runs.
+    let started = built.start(&[], "f", &[("CUINSTR_STAND_IN", "exclusive 1;blocks 150000000")], 1);
+    std::thread::sleep(Duration::from_secs(1));
+    let said = started.ask("pause PID --within 50ms");
+    assert!(said.contains("runs on to its end: a call of the program waits for it"), "{said}");
+    started.ask("resume PID");
+    assert!(started.end().starts_with("96 0\n"));
+    let left: Vec<_> = fs::read_dir(built.project.path().join("runtime/cuinstr")).expect("the folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The library of `cuinstr run` stands in front of the driver, and must not hold up what the program's half does there.
+#[test]
+fn a_program_with_a_half_pauses_under_run() {
+    let Some(built) = Built::new("--pausable") else { return };
+    let front = [BINARY, "run", "--quiet", "--pausable", "--on-stop", "leave", "--"];
+    let started = built.start(&front, "b", &[], 1);
+    assert!(started.ask("pause PID").contains(" blocks have run, "));
+    started.ask("resume PID");
+    assert_eq!(started.end(), "waited: 0, 96 once\n");
+    let started = built.start(&front, "b", &[], 1);
+    assert!(started.ask("pause PID").contains(" blocks have run, "));
+    started.stop_while_paused("stopped: `blocks`\n");
+    let said = started.end();
+    assert!(said.contains("kernel `blocks` was stopped") && !said.contains("96 once"), "{said}");
 }

@@ -82,6 +82,12 @@ fn what_is_queued_behind_waits_too() {
         std::thread::sleep(Duration::from_millis(40));
     }
     assert_eq!(watched.said(), "behind: 96\nblocks-h: 0 0 0 once\n");
+    // A graph waits too, since its kernels would take the rest for theirs.
+    let watched = start(&world, "--pausable", "plt blocks-G");
+    watched.pause();
+    std::thread::sleep(Duration::from_millis(900));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "graph behind: 96\nblocks-G: 0 0 0 once\n");
     // More launches than a stream holds, so that the program waits in the middle of them.
     let watched = start(&world, "--pausable", "plt blocks-q");
     for _ in 0..8 {
@@ -260,6 +266,20 @@ fn a_module_that_is_paused_in_one_stream_is_launched_in_no_other() {
     std::thread::sleep(Duration::from_millis(500));
     watched.ask("resume PID");
     assert_eq!(watched.said(), "blocks-l: 0 0 0 once\n");
+}
+
+/// The driver lets nobody launch or copy while it frees memory, which waits for all streams.
+#[test]
+fn memory_is_freed_when_nothing_is_left_of_paused_launches() {
+    let world = World::new();
+    let mut command = world.command("--quiet --pausable", "plt blocks-F");
+    command.env("CUINSTR_STAND_IN", "exclusive 1");
+    let watched = Watched::start(&world, command, "blocks");
+    watched.pause();
+    // The program comes to the call, and waits there.
+    std::thread::sleep(Duration::from_millis(900));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-F: 0 0 0 once\n");
 }
 
 #[test]

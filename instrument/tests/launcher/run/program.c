@@ -104,6 +104,15 @@ static void* hold_one(void* which) {
   command("stuck 0");
   return 0;
 }
+/* A call that the driver does not come back from while a stream is held. */
+static void* free_later(void* context) {
+  u64 memory;
+  cuCtxSetCurrent(context);
+  cuMemAlloc_v2(&memory, 64);
+  usleep(500000);
+  if (cuMemFree_v2(memory) != 0) abort();
+  return 0;
+}
 static void* lose_all(void* context) {
   long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
   usleep(1000000);
@@ -181,6 +190,7 @@ int main(int count, char** words) {
       cuDevicePrimaryCtxRetain(&context, 0);
       if (word[7] == 's') pthread_create(&holder, 0, hold_one, &counts[0]);
       if (word[7] == 'd') pthread_create(&holder, 0, lose_all, context);
+      if (word[7] == 'F') pthread_create(&holder, 0, free_later, context);
       if (word[7] == 'f') {
         u64 memory;
         cuMemAlloc_v2(&memory, 64);
@@ -192,6 +202,15 @@ int main(int count, char** words) {
         cuMemcpyDtoHAsync_v2(found, counts[0], sizeof found, stream);
         for (int at = 0; at < BLOCKS; ++at) complete += found[at] == 1;
         printf("behind: %u\n", complete);
+      }
+      if (word[7] == 'G') {
+        /* A graph, launched while the grid is paused: how many blocks have run by then? */
+        int cuGraphLaunch(handle, handle);
+        unsigned complete = 0;
+        usleep(500000);
+        a = a || cuGraphLaunch(0, 0);
+        for (int at = 0; at < BLOCKS; ++at) complete += ((volatile unsigned*)counts[0])[at] == 1;
+        printf("graph behind: %u\n", complete);
       }
       if (word[7] == 'e') {
         usleep(1500000);
