@@ -49,12 +49,16 @@ int main(int count, char** words) {
   cudaMemcpy(ran.data(), counts, blocks * 4, cudaMemcpyDeviceToHost);
   cudaMemcpy(linked.data(), links, blocks * 4, cudaMemcpyDeviceToHost);
   cudaMemcpy(found.data(), sums, blocks * 8, cudaMemcpyDeviceToHost);
-  int once = 0;
+  int once = 0, never = 0, again = 0;
   double sum = 0;
   for (int block = 0; block < blocks; ++block) {
-    once += (ran[block] == 1) + (linked[block] == 1);
+    for (unsigned times : {ran[block], linked[block]}) {
+      once += times == 1;
+      never += times == 0;
+      again += times > 1;
+    }
     sum += found[block];
   }
-  printf("result %d of %d once, %.17g %s\n", once, 2 * blocks, sum, cudaGetErrorName(cudaGetLastError()));
+  printf("result %d of %d once, %d never, %d again, %.17g %s\n", once, 2 * blocks, never, again, sum, cudaGetErrorName(cudaGetLastError()));
   return 0;
 }
