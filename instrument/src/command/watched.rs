@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// For how long what keeps a launch from pausing may be something that passes, such as a call of the program's.
 const PASSES: Duration = Duration::from_millis(200);
 
+/// How a socket fails whose process comes to its end.
+const ENDS: [io::ErrorKind; 3] = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::NotFound];
+
 /// A process that is watched.
 struct Watched {
     process: u32,
@@ -62,6 +65,8 @@ impl Watched {
                     let _ = fs::remove_file(socket);
                     gone = Some(error);
                 }
+                // The process has come to its end since another part of it answered.
+                Err(error) if lives && ENDS.contains(&error.kind()) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -69,7 +74,8 @@ impl Watched {
             self.sockets.first().and_then(|socket| socket.parent()).into_iter().for_each(|folder| remove_words(folder, self.process));
         }
         match gone {
-            Some(error) if answers.is_empty() => Err(error),
+            // What one part has heard holds for all of them.
+            Some(error) if !lives => Err(error),
             _ => Ok(answers),
         }
     }

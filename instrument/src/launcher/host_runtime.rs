@@ -8,6 +8,7 @@
 //! - `launch.hpp`: a launch on its way. `watch.hpp`: the thread that looks whether launches are in time.
 //! - `control.hpp`, `listen.hpp`: what others may ask of a process.
 //! - `report.hpp`: what is said of a stop.
+//! - `pause.hpp`: pauses at block boundaries. `process.hpp`: what all halves of a process share.
 //! - `room.hpp`: launches for which our own words in shared memory leave no room.
 //!
 //! All of them use `environment.hpp` (the variables) and `driver.hpp` (what is shared with the GPU).

@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
+int one_load(void);
+int two_load(void);
 int one_run(void);
 int two_run(void);
 int two_free(void);
@@ -16,6 +18,8 @@ static void* other(void* unused) {
 int main(int count, char** words) {
   pthread_t thread;
   does = count > 1 ? words[1][0] : 'b';
+  /* A module is loaded when no kernel runs. */
+  if (one_load() != 0 || two_load() != 0) return 3;
   pthread_create(&thread, 0, other, 0);
   int first = one_run();
   pthread_join(thread, 0);

@@ -1,4 +1,5 @@
-// A library with a half of its own: NAME_run launches a grid in a stream of its own and waits for it, NAME_free makes a call that waits for all kernels.
+// A library with a half of its own: NAME_load loads its module, NAME_run launches a grid in a stream of its own and waits for it, NAME_free makes a call that waits
+// for all kernels.
 #include <cstdio>
 
 #define JOIN_(a, b) a##b
@@ -6,6 +7,11 @@
 
 extern "C" __global__ void blocks(unsigned long long slots, unsigned long long ns, unsigned* counts) {
     while (slots-- > ns) counts[blockIdx.x] += 1;
+}
+
+extern "C" int JOIN(NAME, _load)() {
+    cudaFunction_t function;
+    return cudaGetFuncBySymbol(&function, (const void*)blocks);
 }
 
 extern "C" int JOIN(NAME, _run)() {

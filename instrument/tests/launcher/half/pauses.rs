@@ -117,6 +117,8 @@ impl Started<'_> {
     fn stop_while_paused(&self, said: &str) {
         assert_eq!(self.ask("stop PID"), said);
         self.until(|first| (first["running"] == serde_json::json!([]) && first["paused"] == true).then_some(()));
+        // The stop is reported behind that, and the program's end would come between.
+        std::thread::sleep(Duration::from_millis(500));
         assert_eq!(self.ask("resume PID"), "resumed\n");
     }
 
