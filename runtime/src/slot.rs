@@ -236,6 +236,7 @@ impl LaunchSlot {
         self.number() == number
             && state.outcome.is_none()
             && state.ended.is_none()
+            && !state.is_at_rest()
             && state.context.is_some()
             && (!state.is_submitted || matches!(self.is_drained(&state), Ok(false)))
     }

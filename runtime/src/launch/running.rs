@@ -131,7 +131,8 @@ impl Running {
     /// begins meanwhile may still decline. Then the launch is paused when all others have run.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails the request stands; the launch can be cancelled.
+    /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails, the request stands. But where blocks could not be launched that
+    /// may have been passed over, the launch is cancelled.
     pub fn go_on(&mut self) -> Result<()> {
         match &self.again {
             Some(again) => again.go_on(&self.slot, self.number),

@@ -10,6 +10,7 @@ mod interfaces;
 mod launches;
 mod pauses;
 mod races;
+mod scenarios;
 #[cfg(feature = "snapshot")]
 mod snapshots;
 mod soak;
@@ -27,9 +28,9 @@ use std::time::{Duration, Instant};
 const CASE: &str = "CUINSTR_CASE";
 /// Longest that a case may take; a sweep of all calls takes longer, and so does a program under `ThreadSanitizer`.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Stands before the name of the call that a case sweeps.
+/// Stands before the scenario and the call that a case sweeps.
 const SWEEP: &str = "no failure of one call does harm: ";
-/// The case that tells the calls to sweep.
+/// The case that tells what to sweep.
 const NAMES: &str = "names";
 
 type Case = (&'static str, fn());
