@@ -369,6 +369,14 @@ impl LaunchSlot {
         self.changed.notify_all();
     }
 
+    /// What was launched of it is over, and whoever waits for it gets this error.
+    pub(crate) fn fail(&self, number: u32, error: Error) {
+        let mut state = self.state();
+        if self.number() == number && state.outcome.is_none() {
+            self.conclude(&mut state, Err(error));
+        }
+    }
+
     /// Gives back what belongs to a launch that is over.
     fn forget(state: &mut State) {
         if let Some(watchdog) = state.watchdog.take() {

@@ -116,7 +116,8 @@ impl Ledger {
         self.map(&mut kept, name, memory).inspect_err(|_| addresses::give_back(address))?;
         drop(kept);
         let stream = self.launch_context.copy_stream();
-        let cleared = mapped::clear(stream, address, bytes).map_err(Fault::from).and_then(|()| drained(stream, "of the ledger's own", COPY));
+        let cleared =
+            mapped::clear(stream, address, bytes).map_err(Fault::from).and_then(|()| drained(stream, "of the ledger's own", COPY));
         // SAFETY: no caller has it.
         cleared.inspect_err(|_| _ = unsafe { self.free(name) })?;
         Ok(memory)

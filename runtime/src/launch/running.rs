@@ -104,7 +104,8 @@ impl Running {
     /// both streams wait.
     ///
     /// # Errors
-    /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before.
+    /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before. Where the
+    /// next part was launched and its end can't be marked, the launch is cancelled ([`Running::is_paused`] tells).
     pub fn resume(&mut self, stream: &Arc<CudaStream>) -> Result<()> {
         match &self.again {
             Some(again) => again.resume(&self.slot, self.number, stream),

@@ -175,6 +175,37 @@ fn calm() {
     command("stuck 0");
 }
 
+/// Resumes a launch as long as it is paused, and pauses it again so often. One of which a part could not be launched, or not be marked, may be cancelled.
+fn ended(
+    found: &mut Found,
+    (running, counts): (&mut Running, &[AtomicU32]),
+    other: &Arc<CudaStream>,
+    mut outcome: Result<Outcome>,
+    mut pauses: u32,
+    mut may_be_cancelled: bool,
+) -> Result<()> {
+    while let Ok(paused) = &outcome
+        && found.paused(paused, counts)
+    {
+        if let Err(error) = running.resume(other) {
+            found.errors.push(format!("a resume: {error}"));
+            may_be_cancelled = !running.is_paused();
+            if may_be_cancelled {
+                pauses = 0;
+            } else {
+                running.resume(other)?;
+            }
+        }
+        outcome = if pauses > 0 { found.again("a pause", || running.pause(LONG)) } else { running.wait() };
+        pauses = pauses.saturating_sub(1);
+    }
+    match outcome {
+        Ok(Outcome::Stopped { why: Cause::Cancelled, .. }) | Err(Error::Driver(_) | Error::OutOfMemory(_)) if may_be_cancelled => {}
+        outcome => found.completed("a launch that was paused", outcome, counts),
+    }
+    Ok(())
+}
+
 /// A launch that is paused twice and resumed in another stream, and one with a block that does not end while the others are launched beside it.
 fn pauses(found: &mut Found) -> Ended {
     calm();
@@ -183,15 +214,8 @@ fn pauses(found: &mut Found) -> Ended {
     let kernel = world.module.kernel("blocks")?;
     let counts = found.counts(BLOCKS);
     let mut running = begin(&blocks(&kernel, &home, counts.as_ptr().expose_provenance() as u64))?;
-    let mut outcome = found.again("a pause", || running.pause(LONG));
-    for pauses in 1.. {
-        match &outcome {
-            Ok(paused) if found.paused(paused, counts) => found.again("a resume", || running.resume(&other))?,
-            _ => break,
-        }
-        outcome = if pauses < 2 { found.again("a pause", || running.pause(LONG)) } else { running.wait() };
-    }
-    found.completed("a launch that was paused", outcome, counts);
+    let outcome = found.again("a pause", || running.pause(LONG));
+    ended(found, (&mut running, counts), &other, outcome, 1, false)?;
     drop(running);
     let counts = found.counts(BLOCKS);
     command("stuck 1");
@@ -199,32 +223,19 @@ fn pauses(found: &mut Found) -> Ended {
     while sum(counts) == 0 && command("running") > 0 {
         std::thread::yield_now();
     }
-    let mut outcome = found.again("a pause", || match running.pause(BRIEF) {
+    let asked = found.again("a pause", || match running.pause(BRIEF) {
         Err(Error::NotPaused { .. }) => Ok(None),
         paused => paused.map(Some),
     });
-    // Blocks that could not be launched beside the others may have been passed over, so the launch is cancelled.
-    let gone_on = if matches!(outcome, Ok(None)) { running.go_on() } else { Ok(()) };
+    let gone_on = if matches!(asked, Ok(None)) { running.go_on() } else { Ok(()) };
     calm();
-    if let Err(error) = gone_on {
-        found.errors.push(format!("to go on: {error}"));
-        let outcome = running.wait();
-        if !matches!(outcome, Ok(Outcome::Stopped { why: Cause::Cancelled, .. })) {
-            found.completed("a launch that could not go on", outcome, counts);
-        }
-        return Ok(());
-    }
-    let outcome = loop {
-        match outcome {
-            Ok(Some(paused)) if found.paused(&paused, counts) => found.again("a resume", || running.resume(&other))?,
-            Ok(Some(outcome)) => break Ok(outcome),
-            Ok(None) => {}
-            Err(error) => break Err(error),
-        }
-        outcome = running.wait().map(Some);
+    let outcome = match asked {
+        Ok(None) => running.wait(),
+        Ok(Some(outcome)) => Ok(outcome),
+        Err(error) => Err(error),
     };
-    found.completed("a launch whose blocks ran beside each other", outcome, counts);
-    Ok(())
+    ended(found, (&mut running, counts), &other, outcome, 0, gone_on.is_err())?;
+    Ok(gone_on?)
 }
 
 /// A host's own launch that is paused and resumed in another stream.

@@ -188,7 +188,8 @@ fn left() {
     let host = Blocks::new(&context, counts.address, GRID).expect("a module");
     let stream = context.new_stream().expect("a stream");
     // SAFETY: stream and module live as long as this case.
-    let guard = unsafe { host.attach().expect("it was rewritten").arm_pausable(handle(&stream), &Limits::timeout(LONG), GRID) }.expect("a guard");
+    let guard =
+        unsafe { host.attach().expect("it was rewritten").arm_pausable(handle(&stream), &Limits::timeout(LONG), GRID) }.expect("a guard");
     assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it is not launched");
     host.launch(&stream).expect("a launch");
     guard.launched().expect("it was launched");
