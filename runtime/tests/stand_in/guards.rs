@@ -6,6 +6,7 @@ use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream, DriverError, resu
 use cuinstr_runtime::guard::{About, Attached, Handle, Limits};
 use cuinstr_runtime::{Cause, Clock, Error, Outcome};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) const CASES: &[Case] = &[
@@ -76,11 +77,8 @@ fn full() {
 fn paused() {
     let (context, stream) = host();
     let other = context.new_stream().expect("a stream");
-    let counts = vec![0_u32; 60_000];
-    let counted = || -> Vec<u32> {
-        // SAFETY: the words are this vector's.
-        counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
-    };
+    let counts: Vec<_> = (0..60_000).map(|_| AtomicU32::new(0)).collect();
+    let counted = || -> Vec<u32> { counts.iter().map(|count| count.load(Ordering::Relaxed)).collect() };
     let host = Blocks::new(&context, counts.as_ptr().expose_provenance() as u64, GRID).expect("a module");
     let attached = host.attach().expect("it was rewritten");
     // SAFETY: stream and module live as long as this case.
