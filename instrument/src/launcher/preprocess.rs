@@ -429,13 +429,13 @@ mod tests {
 
     #[test]
     fn names_of_files_that_are_mapped_are_mapped_in_the_overlay_too() {
-        let places = [("/v/r0/", "/home/u/p/"), ("/v/r1/", "own/")].map(|(place, spelled)| (place.into(), spelled.into()));
-        assert!(cuda(&["a.cu", "-DX=-fmacro-prefix-map=/home=Y"]).prefix_maps(&places).is_empty());
+        let places = [("/v/r0/", "/top/u/p/"), ("/v/r1/", "own/")].map(|(place, spelled)| (place.into(), spelled.into()));
+        assert!(cuda(&["a.cu", "-DX=-fmacro-prefix-map=/top=Y"]).prefix_maps(&places).is_empty());
         let call = cuda(&[
-            "-ffile-prefix-map=/home=Y",
-            "-fmacro-prefix-map=/home/u=X",
+            "-ffile-prefix-map=/top=Y",
+            "-fmacro-prefix-map=/top/u=X",
             "a.cu",
-            "-ffile-prefix-map=/home/u/p/src=Z",
+            "-ffile-prefix-map=/top/u/p/src=Z",
             "-ffile-prefix-map=o=A=B",
         ]);
         let maps = ["/v/r0/=/v/r0/", "/v/r1/=/v/r1/", "/v/r0/=X/p/", "/v/r0/=Y/u/p/", "/v/r0/src=Z", "/v/r1/=A=Bwn/"];

@@ -155,9 +155,9 @@ fn slow_record() {
         command("busy 1");
         let first = begin().wait();
         assert!(!matches!(first, Ok(Outcome::Completed { .. })), "the first: {first:?}");
-        let begun = command("begun");
+        let before = command("begun");
         let mut second = begin();
-        until("the second is stopped", || command("begun") == begun + 1 && command("running") == 0);
+        until("the second is stopped", || command("begun") == before + 1 && command("running") == 0);
         // What is still to be cleared is the first one's.
         command("busy 0");
         let second = second.wait().expect("an outcome");
