@@ -258,6 +258,7 @@ mod tests {
     /// Any tokens, some of them inserted, with space on one side of an insertion's ends, on none where the tokens stay two, and lines in between.
     #[test]
     fn any_insertions_leave_their_places() {
+        const TOKENS: [&str; 12] = ["a", "b7", "(", ")", ";", "{", "}", "+", "<", "\"s\"", "1.5", ","];
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut below = |bound: usize| {
             state ^= state << 13;
@@ -265,16 +266,15 @@ mod tests {
             state ^= state << 17;
             (state % bound as u64) as usize
         };
-        const TOKENS: [&str; 12] = ["a", "b7", "(", ")", ";", "{", "}", "+", "<", "\"s\"", "1.5", ","];
         for _ in 0..20_000 {
             let (mut text, mut last) = (String::new(), None);
-            for part in 0..1 + below(6) {
+            for part in 0..=below(6) {
                 let is_ours = part % 2 == 1;
                 if is_ours {
                     text.push('[');
                 }
                 let begins = text.len();
-                for nth in 0..1 + below(3) {
+                for nth in 0..=below(3) {
                     let token = TOKENS[below(TOKENS.len())];
                     let joins = last.is_some_and(|last: u8| join(last, token.as_bytes()[0]));
                     // At an insertion's begin the space is the user's where there is any, at its end the insertion's.

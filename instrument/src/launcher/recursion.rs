@@ -314,7 +314,8 @@ mod tests {
         let put = |name: &str| fs::write(folder.path().join(name), PLAIN).expect("a file");
         assert_eq!(ask(&session, &unit), None, "there is no PTX");
         // Of other units, and no PTX.
-        ["tmpxft_2_0-6_a.ptx", "tmpxft_1_0-6_a.cubin"].iter().for_each(|name| put(name));
+        put("tmpxft_2_0-6_a.ptx");
+        put("tmpxft_1_0-6_a.cubin");
         assert_eq!(ask(&session, &unit), None);
         note_pass(folder.path(), false).expect("a note");
         assert_eq!(ask(&session, &unit), None, "a pass has no PTX");
@@ -329,7 +330,8 @@ mod tests {
         // What nvcc keeps has a folder of its own.
         let kept = folder.path().join("kept");
         fs::create_dir(&kept).expect("a folder");
-        ["kept/a.ptx", "kept/b.ptx"].iter().for_each(|name| put(name));
+        put("kept/a.ptx");
+        put("kept/b.ptx");
         assert_eq!(ask(&session, &kept.join("a.cudafe1.cpp")), none);
         assert_eq!(ask(&session, &folder.path().join("tmpxft_1")), None, "its name is none of nvcc's");
     }
