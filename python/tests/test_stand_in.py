@@ -313,6 +313,11 @@ print(guard.pause(LONG).paused)
                         self.launch("empty", stream)
                     assert guard.outcome is not None
                     self.assertTrue(guard.outcome.completed)
+                    # A launch in another stream may end as well; where nothing is launched the guard says where it looked.
+                    whose = {"cupy": "CuPy", "torch": "PyTorch"}[name]
+                    with self.assertRaisesRegex(cuinstr.NotLaunched, rf"looked at {whose}'s current stream \(handle {stream:#x}\)"):
+                        with guarded(module, timeout=1.0):
+                            pass
                 self.assertEqual(_handles.of_stream(None, extension)[0], stream if name == "torch" else 0)
                 torch.cuda.is_initialized = lambda: False
                 self.assertEqual(_handles.of_stream(None, extension)[0], 0)

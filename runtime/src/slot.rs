@@ -236,6 +236,7 @@ impl LaunchSlot {
         self.number() == number
             && state.outcome.is_none()
             && state.ended.is_none()
+            && !state.is_at_rest()
             && state.context.is_some()
             && (!state.is_submitted || matches!(self.is_drained(&state), Ok(false)))
     }
@@ -366,6 +367,14 @@ impl LaunchSlot {
         Self::forget(state);
         state.outcome = Some(outcome);
         self.changed.notify_all();
+    }
+
+    /// What was launched of it is over, and whoever waits for it gets this error.
+    pub(crate) fn fail(&self, number: u32, error: Error) {
+        let mut state = self.state();
+        if self.number() == number && state.outcome.is_none() {
+            self.conclude(&mut state, Err(error));
+        }
     }
 
     /// Gives back what belongs to a launch that is over.

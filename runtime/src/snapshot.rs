@@ -112,12 +112,14 @@ impl Ledger {
         }
         self.launch_context.bind()?;
         let address = addresses::take(self.mapped(bytes) as u64)?;
-        let mapped = self.map(&mut kept, name, Memory { address, bytes });
-        let memory = mapped.inspect_err(|_| addresses::give_back(address))?;
+        let memory = Memory { address, bytes };
+        self.map(&mut kept, name, memory).inspect_err(|_| addresses::give_back(address))?;
         drop(kept);
         let stream = self.launch_context.copy_stream();
-        mapped::clear(stream, memory.address, bytes)?;
-        drained(stream, "of the ledger's own", COPY)?;
+        let cleared =
+            mapped::clear(stream, address, bytes).map_err(Fault::from).and_then(|()| drained(stream, "of the ledger's own", COPY));
+        // SAFETY: no caller has it.
+        cleared.inspect_err(|_| _ = unsafe { self.free(name) })?;
         Ok(memory)
     }
 
@@ -127,10 +129,10 @@ impl Ledger {
     }
 
     /// Maps memory under a name.
-    fn map(&self, kept: &mut Kept, name: &str, memory: Memory) -> Result<Memory> {
+    fn map(&self, kept: &mut Kept, name: &str, memory: Memory) -> Result<()> {
         mapped::map(self.context.cu_device(), memory.address, self.mapped(memory.bytes))?;
         kept.memory.insert(name.to_owned(), memory);
-        Ok(memory)
+        Ok(())
     }
 
     /// Gives memory back.
@@ -142,9 +144,10 @@ impl Ledger {
     /// [`Fault::Name`] if there is none of this name.
     pub unsafe fn free(&self, name: &str) -> Result<()> {
         let mut kept = self.kept();
-        let memory = kept.memory.remove(name).ok_or_else(|| absent("memory", name))?;
+        let memory = *kept.memory.get(name).ok_or_else(|| absent("memory", name))?;
         self.launch_context.bind()?;
         mapped::unmap(memory.address, self.mapped(memory.bytes))?;
+        kept.memory.remove(name);
         addresses::give_back(memory.address);
         Ok(())
     }

@@ -63,6 +63,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/tests/stand_in/endings.rs",
     "runtime/tests/stand_in/guards.rs",
     "runtime/tests/stand_in/pauses.rs",
+    "runtime/tests/stand_in/scenarios.rs",
     "runtime/tests/stand_in/soak.rs",
     "runtime/tests/stand_in/world.rs",
     "tests/measure/src/bench/rig.rs",

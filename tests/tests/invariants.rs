@@ -51,6 +51,9 @@ fn check_rules(source: &[u8], options: &Options) -> Rewrite {
             assert!(label.span.start <= label.span.end && label.span.end <= source.len(), "{diagnostic:?}");
         }
     }
+    let polls = first.sites.sites.iter().filter(|site| site.form != Form::None).count();
+    assert_eq!(first.summary.polls, polls, "the summary counts the sites with a poll");
+    assert!(first.summary.polled + first.summary.bounded <= first.summary.loops, "{:?}", first.summary);
     let Some(output) = &first.output else { return first };
     assert_eq!(first.original().as_deref(), Some(source), "without what was inserted the text is the input");
     for (index, range) in first.inserted.iter().enumerate() {

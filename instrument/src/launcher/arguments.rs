@@ -402,3 +402,159 @@ pub(super) fn split(text: &[u8]) -> Vec<OsString> {
 fn from_bytes(bytes: &[u8]) -> OsString {
     OsStr::from_bytes(bytes).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What words say beside those of one variable.
+    fn read_with(words: &str, (name, value): (&str, &str)) -> CommandLine {
+        CommandLine::read(&split(words.as_bytes()), |asked| (asked == name).then(|| value.into()))
+    }
+
+    fn read(words: &str) -> CommandLine {
+        read_with(words, ("", ""))
+    }
+
+    #[test]
+    fn a_value_is_no_input_and_no_option_in_each_of_its_forms() {
+        let plain = read("-c a.cu");
+        assert_eq!((plain.sources.as_slice(), plain.product, plain.keeps), (&["a.cu".into()][..], Product::Object, false));
+        assert!(plain.names_cuda && plain.may_hold_cuda && plain.preprocesses);
+        // These mean something themselves.
+        let are_known = ["-x", "--x", "-o", "--output-file", "-odir", "--output-directory", "-ccbin", "--compiler-bindir", "-optf"];
+        let others =
+            WITH_VALUE.iter().filter(|name| !are_known.contains(name) && !name.ends_with("keep-dir") && **name != "--options-file");
+        for name in others {
+            for value in ["b", "-ptx", "--keep", "-h"] {
+                for form in [format!("{name} {value}"), format!("{name}={value}")] {
+                    let line = read(&format!("-c {form} a.cu"));
+                    assert_eq!((&line.sources, line.product, line.keeps), (&plain.sources, plain.product, false), "{form}");
+                    assert!(line.preprocesses && line.output.is_none() && line.host_compilers.is_empty(), "{form}");
+                }
+            }
+            // Without a value it is a word of nvcc's to complain of.
+            assert_eq!(read(&format!("-c a.cu {name}")).sources, plain.sources, "{name}");
+        }
+        for letter in JOINED.iter().map(|letter| char::from(*letter)).filter(|letter| !"ox".contains(*letter)) {
+            assert_eq!(read(&format!("-c -{letter}b a.cu")).sources, plain.sources, "{letter}");
+        }
+        assert_eq!(read("-c --include-pathb a.cu -Wb -").sources, ["a.cu", "-"]);
+    }
+
+    #[test]
+    fn options_say_where_results_go_and_who_compiles_for_the_host() {
+        for words in ["-o b", "-o=b", "--output-file b", "--output-file=b"] {
+            let line = read(&format!("a.cu {words}"));
+            assert_eq!((line.output, line.sources.len()), (Some("b".into()), 1), "{words}");
+        }
+        for words in ["-odir b", "-odir=b", "--output-directory b", "--output-directory=b"] {
+            assert_eq!(read(words).output_folder, Some("b".into()), "{words}");
+        }
+        for (words, place) in
+            [("-ccbin g++", (1, 0)), ("-ccbin=g++", (0, 7)), ("-c --compiler-bindir=g++", (1, 18)), ("-c -ccbin g++", (2, 0))]
+        {
+            let line = read(words);
+            assert_eq!(line.host_compilers, [place], "{words}");
+            assert_eq!(&line.words[place.0].as_bytes()[place.1..], b"g++", "{words}");
+        }
+        for (words, product) in [
+            ("-ptx", Product::Ptx),
+            ("--ptx", Product::Ptx),
+            ("-c", Product::Object),
+            ("--compile", Product::Object),
+            ("-dc", Product::Object),
+            ("-dw", Product::Object),
+            ("-cubin", Product::Binary(Some("cubin"))),
+            ("--fatbin", Product::Binary(Some("fatbin"))),
+            ("-E", Product::Nothing),
+            ("--cuda", Product::Nothing),
+            ("--ltoir", Product::Nothing),
+            ("-g", Product::Binary(None)),
+            // What nvcc only answers makes nothing.
+            ("-c --help", Product::Nothing),
+        ] {
+            assert_eq!(read(&format!("{words} a.cu")).product, product, "{words}");
+        }
+        for words in ["--keep", "-save-temps", "-keep-dir b", "--keep-dir=b"] {
+            assert!(read(words).keeps, "{words}");
+        }
+        for words in ["-dryrun", "--dryrun", "-v", "--verbose"] {
+            assert!(read(words).prints_commands, "{words}");
+        }
+        assert!(read("-V").asks_version && read("--version").asks_version && !read("-c a.cu").asks_version);
+        assert!(!read("-c a.cu").prints_commands && !read("-lib a.o").keeps);
+        for (words, may, names) in [
+            ("-c a.cpp", false, false),
+            ("-c a.CU", true, false),
+            ("-c a.cup", true, false),
+            ("-Xcompiler a.cu b.o", false, false),
+            ("-Xcompiler=a.cu b.o", true, false),
+            ("-x cu a.cpp", true, true),
+            ("-x cu", true, false),
+            ("-x c++ a.cpp", true, false),
+            ("--x=cu a", true, true),
+        ] {
+            assert_eq!((read(words).may_hold_cuda, read(words).names_cuda), (may, names), "{words}");
+        }
+    }
+
+    #[test]
+    fn words_of_variables_count_as_those_of_the_command_line() {
+        let facts = |line: &CommandLine| {
+            (line.may_hold_cuda, line.names_cuda, line.preprocesses, line.asks_version, line.prints_commands, line.product, line.keeps)
+        };
+        for name in VARIABLES {
+            for (words, own) in [
+                ("a.cu", ""),
+                ("-x cu", "a.cpp"),
+                ("a.cpp", "-x cu"),
+                ("--help", "a.cu"),
+                ("--version", ""),
+                ("-v", ""),
+                ("-dryrun", ""),
+                ("-ptx", "a.cu"),
+                ("-c", ""),
+                ("--keep", "a.cu"),
+            ] {
+                let (both, apart) = (read(&format!("{own} {words}")), read_with(own, (name, words)));
+                assert_eq!(facts(&both), facts(&apart), "{name}={words}");
+                assert_eq!(apart.variables, [(name, OsString::from(words))]);
+                assert_ne!(facts(&apart), facts(&read(own)), "{name}={words}");
+            }
+            let line = read_with("-c -ccbin own a.cu", (name, "-O2 -ccbin=other -ccbin third"));
+            assert_eq!((line.host_compilers, line.variable_compilers), (vec![(2, 0)], vec!["other".into(), "third".into()]));
+            // The command line comes first.
+            assert_eq!(read_with("-ptx", (name, "-c")).product, Product::Ptx);
+            assert!(read_with("-c", (name, "")).variables.is_empty());
+        }
+    }
+
+    #[test]
+    fn files_of_options_stand_for_their_words() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_str().expect("it is text").to_owned();
+        let (first, second, absent) = (path("first"), path("second"), path("absent"));
+        std::fs::write(&first, "-c 'a b.cu'\n-ccbin g++").expect("a file");
+        std::fs::write(&second, "-ptx").expect("a file");
+        for words in [format!("-optf {first}"), format!("--options-file={first}"), format!("@{first}"), format!("-optf {first},{second}")] {
+            let line = read(&format!("-v {words} -g"));
+            assert_eq!((line.sources, line.product), (vec!["a b.cu".into()], Product::Object), "{words}");
+            // A host compiler is replaced in its own word.
+            assert_eq!(
+                (line.host_compilers, line.words[1..5].to_vec()),
+                (vec![(4, 0)], ["-c", "a b.cu", "-ccbin", "g++"].map(OsString::from).to_vec())
+            );
+            assert_eq!(line.words.last(), Some(&"-g".into()));
+        }
+        // Without one the words stay as they are.
+        assert_eq!(read(&format!("-optf {second} a.cu")).words.len(), 3);
+        assert_eq!(read(&format!("-optf {second} a.cu")).product, Product::Ptx);
+        // One that can't be read is nvcc's to complain of, and so is one of several.
+        for words in [format!("-optf {absent}"), format!("-optf {second},{absent}"), format!("-o @{second}")] {
+            assert_eq!((read(&words).product, read(&words).words.len()), (Product::Binary(None), 2), "{words}");
+        }
+        assert_eq!(split(b"a 'b c' \"d\"  e"), ["a", "b c", "d", "e"]);
+        assert_eq!(split(b" a  'b c "), ["a", "'b", "c"]);
+    }
+}

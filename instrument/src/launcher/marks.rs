@@ -255,6 +255,48 @@ mod tests {
         }
     }
 
+    /// Any tokens, some of them inserted, with space on one side of an insertion's ends, on none where the tokens stay two, and lines in between.
+    #[test]
+    fn any_insertions_leave_their_places() {
+        const TOKENS: [&str; 12] = ["a", "b7", "(", ")", ";", "{", "}", "+", "<", "\"s\"", "1.5", ","];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut below = |bound: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % bound as u64) as usize
+        };
+        for _ in 0..20_000 {
+            let (mut text, mut last) = (String::new(), None);
+            for part in 0..=below(6) {
+                let is_ours = part % 2 == 1;
+                if is_ours {
+                    text.push('[');
+                }
+                let begins = text.len();
+                for nth in 0..=below(3) {
+                    let token = TOKENS[below(TOKENS.len())];
+                    let joins = last.is_some_and(|last: u8| join(last, token.as_bytes()[0]));
+                    // At an insertion's begin the space is the user's where there is any, at its end the insertion's.
+                    let is_edge = nth == 0;
+                    if joins || below(2) == 0 && last.is_some() && !is_edge {
+                        text.push(' ');
+                    }
+                    text.push_str(token);
+                    last = token.bytes().last();
+                }
+                if is_ours {
+                    text.push(']');
+                } else if begins > 0 && below(4) == 0 {
+                    text.push_str("\n    x");
+                    last = Some(b'x');
+                }
+            }
+            text.push('\n');
+            assert_eq!(taken(&marked(&text)), text);
+        }
+    }
+
     #[test]
     fn space_that_a_preprocessor_adds_or_takes_is_no_part_of_a_token() {
         let open = |spaces: u8| format!("__cuinstr_mark_o{spaces}_1_0_");

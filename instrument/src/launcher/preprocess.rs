@@ -365,4 +365,80 @@ mod tests {
         let expected = [("FLAG", value("1")), ("M", value("(N * 2)")), ("N", None)].map(|(name, value)| (name.to_owned(), value));
         assert_eq!(given, expected, "the last word on a name holds, and one with arguments is no value");
     }
+
+    fn cuda(words: &[&str]) -> Cuda {
+        let words = ["-E", "-D__CUDACC__"].iter().chain(words).map(OsString::from).collect();
+        let Ok(Call::Cuda(call)) = Call::read(words) else { panic!("a pass over CUDA source") };
+        *call
+    }
+
+    #[test]
+    fn the_source_is_told_from_values_and_folders_from_each_other() {
+        for option in SEPARATE {
+            let call = cuda(&["a.cu", option, "b"]);
+            assert_eq!(call.main, "a.cu", "{option}");
+            // Without a value it is the compiler's to complain of.
+            assert_eq!(cuda(&["a.cu", option]).main, "a.cu", "{option}");
+        }
+        let folders = |call: &Cuda| [&call.quote, &call.include, &call.system, &call.forced].map(|list| list.join(OsStr::new(" ")));
+        let none = folders(&cuda(&["a.cu"]));
+        for (option, index) in [("-iquote", 0), ("-I", 1), ("-isystem", 2), ("-idirafter", 2), ("-include", 3)] {
+            for words in [&[option, "b", "a.cu"][..], &[&format!("{option}b"), "a.cu"]] {
+                let call = cuda(words);
+                let mut wanted = none.clone();
+                wanted[index] = if index == 1 && !none[1].is_empty() { format!("b {}", none[1].display()).into() } else { "b".into() };
+                assert_eq!((folders(&call), call.main.to_str()), (wanted, Some("a.cu")), "{words:?}");
+                let place = &call.paths[0];
+                assert_eq!(&call.words[place.word].as_bytes()[place.at..], b"b", "{words:?}");
+            }
+        }
+        assert_eq!(folders(&cuda(&["-cxx-isystem", "b", "a.cu"]))[2], "b");
+        // What splits the two kinds of folders is none.
+        assert!(cuda(&["-I-", "a.cu", "-x", "c++", "-"]).paths.is_empty());
+        assert_eq!(cuda(&["a.cu", "-x", "c++", "-"]).main, "-");
+        for words in [&["-E", "a.cu"][..], &["-D__CUDACC__", "a.cu"], &["-E", "-D__CUDACC__", "-I", "b"]] {
+            assert!(matches!(Call::read(words.iter().map(OsString::from).collect()), Ok(Call::Other(_))), "{words:?}");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("words"), "-I 'b c' a.cu").expect("a file");
+        let call = cuda(&[&format!("@{}", folder.path().join("words").display()), "@none"]);
+        assert_eq!((call.include[0].to_str(), call.main.to_str()), (Some("b c"), Some("@none")));
+    }
+
+    #[test]
+    fn the_name_of_the_output_says_what_the_text_is_for() {
+        for (words, is_device, for_host, is_answer) in [
+            (&["-o", "t.cpp1.ii"][..], true, false, false),
+            (&["-ot.cpp1.ii"], true, false, false),
+            (&["-o", "t.cpp4.ii"], false, true, false),
+            (&["-D__CUDA_ARCH__=900", "-o", "t.cpp4.ii"], false, false, false),
+            (&["-o", "t.ii"], false, false, true),
+            (&["-M", "-o", "t.d"], false, false, false),
+            (&["-MM"], false, false, false),
+            (&["-o", "-"], false, false, true),
+            (&[], false, false, true),
+        ] {
+            let call = cuda(&[&["a.cu"][..], words].concat());
+            assert_eq!((call.is_device_step(), call.for_host, call.is_answer), (is_device, for_host, is_answer), "{words:?}");
+            let rest: Vec<_> =
+                call.words_without_output().filter_map(|word| word.to_str()).filter(|word| word.starts_with(['t', '-'])).collect();
+            assert!(!rest.iter().any(|word| word.starts_with("-o") || *word == "-" || word.starts_with('t')), "{rest:?}");
+            assert_eq!(call.output.is_some(), words.last().is_some_and(|word| word.contains("t.")), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_files_that_are_mapped_are_mapped_in_the_overlay_too() {
+        let places = [("/v/r0/", "/top/u/p/"), ("/v/r1/", "own/")].map(|(place, spelled)| (place.into(), spelled.into()));
+        assert!(cuda(&["a.cu", "-DX=-fmacro-prefix-map=/top=Y"]).prefix_maps(&places).is_empty());
+        let call = cuda(&[
+            "-ffile-prefix-map=/top=Y",
+            "-fmacro-prefix-map=/top/u=X",
+            "a.cu",
+            "-ffile-prefix-map=/top/u/p/src=Z",
+            "-ffile-prefix-map=o=A=B",
+        ]);
+        let maps = ["/v/r0/=/v/r0/", "/v/r1/=/v/r1/", "/v/r0/=X/p/", "/v/r0/=Y/u/p/", "/v/r0/src=Z", "/v/r1/=A=Bwn/"];
+        assert_eq!(call.prefix_maps(&places), maps.map(|map| OsString::from(format!("-ffile-prefix-map={map}"))));
+    }
 }

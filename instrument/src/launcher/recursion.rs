@@ -291,6 +291,7 @@ fn ask(folder: &Path, unit: &Path) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cuinstr_abi::sites::Site;
 
     #[test]
     fn polls_at_calls_are_found_in_preprocessed_text() {
@@ -300,5 +301,78 @@ mod tests {
         let found = calls(text);
         assert_eq!(found.iter().map(|(.., site)| *site).collect::<Vec<_>>(), [0xa, 0x1b, u64::MAX]);
         assert_eq!(found.iter().map(|(at, end, _)| &text[*at..*end]).next(), Some(&b"0xaull"[..]));
+    }
+
+    const PLAIN: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
+
+    #[test]
+    fn only_the_ptx_of_each_pass_answers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (session, unit) = (folder.path().join(FOLDER), folder.path().join("tmpxft_1_0-6_a.cudafe1.cpp"));
+        fs::create_dir(&session).expect("a folder");
+        let none = Some((BTreeSet::new(), BTreeSet::new()));
+        let put = |name: &str| fs::write(folder.path().join(name), PLAIN).expect("a file");
+        assert_eq!(ask(&session, &unit), None, "there is no PTX");
+        // Of other units, and no PTX.
+        put("tmpxft_2_0-6_a.ptx");
+        put("tmpxft_1_0-6_a.cubin");
+        assert_eq!(ask(&session, &unit), None);
+        note_pass(folder.path(), false).expect("a note");
+        assert_eq!(ask(&session, &unit), None, "a pass has no PTX");
+        put("tmpxft_1_0-6_a.ptx");
+        assert_eq!(ask(&session, &unit), none);
+        assert!(!is_undecided(folder.path()));
+        note_pass(folder.path(), true).expect("a note");
+        assert!(is_undecided(folder.path()));
+        assert_eq!(ask(&session, &unit), None, "one of two passes has no PTX");
+        put("tmpxft_1_0-7_a.compute_80.ptx");
+        assert_eq!(ask(&session, &unit), none);
+        // What nvcc keeps has a folder of its own.
+        let kept = folder.path().join("kept");
+        fs::create_dir(&kept).expect("a folder");
+        put("kept/a.ptx");
+        put("kept/b.ptx");
+        assert_eq!(ask(&session, &kept.join("a.cudafe1.cpp")), none);
+        assert_eq!(ask(&session, &folder.path().join("tmpxft_1")), None, "its name is none of nvcc's");
+    }
+
+    #[test]
+    fn calls_that_need_no_poll_get_the_number_0_and_the_site_maps_say_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join(FOLDER)).expect("a folder");
+        let output = folder.path().join("a.ii");
+        let text = "void __cuinstr_call(unsigned long long site) { (void)\"cuinstr: settled\"; }\n__cuinstr_call(0x1aull) + __cuinstr_call_hd(0x2ull);\n";
+        fs::write(&output, text).expect("a file");
+        let answer = |needless: Option<&[u64]>| {
+            let answer = Answer { needless: needless.map(|sites| sites.iter().copied().collect()) };
+            fs::write(folder.path().join(FOLDER).join(ANSWER), serde_json::to_vec(&answer).expect("JSON")).expect("a file");
+        };
+        let settled = || {
+            settle(folder.path(), &output).expect("it is written");
+            fs::read_to_string(&output).expect("a file")
+        };
+        answer(None);
+        assert_eq!(settled(), text, "all calls keep their polls");
+        answer(Some(&[0x1a, 7]));
+        assert!(!is_undecided(folder.path()));
+        assert_eq!(settled(), text.replace("0x1aull", "0ull").replace(SETTLED, "if (site == 0ull) return;"));
+        let site = |(id, kind, form): (&str, Kind, Form)| {
+            let (id, function) = (id.to_owned(), "f".to_owned());
+            Site { id, kind, function, file: None, line: 1, column: 1, form, why: None, waiver: None }
+        };
+        let told = [("0x1a", Kind::Recursion, Form::Each), ("7", Kind::Recursion, Form::None), ("7", Kind::For, Form::Each)];
+        let others = [("0x2", Kind::Recursion, Form::Each), ("", Kind::Recursion, Form::Each)];
+        let sites: Vec<Site> = told.into_iter().chain(others).map(site).collect();
+        let mut map =
+            SiteMap { version: SiteMap::VERSION, file: "a.cu".into(), hash: "0".into(), polls_each: false, counts_fuel: false, sites };
+        let before = map.sites.clone();
+        tell(folder.path(), &mut [&mut map]);
+        assert_eq!((map.sites[0].form, map.sites[0].why.as_deref()), (Form::None, Some(WHY)));
+        assert_eq!(map.sites[1..], before[1..]);
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let object = folder.path().join(FOLDER).join(OBJECT);
+        let (moved, place) = to_session(folder.path(), words(&["-c", "-o", "a.o", "a.cpp"]));
+        assert_eq!((moved, &place), (words(&["-c", "-o", object.to_str().expect("text"), "a.cpp"]), &object));
+        assert_eq!(to_session(folder.path(), words(&["-c", "-o"])).0, words(&["-c", "-o"]));
     }
 }

@@ -87,10 +87,10 @@ pub(crate) fn map(device: i32, address: u64, bytes: usize) -> Result<(), DriverF
     unsafe {
         check("cuMemCreate", sys::cuMemCreate(&raw mut handle, bytes, (&raw const properties).cast(), 0))?;
         let mapped = check("cuMemMap", sys::cuMemMap(address, bytes, 0, handle, 0));
-        check("cuMemRelease", sys::cuMemRelease(handle)).and(mapped)?;
-        check("cuMemSetAccess", sys::cuMemSetAccess(address, bytes, (&raw const access).cast(), 1)).inspect_err(|_| {
-            let _ = unmap(address, bytes);
-        })
+        let released = check("cuMemRelease", sys::cuMemRelease(handle));
+        mapped?;
+        let usable = released.and_then(|()| check("cuMemSetAccess", sys::cuMemSetAccess(address, bytes, (&raw const access).cast(), 1)));
+        usable.inspect_err(|_| _ = unmap(address, bytes))
     }
 }
 

@@ -67,7 +67,9 @@ impl Again {
             held.push(address);
         }
         marked.map_err(|fault| {
-            slot.stop_unmarked(number, stream, given.limits.grace);
+            if slot.stop_unmarked(number, stream, given.limits.grace) {
+                slot.fail(number, fault.clone().into());
+            }
             fault.into()
         })
     }

@@ -104,7 +104,8 @@ impl Running {
     /// both streams wait.
     ///
     /// # Errors
-    /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before.
+    /// If the launch is not paused, the stream is of another context or being captured, or the driver fails: then the launch is paused as before. Where the
+    /// next part was launched and its end can't be marked, the launch is cancelled ([`Running::is_paused`] tells).
     pub fn resume(&mut self, stream: &Arc<CudaStream>) -> Result<()> {
         match &self.again {
             Some(again) => again.resume(&self.slot, self.number, stream),
@@ -131,7 +132,8 @@ impl Running {
     /// begins meanwhile may still decline. Then the launch is paused when all others have run.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails the request stands; the launch can be cancelled.
+    /// [`Error::Busy`] if another launch of the module was queued since. If the driver fails, the request stands. But where blocks could not be launched that
+    /// may have been passed over, the launch is cancelled.
     pub fn go_on(&mut self) -> Result<()> {
         match &self.again {
             Some(again) => again.go_on(&self.slot, self.number),

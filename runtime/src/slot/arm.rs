@@ -164,10 +164,7 @@ impl LaunchSlot {
         let since = Instant::now();
         loop {
             match driver::is_drained(stream) {
-                Ok(true) => {
-                    self.abandon();
-                    return true;
-                }
+                Ok(true) => return true,
                 Ok(false) if since.elapsed() < grace => std::thread::sleep(Duration::from_micros(50)),
                 _ => return false,
             }

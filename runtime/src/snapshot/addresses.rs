@@ -54,6 +54,9 @@ pub(super) fn take(bytes: u64) -> Result<u64> {
 /// [`Fault::AddressTaken`] if this process has something else at one of them. None is taken then.
 pub(super) fn take_all(wanted: Range, parts: &[(u64, u64)]) -> Result<()> {
     let mut shared = shared();
+    if shared.range.is_some_and(|range| range != wanted) {
+        shared.let_go();
+    }
     match shared.range {
         Some(range) if range == wanted => {}
         Some(_) => return Err(Fault::AddressTaken { wanted: wanted.address }),
@@ -99,10 +102,10 @@ impl Addresses {
         is_inside && before.is_none_or(|(&begin, &length)| begin + length <= address)
     }
 
-    /// Lets go of the range if nothing of it is taken.
+    /// Lets go of the range if nothing of it is taken. One that the driver does not take back serves the next ledger.
     fn let_go(&mut self) {
-        if let Some(range) = self.range.take_if(|_| self.taken.is_empty()) {
-            let _ = range.free();
+        if self.taken.is_empty() && self.range.is_some_and(|range| range.free().is_ok()) {
+            self.range = None;
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::Case;
 use crate::world::{LONG, PTX, SHORT, command, guarded, until};
-use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cuinstr_runtime::cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use cuinstr_runtime::guard::{About, Attached, Handle, Limits};
 use cuinstr_runtime::{Cause, Clock, Error, Outcome};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) const CASES: &[Case] = &[
@@ -76,16 +77,13 @@ fn full() {
 fn paused() {
     let (context, stream) = host();
     let other = context.new_stream().expect("a stream");
-    let counts = vec![0_u32; 60_000];
-    let counted = || -> Vec<u32> {
-        // SAFETY: the words are this vector's.
-        counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
-    };
-    let host = Blocks::new(&context, counts.as_ptr().expose_provenance() as u64);
-    let attached = host.attach();
+    let counts: Vec<_> = (0..60_000).map(|_| AtomicU32::new(0)).collect();
+    let counted = || -> Vec<u32> { counts.iter().map(|count| count.load(Ordering::Relaxed)).collect() };
+    let host = Blocks::new(&context, counts.as_ptr().expose_provenance() as u64, GRID).expect("a module");
+    let attached = host.attach().expect("it was rewritten");
     // SAFETY: stream and module live as long as this case.
     let guard = unsafe { attached.arm_pausable(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG), GRID) }.expect("a guard");
-    host.launch(&stream);
+    host.launch(&stream).expect("a launch");
     guard.launched().expect("it was launched");
     let behind = stream.record_event(None).expect("an event");
     // SAFETY: as above.
@@ -103,19 +101,19 @@ fn paused() {
         assert!(matches!(refused, Err(Error::Order(_))), "its own stream is held");
         // SAFETY: as above.
         unsafe { guard.resume(other.cu_stream().expose_provenance()) }.expect("the next part");
-        host.launch(&other);
+        host.launch(&other).expect("a launch");
         guard.launched().expect("it was launched");
         std::thread::sleep(Duration::from_millis(4));
     }
     assert!(parts > 3 && counted().iter().all(|count| *count == 1), "{parts}");
     until("what is behind it goes on", || behind.is_complete());
     // A launch that nobody guards has all its blocks run.
-    host.launch(&stream);
+    host.launch(&stream).expect("a launch");
     stream.synchronize().expect("it ends");
     assert!(counted().iter().all(|count| *count == 2));
     // SAFETY: as above.
     let guard = unsafe { attached.arm(stream.cu_stream().expose_provenance(), &Limits::timeout(LONG)) }.expect("a guard");
-    host.launch(&stream);
+    host.launch(&stream).expect("a launch");
     guard.launched().expect("it was launched");
     assert!(matches!(guard.pause(LONG), Err(Error::NotPausable { .. })));
 }
@@ -128,32 +126,32 @@ pub(crate) struct Blocks {
     module: sys::CUmodule,
     function: sys::CUfunction,
     words: [u64; 3],
+    pub(crate) grid: [u32; 3],
 }
 
 impl Blocks {
-    /// One that counts in 60,000 words at this address.
-    pub(crate) fn new(context: &Arc<CudaContext>, counts: u64) -> Self {
+    /// One with so many blocks, which count in as many words at this address.
+    pub(crate) fn new(context: &Arc<CudaContext>, counts: u64, grid: [u32; 3]) -> std::result::Result<Self, DriverError> {
         let image = format!("{PTX}\0");
-        let mut found = Self { module: std::ptr::null_mut(), function: std::ptr::null_mut(), words: [4, 2_000_000, counts] };
-        context.bind_to_thread().expect("a context");
+        let mut found = Self { module: std::ptr::null_mut(), function: std::ptr::null_mut(), words: [4, 2_000_000, counts], grid };
+        context.bind_to_thread()?;
         // SAFETY: image and name end with a zero.
         unsafe {
-            sys::cuModuleLoadData(&raw mut found.module, image.as_ptr().cast()).result().expect("a module");
-            sys::cuModuleGetFunction(&raw mut found.function, found.module, c"blocks".as_ptr()).result().expect("a kernel");
+            sys::cuModuleLoadData(&raw mut found.module, image.as_ptr().cast()).result()?;
+            sys::cuModuleGetFunction(&raw mut found.function, found.module, c"blocks".as_ptr()).result()?;
         }
-        found
+        Ok(found)
     }
 
-    pub(crate) fn attach(&self) -> Attached {
+    pub(crate) fn attach(&self) -> cuinstr_runtime::Result<Attached> {
         // SAFETY: it is a module, and stays loaded.
-        unsafe { Attached::new(Handle::Module(self.module.expose_provenance()), &About::default()) }.expect("it was rewritten")
+        unsafe { Attached::new(Handle::Module(self.module.expose_provenance()), &About::default()) }
     }
 
-    pub(crate) fn launch(&self, stream: &CudaStream) {
+    pub(crate) fn launch(&self, stream: &CudaStream) -> std::result::Result<(), DriverError> {
         let mut words = self.words;
         let mut values: Vec<*mut std::ffi::c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
         // SAFETY: these are the kernel's parameters.
-        let launched = unsafe { result::launch_kernel(self.function, GRID.into(), (32, 1, 1), 0, stream.cu_stream(), &mut values) };
-        launched.expect("a launch");
+        unsafe { result::launch_kernel(self.function, self.grid.into(), (32, 1, 1), 0, stream.cu_stream(), &mut values) }
     }
 }

@@ -150,23 +150,21 @@ fn slow_record() {
         })
         .expect("a launch")
     };
-    command("busy 1");
-    let first = begin().wait();
-    let mut second = begin();
-    until("the second is stopped", || command("begun") == 2 && command("running") == 0);
-    let _ = second.wait_for(SHORT);
-    // Its record must outlive what is still to be cleared of the first one's.
-    let mut third = begin();
-    until("the third is stopped", || command("begun") == 3 && command("running") == 0);
-    command("busy 0");
-    let third = third.wait().expect("an outcome");
-    assert!(matches!(&third, Outcome::Stopped { report, .. } if report.threads == 64), "{third:?}");
-    for (name, outcome) in [("the first", first), ("the third", Ok(third))] {
-        assert!(!matches!(outcome, Ok(Outcome::Completed { .. })), "{name}: {outcome:?}");
-    }
-    if let Ok(outcome) = second.wait() {
-        assert!(matches!(outcome, Outcome::Stopped { .. }), "the second: {outcome:?}");
-    }
+    // On a busy machine the second's record, too, may come too late: then its report has no count.
+    let is_counted = (0..10).any(|_| {
+        command("busy 1");
+        let first = begin().wait();
+        assert!(!matches!(first, Ok(Outcome::Completed { .. })), "the first: {first:?}");
+        let before = command("begun");
+        let mut second = begin();
+        until("the second is stopped", || command("begun") == before + 1 && command("running") == 0);
+        // What is still to be cleared is the first one's.
+        command("busy 0");
+        let second = second.wait().expect("an outcome");
+        let Outcome::Stopped { report, .. } = second else { panic!("the second: {second:?}") };
+        report.threads == 64
+    });
+    assert!(is_counted, "its record is cleared with the first one's");
 }
 
 fn told_without_record() {

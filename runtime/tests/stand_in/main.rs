@@ -10,6 +10,7 @@ mod interfaces;
 mod launches;
 mod pauses;
 mod races;
+mod scenarios;
 #[cfg(feature = "snapshot")]
 mod snapshots;
 mod soak;
@@ -27,9 +28,9 @@ use std::time::{Duration, Instant};
 const CASE: &str = "CUINSTR_CASE";
 /// Longest that a case may take; a sweep of all calls takes longer, and so does a program under `ThreadSanitizer`.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Stands before the name of the call that a case sweeps.
+/// Stands before the scenario and the call that a case sweeps.
 const SWEEP: &str = "no failure of one call does harm: ";
-/// The case that tells the calls to sweep.
+/// The case that tells what to sweep.
 const NAMES: &str = "names";
 
 type Case = (&'static str, fn());
@@ -87,6 +88,9 @@ fn run(name: &str, folder: &Path) -> Result<String, Failed> {
     };
     let mut command = Command::new(std::env::current_exe()?);
     let mut child = command.env(CASE, name).env("LD_LIBRARY_PATH", folder).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    // A sanitizer says more than a pipe holds.
+    let stderr = child.stderr.take();
+    let said = std::thread::spawn(move || stderr.map(std::io::read_to_string).transpose());
     let since = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -98,7 +102,7 @@ fn run(name: &str, folder: &Path) -> Result<String, Failed> {
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    let said = child.stderr.take().map(std::io::read_to_string).transpose()?.unwrap_or_default();
+    let said = said.join().expect("it reads")?.unwrap_or_default();
     match status {
         Some(status) if status.success() => Ok(child.stdout.take().map(std::io::read_to_string).transpose()?.unwrap_or_default()),
         Some(status) => Err(format!("{status}\n{said}").into()),

@@ -7,6 +7,7 @@ use cuinstr_runtime::{Cause, Error, Limits, Outcome, Prepared, Running};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,13 +42,13 @@ pub(crate) const CASES: &[Case] = &[
 /// A launch of `blocks`, and where each block counts.
 pub(crate) struct Grid {
     pub(crate) prepared: Prepared,
-    counts: Vec<u32>,
+    counts: Vec<AtomicU32>,
     config: LaunchConfig,
 }
 
 impl Grid {
     pub(crate) fn new(world: &World, stream: &Arc<CudaStream>, extents: (u32, u32, u32), slots: u64, each: Duration) -> Self {
-        let counts = vec![0_u32; (extents.0 * extents.1 * extents.2) as usize];
+        let counts: Vec<_> = (0..extents.0 * extents.1 * extents.2).map(|_| AtomicU32::new(0)).collect();
         let config = LaunchConfig { grid_dim: extents, block_dim: (32, 1, 1), shared_mem_bytes: 0 };
         let mut prepared = world.kernel("blocks").prepare(stream);
         let address = counts.as_ptr().expose_provenance() as u64;
@@ -61,8 +62,7 @@ impl Grid {
     }
 
     pub(crate) fn counted(&self) -> Vec<u32> {
-        // SAFETY: the words are this grid's own.
-        self.counts.iter().map(|count| unsafe { std::ptr::from_ref(count).read_volatile() }).collect()
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     fn has_run(&self, times: u32) -> bool {

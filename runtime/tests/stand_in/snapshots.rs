@@ -185,12 +185,13 @@ fn left() {
     let context = cuinstr_runtime::open(0).expect("the stand-in has a device");
     let ledger = Ledger::new(&context).expect("a ledger");
     let counts = ledger.allocate("counts", 4 * GRID.iter().product::<u32>() as usize).expect("memory");
-    let host = Blocks::new(&context, counts.address);
+    let host = Blocks::new(&context, counts.address, GRID).expect("a module");
     let stream = context.new_stream().expect("a stream");
     // SAFETY: stream and module live as long as this case.
-    let guard = unsafe { host.attach().arm_pausable(handle(&stream), &Limits::timeout(LONG), GRID) }.expect("a guard");
+    let guard =
+        unsafe { host.attach().expect("it was rewritten").arm_pausable(handle(&stream), &Limits::timeout(LONG), GRID) }.expect("a guard");
     assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it is not launched");
-    host.launch(&stream);
+    host.launch(&stream).expect("a launch");
     guard.launched().expect("it was launched");
     assert!(matches!(ledger.put_left("long", &guard), Err(Fault::Runtime(Error::Order(_)))), "it runs");
     let Outcome::Paused { left, .. } = guard.pause(LONG).expect("an outcome") else { panic!("its blocks take long") };
@@ -217,18 +218,18 @@ fn left_goes_on() {
     let left = ledger.take_left("long").expect("it was saved");
     assert!(matches!(ledger.take_left("long"), Err(Fault::Name(_))), "it is given once");
     assert_eq!(left.grid(), GRID);
-    let host = Blocks::new(&context, ledger.memory("counts").expect("memory").address);
+    let host = Blocks::new(&context, ledger.memory("counts").expect("memory").address, GRID).expect("a module");
     let [stream, other] = [(); 2].map(|()| context.new_stream().expect("a stream"));
     command("blocks 0");
     // SAFETY: stream and module live as long as this case.
-    let guard = unsafe { host.attach().arm_left(handle(&stream), &left) }.expect("a guard");
-    host.launch(&stream);
+    let guard = unsafe { host.attach().expect("it was rewritten").arm_left(handle(&stream), &left) }.expect("a guard");
+    host.launch(&stream).expect("a launch");
     guard.launched().expect("it was launched");
     // It may be paused in its turn.
     while let Outcome::Paused { .. } = guard.pause(LONG).expect("an outcome") {
         // SAFETY: as above.
         unsafe { guard.resume(handle(&other)) }.expect("the next part");
-        host.launch(&other);
+        host.launch(&other).expect("a launch");
         guard.launched().expect("it was launched");
     }
     assert_eq!(read(&ledger, "counts"), [1, 0, 0, 0].repeat(GRID.iter().product::<u32>() as usize), "each block ran once");

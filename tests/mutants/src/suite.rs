@@ -54,7 +54,13 @@ const RUNTIME: &[Entry] = &[
     ("cuinstr-runtime", "stand_in", &["--skip", "harm"]),
 ];
 const JOURNAL: &[Entry] = &[("cuinstr-evaluate", "lib", &[]), ("cuinstr-tests", "evaluate", &[])];
-const LAUNCHER: &[Entry] = &[("cuinstr", "lib", &["launcher"]), ("cuinstr", "launcher", &["headers"])];
+const LAUNCHER: &[Entry] = &[
+    ("cuinstr", "lib", &["launcher"]),
+    ("cuinstr", "launcher", &["headers"]),
+    ("cuinstr", "launcher", &["arguments", "coverage", "failures", "hook", "quotes", "unlucky"]),
+    ("cuinstr", "launcher", &["project", "toolkit"]),
+    ("cuinstr", "launcher", &["recursion"]),
+];
 
 /// The longest beginning of a path decides.
 const SUITES: &[(&str, &[Entry])] = &[
