@@ -34,7 +34,6 @@ const OWN: &[&str] = &[
     "CUINSTR_SEEDS",
     "CUINSTR_SESSION",
     "CUINSTR_SETTLES",
-    "CUINSTR_SKIPPED",
     "CUINSTR_SNAPSHOT",
     "CUINSTR_SOURCE",
     "CUINSTR_SWEEP",
