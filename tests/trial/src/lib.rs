@@ -67,6 +67,9 @@ fn ended(test: impl FnOnce() -> Result<(), String>) -> Result<Completion, Failed
 }
 
 /// Runs the tests of this binary.
+///
+/// # Panics
+/// If it has none.
 #[must_use]
 pub fn main() -> ExitCode {
     let mut tests: Vec<&Test> = inventory::iter::<Test>.into_iter().collect();
