@@ -125,6 +125,22 @@ fn a_refusal_fails_the_compilation_and_leaves_no_output() {
     assert!(!read(&project, "a.ptx").contains("cuinstr"));
 }
 
+/// `cicc` escapes the quote, and ptxas reads no such name.
+#[test]
+fn a_folder_with_a_quote_in_its_name_is_named_in_reports() {
+    let (nvcc, project) = project();
+    project.write("größe \"1\"/a.cu", "__global__ void kernel(int* p) { while (*p) *p = p[1]; }\n");
+    let compile = |words: &[&str]| {
+        let mut command = project.command(BINARY);
+        expect(command.env("CUINSTR_FLAGS", "--pass ptx").arg(&nvcc).args(["-arch=sm_90", "größe \"1\"/a.cu"]).args(words), 0)
+    };
+    assert_eq!(text(&compile(&["-c", "-o", "a.o"]).stderr), "");
+    let object = fs::read(project.path().join("a.o")).expect("it was made");
+    let place = "größe \"1\"/a.cu".as_bytes();
+    assert!(object.windows(place.len()).any(|part| part == place), "no report could name the source");
+    compile(&["-c", "-lineinfo", "-o", "b.o"]);
+}
+
 #[test]
 fn a_link_named_ptxas_assembles_what_has_polls() {
     let (nvcc, project) = project();
