@@ -2,6 +2,7 @@
 
 use crate::candidate::is_ptx;
 use crate::child::{Helper, Killer, MOST_PAYLOAD, Program, Role, receive, send};
+use crate::headers::values;
 use crate::spec::{Spec, With};
 use crate::verdict::{Finding, Place, Verdict};
 use crate::{Candidate, Error, Result};
@@ -87,6 +88,16 @@ impl Order {
     }
 }
 
+impl Order {
+    /// Folders of the user's that a compilation reads.
+    fn readable(&self) -> Vec<PathBuf> {
+        let folders = values(&self.options, &["-I", "--include-path", "-isystem"]).map(PathBuf::from);
+        let files = values(&self.options, &["-include", "--pre-include"]).filter_map(|file| Some(Path::new(file).parent()?.to_owned()));
+        let toolkit = nvcc_program().parent().and_then(Path::parent).filter(|_| self.by_nvcc).map(Path::to_owned);
+        self.include.iter().cloned().chain(folders).chain(files).chain(toolkit).collect()
+    }
+}
+
 /// An option as it is where absolute paths lie below another folder.
 fn below(root: &Path, option: &str) -> String {
     let names = ["-I", "--include-path=", "-isystem", "-include", "--pre-include=", ""];
@@ -116,7 +127,8 @@ impl Compiler {
     /// # Errors
     /// If its process can't be started.
     pub fn start(program: &Program, order: Order, within: Duration) -> Result<Self> {
-        Ok(Self { program: program.clone(), order, within, helper: Helper::start(program, Role::Compile)? })
+        let helper = Helper::start(program, Role::Compile, &order.readable())?;
+        Ok(Self { program: program.clone(), order, within, helper })
     }
 
     /// What kills it.
@@ -150,7 +162,7 @@ impl Compiler {
                 // One that was told to end is not replaced.
                 let is_killed = self.helper.killer().is_done();
                 if !is_killed {
-                    self.helper = Helper::start(&self.program, Role::Compile)?;
+                    self.helper = Helper::start(&self.program, Role::Compile, &self.order.readable())?;
                 }
                 return match error.kind() {
                     io::ErrorKind::TimedOut => {

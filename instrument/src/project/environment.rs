@@ -34,6 +34,7 @@ const OWN: &[&str] = &[
     "CUINSTR_SEEDS",
     "CUINSTR_SESSION",
     "CUINSTR_SETTLES",
+    "CUINSTR_SHUT_IN",
     "CUINSTR_SNAPSHOT",
     "CUINSTR_SOURCE",
     "CUINSTR_SWEEP",
