@@ -93,7 +93,10 @@ impl Order {
     fn readable(&self) -> Vec<PathBuf> {
         let folders = values(&self.options, &["-I", "--include-path", "-isystem"]).map(PathBuf::from);
         let files = values(&self.options, &["-include", "--pre-include"]).filter_map(|file| Some(Path::new(file).parent()?.to_owned()));
-        let toolkit = nvcc_program().parent().and_then(Path::parent).filter(|_| self.by_nvcc).map(Path::to_owned);
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        // An absolute path stays what it is.
+        let nvcc = std::env::split_paths(&search).map(|folder| folder.join(nvcc_program())).find(|path| path.is_file());
+        let toolkit = nvcc.filter(|_| self.by_nvcc).and_then(|path| Some(path.canonicalize().ok()?.parent()?.parent()?.to_owned()));
         self.include.iter().cloned().chain(folders).chain(files).chain(toolkit).collect()
     }
 }

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 _NEW_MOUNTS, _NEW_IPC, _NEW_USERS, _NEW_PROCESSES, _NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 32, 4096, 16384, 1 << 18
 # What a process needs of the system. Nothing of anybody's home, of /tmp or of other folders of data is among it.
-_SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/dev", "/proc", "/sys", "/run/nvidia-persistenced"]
+_SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/dev", "/proc", "/sys", "/run/nvidia-persistenced"]
 
 
 def _libc() -> ctypes.CDLL:
