@@ -260,7 +260,7 @@ pub(crate) fn in_child(
     (limits, answers): (&[Limits], &Answers),
     times: u32,
 ) -> Result<std::result::Result<Vec<Vec<Duration>>, Finding>> {
-    let mut helper = Helper::start(program, Role::Baseline)?;
+    let mut helper = Helper::start(program, Role::Baseline, &[])?;
     let mut payload = plain.code.clone();
     let cases = spec.cases.iter().map(|case| launch(case, &mut payload)).collect();
     let job = Job { device, kernel: plain.kernel.clone(), image: plain.code.len(), cases, times };

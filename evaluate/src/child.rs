@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::PathBuf;
@@ -19,11 +20,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Tells a program which helper it is to be.
 pub(crate) const VARIABLE: &str = "CUINSTR_EVALUATE";
 /// Its value for workers: what candidates print, and what their assertions say, is none of the evaluation's output.
 pub(crate) const SILENT: &str = "silent";
+/// Tells a compiler's program to shut itself in: a folder for temporary files, then all folders of the user's that it reads. A program without a way to do
+/// that does not look at it.
+const SHUT_IN: &str = "CUINSTR_SHUT_IN";
 /// Where the loader looks for libraries, which it reads when a program starts.
 const LOADER_PATH: &str = "LD_LIBRARY_PATH";
 /// Longest message, in bytes.
@@ -124,6 +129,8 @@ fn loader_path(own: Option<&OsString>, folders: impl IntoIterator<Item = PathBuf
 pub(crate) struct Helper {
     stream: UnixStream,
     killer: Killer,
+    /// Removed once the process is gone.
+    _scratch: Option<TempDir>,
 }
 
 /// Kills a helper, from any thread.
@@ -153,7 +160,8 @@ impl Killer {
 }
 
 impl Helper {
-    pub(crate) fn start(program: &Program, role: Role) -> Result<Self> {
+    /// A compiler reads the system's files and what lies in the folders `readable`.
+    pub(crate) fn start(program: &Program, role: Role, readable: &[PathBuf]) -> Result<Self> {
         let path = match &program.path {
             Some(path) => path.clone(),
             None => std::env::current_exe().map_err(Error::file("/proc/self/exe"))?,
@@ -169,6 +177,14 @@ impl Helper {
             let folders = toolkits.chain(program.libraries.iter().cloned());
             command.env(LOADER_PATH, loader_path(std::env::var_os(LOADER_PATH).as_ref(), folders));
         }
+        let scratch = (role == Role::Compile).then(tempfile::tempdir).transpose().map_err(failed)?;
+        if let Some(scratch) = &scratch {
+            let from = program.folder.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+            let readable = readable.iter().map(|folder| from.join(folder));
+            // A folder whose name holds a colon can't be told.
+            let told = readable.filter(|folder| !folder.as_os_str().as_bytes().contains(&b':'));
+            command.env(SHUT_IN, std::env::join_paths([scratch.path().to_owned()].into_iter().chain(told)).unwrap_or_default());
+        }
         if let Some(folder) = &program.folder {
             command.current_dir(folder);
         }
@@ -177,7 +193,7 @@ impl Helper {
         let child = command.spawn().map_err(failed)?;
         // The command still holds the child's end.
         drop(command);
-        Ok(Self { stream: ours, killer: Killer(Arc::new(Mutex::new(Some(child)))) })
+        Ok(Self { stream: ours, killer: Killer(Arc::new(Mutex::new(Some(child)))), _scratch: scratch })
     }
 
     pub(crate) fn killer(&self) -> Killer {

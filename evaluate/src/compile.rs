@@ -2,6 +2,7 @@
 
 use crate::candidate::is_ptx;
 use crate::child::{Helper, Killer, MOST_PAYLOAD, Program, Role, receive, send};
+use crate::headers::values;
 use crate::spec::{Spec, With};
 use crate::verdict::{Finding, Place, Verdict};
 use crate::{Candidate, Error, Result};
@@ -87,6 +88,19 @@ impl Order {
     }
 }
 
+impl Order {
+    /// Folders of the user's that a compilation reads.
+    fn readable(&self) -> Vec<PathBuf> {
+        let folders = values(&self.options, &["-I", "--include-path", "-isystem"]).map(PathBuf::from);
+        let files = values(&self.options, &["-include", "--pre-include"]).filter_map(|file| Some(Path::new(file).parent()?.to_owned()));
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        // An absolute path stays what it is.
+        let nvcc = std::env::split_paths(&search).map(|folder| folder.join(nvcc_program())).find(|path| path.is_file());
+        let toolkit = nvcc.filter(|_| self.by_nvcc).and_then(|path| Some(path.canonicalize().ok()?.parent()?.parent()?.to_owned()));
+        self.include.iter().cloned().chain(folders).chain(files).chain(toolkit).collect()
+    }
+}
+
 /// An option as it is where absolute paths lie below another folder.
 fn below(root: &Path, option: &str) -> String {
     let names = ["-I", "--include-path=", "-isystem", "-include", "--pre-include=", ""];
@@ -116,7 +130,8 @@ impl Compiler {
     /// # Errors
     /// If its process can't be started.
     pub fn start(program: &Program, order: Order, within: Duration) -> Result<Self> {
-        Ok(Self { program: program.clone(), order, within, helper: Helper::start(program, Role::Compile)? })
+        let helper = Helper::start(program, Role::Compile, &order.readable())?;
+        Ok(Self { program: program.clone(), order, within, helper })
     }
 
     /// What kills it.
@@ -150,7 +165,7 @@ impl Compiler {
                 // One that was told to end is not replaced.
                 let is_killed = self.helper.killer().is_done();
                 if !is_killed {
-                    self.helper = Helper::start(&self.program, Role::Compile)?;
+                    self.helper = Helper::start(&self.program, Role::Compile, &self.order.readable())?;
                 }
                 return match error.kind() {
                     io::ErrorKind::TimedOut => {

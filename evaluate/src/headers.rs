@@ -85,7 +85,7 @@ impl Headers {
 }
 
 /// What options of these names are given, in the same word (with or without `=`) or in the next.
-fn values<'a>(options: &'a [String], names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+pub(crate) fn values<'a>(options: &'a [String], names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let value = move |(index, option): (usize, &'a String)| {
         let rest = names.iter().find_map(|name| option.strip_prefix(name))?;
         let rest = rest.strip_prefix('=').unwrap_or(rest).trim();

@@ -229,10 +229,11 @@ fn conditions(spec: &Spec, settings: &Settings) -> Conditions {
     spec.conditions().into_iter().chain(more).chain(measured).collect()
 }
 
-/// Version of the driver in the system's kernel.
+/// Version of the driver in the system's kernel. Where that does not tell it, as in WSL, it is the version of CUDA that the driver's library brings.
 #[must_use]
 pub fn driver() -> String {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     let is_version = |word: &&str| word.split('.').count() > 1 && word.split('.').all(|part| part.parse::<u32>().is_ok());
-    text.split_whitespace().find(is_version).unwrap_or("unknown").to_owned()
+    let of_library = || cuinstr_runtime::driver_version().map(|version| format!("CUDA {}.{}", version / 1000, version % 1000 / 10));
+    text.split_whitespace().find(is_version).map(str::to_owned).or_else(of_library).unwrap_or_else(|| "unknown".to_owned())
 }

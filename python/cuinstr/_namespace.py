@@ -5,14 +5,17 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import signal
 import site
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_USERS, _NEW_PROCESSES, _NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 32, 4096, 16384, 1 << 18
 # What a process needs of the system. Nothing of anybody's home, of /tmp or of other folders of data is among it.
-_SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/dev", "/proc", "/sys", "/run/nvidia-persistenced"]
+_SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/dev", "/proc", "/sys", "/run/nvidia-persistenced"]
 
 
 def _libc() -> ctypes.CDLL:
@@ -65,6 +68,32 @@ def enter(scratch: str, more: Iterable[str] = ()) -> tuple[str, list[str]]:
     return "/tmp", []
 
 
+def shut_in(scratch: str, *readable: str) -> None:
+    """The same for a process that is to go on in its folder, with the files that its search paths lead to. It is not the first of its namespace, which
+    no signal from within would end. Where the system does not allow that, it goes on as it is."""
+    here = os.getcwd()
+    paths = [os.environ.get(name, "").split(os.pathsep) for name in ("PATH", "LD_LIBRARY_PATH")]
+    _, missing = enter(scratch, [*readable, *paths[0], *paths[1]])
+    if missing:
+        return
+    for _ in range(2):
+        if os.fork():
+            os.wait()
+            os._exit(0)
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    hide_processes()
+    os.environ["TMPDIR"] = "/tmp"
+    os.makedirs(here, exist_ok=True)
+    os.chdir(here)
+
+
+def refused() -> str:
+    """What the system does not allow a process that wants to be shut in; nothing if it allows all."""
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run([sys.executable, "-I", __file__, scratch], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else f"no process can be shut in: {done.stderr.strip()[-200:]}"
+
+
 def hide_processes() -> list[str]:
     """In the first process that was forked since: what shows processes shows its own."""
     try:
@@ -102,3 +131,7 @@ def _files(scratch: str, visible: list[str]) -> None:
             _mount("none", "/dev/shm", "tmpfs", 0)
         except OSError:
             pass
+
+
+if __name__ == "__main__":
+    print("; ".join(enter(sys.argv[1])[1]))

@@ -34,6 +34,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 spec = spec_from_file_location("cuinstr", {str(_HERE / "__init__.py")!r}, submodule_search_locations=[{str(_HERE)!r}])
 sys.modules["cuinstr"] = package = module_from_spec(spec)
 spec.loader.exec_module(package)
+import os
+folders = os.environ.pop("CUINSTR_SHUT_IN", None)
+if folders:
+    from cuinstr import _namespace
+    _namespace.shut_in(*folders.split(os.pathsep))
 from cuinstr._native import serve
 raise serve()
 """

@@ -183,6 +183,8 @@ class Engine:
             if facts["driver"] != self._driver:
                 return self._refuse(node, f"its driver is {facts['driver']}, and verdicts are of {self._driver}")
         node.facts = facts
+        if facts["refused"]:
+            self._warn(f"compilers of {node.name} are not shut in: {facts['refused']}")
         for _ in range(node.gpus * self._asked.per_gpu):
             self._open(node)
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from . import _native
+from . import _namespace, _native
 from ._libraries import libraries
 from ._native import Failure
 from ._pool import SERVE
@@ -84,7 +84,7 @@ def _wheel() -> str:
 
 def _probe() -> dict[str, str]:
     """What verdicts depend on, of a machine."""
-    return {"host": platform.node(), "wheel": _wheel(), "driver": _native.driver()}
+    return {"host": platform.node(), "wheel": _wheel(), "driver": _native.driver(), "refused": _namespace.refused()}
 
 
 def _compile(files: dict[str, bytes], order: Order, name: str, source: bytes) -> tuple[tuple[str | None, str], tuple[bytes, str] | None]:

@@ -34,7 +34,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
-from . import _modules, _native, _ray, _report, _site
+from . import _modules, _namespace, _native, _ray, _report, _site
 from ._libraries import libraries
 from ._native import Failure, Summary
 from ._pool import SERVE
@@ -111,6 +111,7 @@ def _run(
     watch: Callable[[str, str], object] | None,
     engine: Ray | None,
 ) -> Summary:
+    watch = watch or (lambda name, text: None)
     if engine is not None:
         if measure and engine.per_gpu != 1:
             raise ValueError("candidates are timed alone on their GPU: per_gpu is 1 then")
@@ -123,7 +124,8 @@ def _run(
         )
         arch = None if compile_only is None else "sm_" + compile_only.removeprefix("sm_")
         order = _site.Order(uuid.uuid4().hex, os.fspath(plan.spec), os.getcwd(), by, all_cases, engine.spares, measure, arch)
-        return _ray.evaluate(engine, plan, order, watch or (lambda name, text: None))
+        return _ray.evaluate(engine, plan, order, watch)
+    _tell_refused(watch)
     return _native.evaluate(
         os.fspath(spec),
         [os.fspath(candidate) for candidate in candidates],
@@ -142,8 +144,13 @@ def _run(
         sys.executable,
         ["-c", SERVE],
         libraries(),
-        watch or (lambda name, text: None),
+        watch,
     )
+
+
+def _tell_refused(watch: Callable[[str, str], object]) -> None:
+    if what := _namespace.refused():
+        watch("warned", json.dumps({"what": f"compilers are not shut in: {what}"}))
 
 
 class _Bar:

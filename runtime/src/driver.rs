@@ -31,7 +31,13 @@ pub(crate) fn is_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Version of CUDA that the driver brings, as 13000.
+/// Version of CUDA that the driver's library brings, as 13000; none without a driver.
+#[must_use]
+pub fn driver_version() -> Option<i32> {
+    if is_present() { version().ok() } else { None }
+}
+
+/// The same where there is a driver.
 pub(crate) fn version() -> Result<i32, DriverFault> {
     let mut version = 0;
     // SAFETY: the out pointer lives through the call.

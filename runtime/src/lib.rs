@@ -63,6 +63,7 @@ pub use context::device::{device_count, open};
 pub use cudarc;
 pub use cuinstr_abi::{control, sites};
 pub use cuinstr_image as image;
+pub use driver::driver_version;
 pub use error::{Error, Poison, Result};
 pub use fault::DriverFault;
 pub use launch::{Cancel, Canceller, InFlight, Launch, Pauser, Prepared, Reference, Remainder, Running, Stopping};

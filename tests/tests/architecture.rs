@@ -287,6 +287,8 @@ fn every_crate_of_the_workspace_takes_its_lints() {
         "tests/gpu",
         "tests/harness",
         "tests/measure",
+        "tests/trial",
+        "tests/trial/attribute",
     ] {
         let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
         assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");

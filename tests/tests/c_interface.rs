@@ -1,11 +1,14 @@
 //! The C interface as C and C++ programs see it: the header is what the library was compiled to, and programs compile, link and run. What needs a
 //! GPU is `scripts/gpu-hosts`.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr_c::layout;
 use cuinstr_harness::fixtures::workspace;
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
-use cuinstr_harness::require::or_skip;
+use cuinstr_trial::or_ignore;
 use object::{Object as _, ObjectSymbol as _};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -173,7 +176,7 @@ fn c_saves_memory_and_restores_it_over_the_stand_in_driver() {
     let built = folder.path().join("program");
     compile("gcc", &workspace().join("tests/data/snapshots.c"), &built, &["-std=c99", "-Wl,--no-as-needed", "-lcuda"]);
     assert_eq!(run(Command::new(&built).arg(folder.path()).env("LD_LIBRARY_PATH", folder.path())), SAID);
-    let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let toolkit = nvcc.path.parent().and_then(Path::parent).expect("bin/nvcc of a toolkit").join("include").display().to_string();
     let words = ["-std=c99", "-isystem", &toolkit, "-Wl,--no-as-needed", "-lcuda"];
     compile("gcc", &workspace().join("runtime/c/examples/snapshot.c"), &built, &words);
@@ -201,7 +204,7 @@ fn a_launch_that_c_paused_goes_on_in_another_process_over_the_stand_in_driver() 
 
 #[test]
 fn the_examples_compile() {
-    let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let examples = workspace().join("runtime/c/examples");
     let folder = installed();
     let rewritten = folder.path().join("halve.inst.cu");
@@ -229,4 +232,8 @@ fn the_examples_compile() {
         let text = std::fs::read_to_string(examples.join(name)).expect("a file of the repository");
         assert!(text.lines().count() < most, "{name} is longer than an example may be");
     }
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

@@ -1,20 +1,23 @@
 //! Random loop programs do the same when rewritten: a slice of what `scripts/differential` checks in bulk, and whether the check would notice.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr_differential::batch::Workshop;
 use cuinstr_differential::check::{self, Failure, Plan};
 use cuinstr_differential::lane::{self, Lane, replaced};
 use cuinstr_differential::program::Program;
 use cuinstr_differential::{generate, gpu, reduce};
 use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::require;
+use cuinstr_trial::or_ignore;
 use std::fmt::Write as _;
 
 /// Programs of every commit, and with `CUINSTR_SWEEP`; `scripts/differential` takes any number.
 const PROGRAMS: [u64; 2] = [160, 400];
 
 /// Compilations on this machine. Where nvcc is a must, so is the compiler that it needs for the host.
-fn workshop() -> Option<Workshop> {
-    require::or_skip("nvcc", Workshop::new())
+fn workshop() -> Workshop {
+    or_ignore("nvcc", Workshop::new())
 }
 
 fn told(failures: &[Failure]) -> String {
@@ -27,7 +30,7 @@ fn told(failures: &[Failure]) -> String {
 
 #[test]
 fn random_programs_do_the_same_when_rewritten() {
-    let Some(_) = workshop() else { return };
+    workshop();
     let programs = PROGRAMS[usize::from(std::env::var_os("CUINSTR_SWEEP").is_some())];
     let plan = Plan { seeds: 0..programs, sets: 3, rare: false, until: None };
     let report = check::check(&plan, |_| ()).expect("there is a compiler");
@@ -49,7 +52,7 @@ fn broken(name: &str, sabotage: fn(&mut String, &mut String, &str)) -> Lane {
 
 #[test]
 fn each_kind_of_fault_is_found() {
-    let Some(workshop) = workshop() else { return };
+    let workshop = workshop();
     // Some go on for so long that a missing look shows.
     let long = (60..900).map(generate::program).filter(|program| program.single && program.budget > 100_000).take(20);
     let strips = (50..900).filter(|seed| matches!(seed % 16, 5 | 11)).take(40).map(generate::program);
@@ -102,7 +105,8 @@ fn each_kind_of_fault_is_found() {
 
 #[test]
 fn programs_for_a_gpu_compile() {
-    let (Some(nvcc), Some(_)) = (require::or_skip("nvcc", Nvcc::find()), workshop()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    workshop();
     let folder = tempfile::tempdir().expect("there is room");
     let written = gpu::write(0..6, folder.path()).expect("they are written");
     assert_eq!(written.programs + written.recursive, 6);
@@ -120,7 +124,7 @@ fn programs_for_a_gpu_compile() {
 
 #[test]
 fn a_failing_program_is_made_smaller() {
-    let Some(workshop) = workshop() else { return };
+    let workshop = workshop();
     let lanes = [broken("default", |_, text, _| *text = text.replace("acc * 31u", "acc * 33u"))];
     let program = (0..60).map(generate::program).find(|program| check::compare(&workshop, &[program], &lanes, 1).failures.len() == 1);
     let program = program.expect("one of sixty programs multiplies");
@@ -286,7 +290,7 @@ __stcg(2, left);",
 
 #[test]
 fn programs_that_a_person_wrote_do_the_same_when_rewritten() {
-    let Some(workshop) = workshop() else { return };
+    let workshop = workshop();
     let head = "__global__ void k(int n, unsigned int u, long long w, int s, unsigned char b, int *p) {\nunsigned int acc = u;";
     let written = |(index, (_, text)): (usize, &(&str, &str))| {
         Program::written(index as u64, &format!("{head}\n{text}\n__stcg(99, acc);\n}}"), 400_000)
@@ -301,4 +305,8 @@ fn programs_that_a_person_wrote_do_the_same_when_rewritten() {
     }
     assert!(report.failures.is_empty(), "{text}");
     assert!(report.undefined < WRITTEN.len(), "{report:?}");
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

@@ -7,11 +7,12 @@
 use cuinstr::options::{Limits, Options, Pass};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
-use cuinstr_harness::require::required;
 use cuinstr_harness::unit::Nvrtc;
 use cuinstr_runtime::image::{Arch, Form};
 use cuinstr_runtime::jit::{Compiled, Program, ProgramError, Severity};
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use cuinstr_trial::or_ignore;
+use cuinstr_trial::trial;
+use libtest_mimic::Arguments;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -60,11 +61,10 @@ fn main() -> ExitCode {
         ("without its builtins the error names their folder", no_builtins),
     ];
     let trials = tests.map(|(name, test)| {
-        let missing = nvrtc.as_ref().err().cloned();
-        Trial::ignorable_test(format!("jit: {name}"), move || match missing {
-            Some(reason) if required("nvcc") => Err(Failed::from(format!("CUINSTR_REQUIRE names nvcc, but {reason}"))),
-            Some(reason) => Ok(Completion::ignored_with(reason)),
-            None => test().map(|()| Completion::Completed).map_err(Into::into),
+        let found = nvrtc.as_ref().map(|_| ()).map_err(Clone::clone);
+        trial(format!("jit: {name}"), move || {
+            or_ignore("nvcc", found);
+            test()
         })
     });
     libtest_mimic::run(&arguments, trials.into()).exit_code()

@@ -1,5 +1,8 @@
 //! The PTX pass: every cycle of every shape is polled, which the proof confirms, and nothing else changes.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr::diagnostic::{Code, Severity};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr::verify::verify_ptx;
@@ -7,8 +10,8 @@ use cuinstr::{Rewrite, rewrite_ptx};
 use cuinstr_harness::cubin;
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
-use cuinstr_harness::require;
 use cuinstr_harness::sass;
+use cuinstr_trial::or_ignore;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -325,7 +328,7 @@ fn compare(nvcc: &Nvcc, name: &str, plain: &str, kernel: &str) {
 
 #[test]
 fn ptxas_unrolls_loops_with_polls_as_it_does_without() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let front = "ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd2, %r9, 4; add.u64 %rd1, %rd1, %rd2; \
                  mov.b32 %r1, 0; mov.b32 %r8, 0; shl.b32 %r7, %r9, 2; setp.lt.s32 %p1, %r2, 1; @%p1 bra $X;";
     let step = "add.u64 %rd1, %rd1, 512; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;";
@@ -342,7 +345,7 @@ fn ptxas_unrolls_loops_with_polls_as_it_does_without() {
 
 #[test]
 fn ptxas_unrolls_the_benchmarks_as_it_does_without() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     // Loops in strips. Those that pay for eight iterations at once are unrolled where the plain ones are not.
     for name in ["gemm_tiled", "smith_waterman", "spmv_csr"] {
         let (text, kernel) = benchmark(&nvcc, name);
@@ -352,7 +355,7 @@ fn ptxas_unrolls_the_benchmarks_as_it_does_without() {
 
 #[test]
 fn ptxas_makes_of_a_brief_nest_what_it_makes_of_the_users() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let (text, kernel) = benchmark(&nvcc, "convolve2d");
     let (_, polled) = output(&text, Polls::Amortised);
     let after = loops(&nvcc, &polled, &kernel);
@@ -374,8 +377,12 @@ fn benchmark(nvcc: &Nvcc, name: &str) -> (String, String) {
 
 #[test]
 fn ptxas_takes_every_shape() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     for (_, text) in bodies() {
         loops(&nvcc, &output(&text, Polls::Amortised).1, "k");
     }
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

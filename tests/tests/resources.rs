@@ -1,24 +1,33 @@
 //! What the compiler says of kernels that are measured elsewhere: of the benchmarks, that none loses occupancy or gains a spill but those
 //! listed; of the experiments with hardware state, that there is nothing to complain of.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr_harness::fixtures::{self, workspace};
 use cuinstr_harness::nvcc::{EXACT_ARCH, Nvcc};
-use cuinstr_harness::require;
 use cuinstr_harness::resource::{self, Row};
 use cuinstr_harness::unit::Unit;
 use cuinstr_harness::variant;
+use cuinstr_trial::ignore;
+use cuinstr_trial::or_ignore;
 use rayon::prelude::*;
 
 /// The release that `scripts/fetch-cuda` fetches.
 const RELEASE: &str = "13.0";
 
 #[test]
+fn a_compiler_that_is_found_names_its_release() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    assert!(nvcc.release.split('.').all(|part| part.parse::<u32>().is_ok()), "{}", nvcc.release);
+}
+
+#[test]
 fn no_benchmark_loses_occupancy_or_gains_a_spill_but_those_listed() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     // Every release of the compiler hands out registers in its own way, and the list is one release's.
     if nvcc.release != RELEASE {
-        eprintln!("skipped: the list is of nvcc {RELEASE}, and this is {}", nvcc.release);
-        return;
+        ignore(format!("the list is of nvcc {RELEASE}, and this is {}", nvcc.release));
     }
     let benchmarks = fixtures::benchmarks().unwrap_or_else(|errors| panic!("{errors}"));
     let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -39,7 +48,7 @@ fn no_benchmark_loses_occupancy_or_gains_a_spill_but_those_listed() {
 
 #[test]
 fn every_experiment_with_hardware_state_compiles() {
-    let Some(nvcc) = require::or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let experiments = fixtures::experiments().unwrap_or_else(|errors| panic!("{errors}"));
     let failed: Vec<String> = experiments
         .par_iter()
@@ -51,4 +60,8 @@ fn every_experiment_with_hardware_state_compiles() {
         })
         .collect();
     assert_eq!(failed, Vec::<String>::new());
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

@@ -1,5 +1,8 @@
 //! Kernels on the interpreter: plain PTX and what the PTX pass makes of it compute the same, and a planted fault is noticed.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr::options::{Limits, Options, PollGap, Polls};
 use cuinstr::rewrite_ptx;
 use cuinstr_differential::injection::base::{self, stop};
@@ -8,8 +11,8 @@ use cuinstr_differential::simulated::{Left, Recorded, recorded, run};
 use cuinstr_harness::fixtures::{Fixture, all, workspace};
 use cuinstr_harness::header::{Header, Place};
 use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::require::or_skip;
 use cuinstr_simulate::{Outcome, Program};
+use cuinstr_trial::or_ignore;
 
 /// Instructions that a launch may run.
 const STEPS: u64 = 8_000_000;
@@ -240,7 +243,7 @@ fn each_planted_fault_is_noticed() {
 /// Random programs as nvcc compiles them; `CUINSTR_PTX_PROGRAMS=100000` makes as many.
 #[test]
 fn random_programs_do_the_same_with_polls_in_their_ptx() {
-    let Some(nvcc) = or_skip("nvcc", Nvcc::find()) else { return };
+    let nvcc = or_ignore("nvcc", Nvcc::find());
     let count = std::env::var("CUINSTR_PTX_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(20);
     let compared = compare(&nvcc, 0..count, None).expect("they compile");
     println!("{} runs, {} left out, {} different", compared.runs, compared.left_out, compared.different.len());
@@ -261,4 +264,8 @@ fn fewer_by_two(text: &str) -> String {
 /// A poll writes a register of the user's.
 fn clobbers(text: &str) -> String {
     text.replace("ld.relaxed.sys.global.b32 flag, [where];", "ld.relaxed.sys.global.b32 flag, [where];\n\tadd.s32 %r1, %r1, 1;")
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

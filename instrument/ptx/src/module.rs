@@ -4,6 +4,7 @@ use crate::Span;
 use crate::declaration::{Parameter, Variable};
 use crate::function::Function;
 use crate::token::{Kind, Lexer, Token};
+use std::borrow::Cow;
 
 /// A module. Everything borrows from the text.
 #[derive(Debug, Default)]
@@ -22,8 +23,8 @@ pub struct Module<'a> {
     pub aliases: Vec<(&'a str, &'a str)>,
     /// Variables at module scope, in order.
     pub variables: Vec<Variable<'a>>,
-    /// Paths by the number of their `.file`.
-    pub files: Vec<(u32, &'a str)>,
+    /// Paths by the number of their `.file`, without the escapes of compilers.
+    pub files: Vec<(u32, Cow<'a, str>)>,
     /// What the braces of each `.debug_str` section hold.
     pub strings: Vec<Span>,
     /// What ptxas would refuse.
@@ -203,7 +204,7 @@ impl<'a> Reader<'a> {
         let number = self.lexer.take(Kind::Number).and_then(|number| u32::try_from(crate::constant::unsigned(number)?).ok());
         let path = self.lexer.take(Kind::Text).and_then(|path| path.strip_prefix('"')?.strip_suffix('"'));
         let (Some(number), Some(path)) = (number, path) else { return self.fault("a file without number and path") };
-        module.files.push((number, path));
+        module.files.push((number, unescaped(path)));
         while self.lexer.eat(b',') {
             if self.lexer.take(Kind::Number).is_none() {
                 self.fault("a file's time or size that is no number");
@@ -306,4 +307,25 @@ impl<'a> Reader<'a> {
             self.resume();
         }
     }
+}
+
+/// A path as compilers write it: bytes that are no ASCII, and quotes, in octal; a backslash twice. ptxas itself takes the text as it is.
+fn unescaped(path: &str) -> Cow<'_, str> {
+    if !path.contains('\\') {
+        return Cow::Borrowed(path);
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind
+            .get(..3)
+            .filter(|digits| *first == b'\\' && digits.iter().all(|digit| (b'0'..=b'7').contains(digit)) && digits[0] < b'4');
+        let (byte, length) = match octal {
+            Some(digits) => (digits.iter().fold(0, |sum, digit| sum << 3 | (digit - b'0')), 4),
+            None => (*first, if rest.starts_with(b"\\\\") { 2 } else { 1 }),
+        };
+        bytes.push(byte);
+        rest = &rest[length..];
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }

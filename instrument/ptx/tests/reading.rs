@@ -255,3 +255,13 @@ fn a_location_without_a_statement_still_says_where_code_was_inlined() {
     assert_eq!(function.locations.iter().map(line).collect::<Vec<_>>(), [(5, Some(2)), (7, Some(5))]);
     assert_eq!(function.location(0).map(line), Some((7, Some(5))));
 }
+
+#[test]
+fn names_of_files_are_those_that_the_compiler_was_given() {
+    let module = parse(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.file 1 \"/a/gr\\303\\266\\303\\237e/d\\042e.cu\"\n.file 2 \"c\\\\s\\8\"\n.file 3 \"a.cu\"\n",
+    );
+    assert_eq!(module.faults, []);
+    let names: Vec<&str> = module.files.iter().map(|(_, name)| &**name).collect();
+    assert_eq!(names, ["/a/größe/d\"e.cu", "c\\s\\8", "a.cu"]);
+}

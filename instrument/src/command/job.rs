@@ -6,6 +6,7 @@ use super::report::{Style, status_of};
 use super::status::Status;
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
+use cuinstr::launcher::harmless::harmless_headers;
 use cuinstr::options::Options;
 use cuinstr::project::config::{Config, Used, slashes};
 use cuinstr::project::include::edited;
@@ -87,7 +88,7 @@ impl Job<'_> {
         }
         let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
         let options = self.options(site_path.clone());
-        let rewrite = if is_ptx { rewrite_ptx(&bytes, &options) } else { rewrite(&bytes, &options).wrapped(LONGEST) };
+        let rewrite = if is_ptx { rewrite_ptx(&bytes, &options) } else { self.rewrite_source(&bytes, options).wrapped(LONGEST) };
         let Rewrite { output, inserted, sites, diagnostics, summary, used_waivers, reasons, .. } = rewrite;
         let used = self.config.map(|config| config.used(&site_path, &bytes, &used_waivers));
 
@@ -129,6 +130,16 @@ impl Job<'_> {
             status: status_of(&diagnostics),
             outcome: Outcome::Rewritten { summary, codes: diagnostics.iter().map(|diagnostic| diagnostic.code).collect() },
         }
+    }
+
+    /// Headers are read only where one would be told of.
+    fn rewrite_source(&self, bytes: &[u8], mut options: Options) -> Rewrite {
+        let first = rewrite(bytes, &options);
+        if first.diagnostics.iter().all(|diagnostic| diagnostic.code != Code::HeaderNotRewritten) {
+            return first;
+        }
+        options.harmless_headers = harmless_headers(&self.input, bytes, &options);
+        if options.harmless_headers.is_empty() { first } else { rewrite(bytes, &options) }
     }
 
     /// The result for an input that gets no output.

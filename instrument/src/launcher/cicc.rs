@@ -44,7 +44,7 @@ pub(super) fn answer(session: &Path, knowledge: &Knowledge, mut words: Vec<OsStr
     if code != 0 {
         return Ok(code);
     }
-    let ptx = fs::read(plain.path()).map_err(|error| Error::io("can't read", plain.path(), &error))?;
+    let ptx = readable(fs::read(plain.path()).map_err(|error| Error::io("can't read", plain.path(), &error))?);
     let value = |option: &str| place_of(&words, option).map(|at| words[at].clone());
     let source = value("--orig_src_file_name").unwrap_or_else(|| destination.clone().into_os_string());
     let Some(polled::Polled { mut text, sites }) =
@@ -69,6 +69,26 @@ fn run(real: &Path, words: &[OsString]) -> Result<u8, Error> {
 /// Where the value of an option stands.
 fn place_of(words: &[OsString], option: &str) -> Option<usize> {
     words.iter().position(|word| word == option).map(|at| at + 1).filter(|at| *at < words.len())
+}
+
+/// PTX whose names of files have their quotes in octal, as they have other bytes: ptxas knows no escaped quote.
+fn readable(text: Vec<u8>) -> Vec<u8> {
+    const QUOTE: &[u8] = b"\\\"";
+    if memchr::memmem::find(&text, QUOTE).is_none() {
+        return text;
+    }
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let is_name = line.trim_ascii_start().starts_with(b".file");
+        let mut copied = 0;
+        for at in memchr::memmem::find_iter(line, QUOTE).filter(|_| is_name) {
+            out.extend_from_slice(&line[copied..at]);
+            out.extend_from_slice(b"\\042");
+            copied = at + QUOTE.len();
+        }
+        out.extend_from_slice(&line[copied..]);
+    }
+    out
 }
 
 /// PTX without what line information adds to it: `.loc`, and behind the functions `.file` and the section of inlined functions' names.

@@ -26,6 +26,8 @@
 //! compiler to PTX. `cicc` answers such a call. `polled` inserts the polls, also for [`ptxas`]. Of the steps above only
 //! `host_runtime` is left: the host's C++ that each object gets.
 //!
+//! For the command beside all this: `harmless`, headers of one source that need no polls.
+//!
 //! The host's side of a compilation reads the user's own text, since polls belong to the device alone. The host must know
 //! only three names of them.
 
@@ -36,6 +38,7 @@ mod compiler;
 mod coverage;
 mod error;
 mod foreign;
+pub mod harmless;
 mod hook;
 mod host;
 mod host_runtime;

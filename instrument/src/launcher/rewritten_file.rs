@@ -177,7 +177,7 @@ fn without_detours(path: &str) -> String {
     parts.join("/")
 }
 
-fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> RewrittenFile {
+pub(super) fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> RewrittenFile {
     let Rewrite { output, mut inserted, sites, mut diagnostics, shared_bytes, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
         let refused = !left_as_it_is(bytes, &mut diagnostics);

@@ -1,6 +1,7 @@
-//! `cuinstr audit`: what libclang sees against what the rewriter places. Without libclang, or without CUDA headers, these are skipped, or
+//! `cuinstr audit`: what libclang sees against what the rewriter places. Without libclang, or without CUDA headers, these are ignored, or
 //! fail where `CUINSTR_REQUIRE` names `clang`.
 
+use cuinstr_trial::or_ignore;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -37,17 +38,12 @@ fn audit(args: &[&str]) -> Command {
     command
 }
 
-/// What it answered, or nothing after a line that says why the test is skipped.
-fn answer(args: &[&str]) -> Option<Output> {
+/// What it answered. Without libclang the test is ignored.
+fn answer(args: &[&str]) -> Output {
     let output = audit(args).output().expect("the command runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("[CI058]") || errors.contains("[CI059]") {
-        let required = std::env::var("CUINSTR_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|item| item.trim() == "clang"), "CUINSTR_REQUIRE names clang, but {errors}");
-        crate::project::tell_skipped(errors.lines().next().unwrap_or_default());
-        return None;
-    }
-    Some(output)
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let can_run = !errors.contains("[CI058]") && !errors.contains("[CI059]");
+    or_ignore("clang", if can_run { Ok(output) } else { Err(errors.lines().next().unwrap_or_default().to_owned()) })
 }
 
 /// Lines and columns of the loops in the answer that lie in a file, and those without a site.
@@ -74,7 +70,7 @@ fn sites(file: &str) -> BTreeSet<(u64, u64)> {
 fn every_loop_that_clang_sees_in_a_kernel_has_a_site_and_every_site_is_a_loop_that_it_sees() {
     for kernel in SLICE {
         let file = format!("kernels/{kernel}.cu");
-        let Some(output) = answer(&["--format", "json", &file, "--", "-std=c++17"]) else { return };
+        let output = answer(&["--format", "json", &file, "--", "-std=c++17"]);
         let (seen, without) = loops(&String::from_utf8_lossy(&output.stdout), &file);
         assert_eq!(without, Vec::<String>::new(), "{file}");
         let expected = sites(&file);
@@ -86,11 +82,11 @@ fn every_loop_that_clang_sees_in_a_kernel_has_a_site_and_every_site_is_a_loop_th
 
 #[test]
 fn a_loop_of_a_system_header_is_listed_where_device_code_reaches_it() {
-    let Some(output) = answer(&["kernels/cg_grid_sync.cu"]) else { return };
+    let output = answer(&["kernels/cg_grid_sync.cu"]);
     let text = String::from_utf8_lossy(&output.stdout);
     let of_header = |line: &&str| line.contains("in a header of the system") && line.contains("cooperative_groups");
     assert!(text.lines().any(|line| of_header(&line)), "{text}");
-    let Some(output) = answer(&["kernels/saxpy.cu"]) else { return };
+    let output = answer(&["kernels/saxpy.cu"]);
     assert!(!String::from_utf8_lossy(&output.stdout).contains("in a header of the system, not"), "no other loops");
 }
 
@@ -108,7 +104,7 @@ fn a_header_that_says_that_it_is_the_systems_is_the_users_own_below_a_folder_of_
     std::fs::write(&file, "#include <own.cuh>\n#include <theirs.cuh>\n__global__ void go(volatile int* p) { own(p); theirs(p); }\n")
         .expect("writable");
     let (file, path) = (file.to_string_lossy().into_owned(), |name: &str| folder.path().join(name).to_string_lossy().into_owned());
-    let Some(output) = answer(&[&file, "--", &format!("-I{}", path("own")), "-isystem", &path("system")]) else { return };
+    let output = answer(&[&file, "--", &format!("-I{}", path("own")), "-isystem", &path("system")]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("own.cuh:3:47: while in `own`: polled"), "{text}");
     assert!(text.contains("while in `theirs`: in a header of the system, not rewritten"), "{text}");
@@ -122,7 +118,7 @@ fn a_loop_that_only_the_preprocessor_shows_is_found_to_have_no_site() {
     let text = "ON_GPU void spin(volatile int* flag) {\n  int rest = REST;\n}\n__global__ void go(volatile int* flag) { spin(flag); }\n";
     std::fs::write(&file, text).expect("the file can be written");
     let file = file.to_string_lossy().into_owned();
-    let Some(output) = answer(&[&file, "--", "-DON_GPU=__device__", "-DREST=0; while (*flag == 0) rest = 1"]) else { return };
+    let output = answer(&[&file, "--", "-DON_GPU=__device__", "-DREST=0; while (*flag == 0) rest = 1"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("hidden.cu:2:14: while in `spin`: NO SITE"), "{text}");

@@ -174,8 +174,7 @@ fn a_dump_without_room_or_rights_touches_nothing() {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--reuid=65534", "--clear-groups", "true"]);
     if !command.status().is_ok_and(|status| status.success()) {
-        eprintln!("no setpriv here: what a user without rights sees is not tested");
-        return;
+        cuinstr_trial::ignore("there is no setpriv, so what a user without rights sees is not tested");
     }
     let plain = world.criu_command("dump --pid PID --to DIR", &target, "");
     let mut command = Command::new("setpriv");

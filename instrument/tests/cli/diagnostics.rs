@@ -72,6 +72,35 @@ fn a_header_that_is_never_included_is_no_gap() {
 }
 
 #[test]
+fn a_header_without_device_code_that_repeats_is_no_gap() {
+    let kernel = "__device__ int late(int);\n__global__ void k(int* p) { while (*p) *p = late(*p); }\n";
+    let cases = [
+        (
+            "",
+            "#pragma once\n#include <vector>\nstruct S { int n; };\ninline int sum(int n) { int s = 0; while (n) s += n--; return s; }\n",
+            0,
+        ),
+        ("", "__device__ inline int twice(int n) { return 2 * n; }\n", 0),
+        ("", "#include \"inner/plain.h\"\n", 0),
+        ("", "__device__ inline void spin(int* p) { while (*p) {} }\n", 1),
+        ("", "#include \"inner/loops.h\"\n", 1),
+        ("", "#include <their/loops.h>\nTHEIRS inline void spin(int* p) { while (*p) {} }\n", 1),
+        ("#define ON_GPU __device__\n", "ON_GPU inline void spin(int* p) { while (*p) {} }\n", 1),
+        // The mark of the declaration holds for the definition.
+        ("", "int late(int n) { while (n & 7) n += 3; return n; }\n", 1),
+    ];
+    for (before, header, code) in cases {
+        let source = format!("{before}{kernel}#include \"some.h\"\n");
+        let project = Project::new(&[("k.cu", &source), ("some.h", header)]);
+        project.write("inner/plain.h", b"#pragma once\n#include \"../some.h\"\nint plain();\n");
+        project.write("inner/loops.h", b"#include \"more.h\"\n");
+        project.write("inner/more.h", b"__device__ inline void spin(int* p) { while (*p) {} }\n");
+        let run = project.run("k.cu -o out.cu --strict").exits(code);
+        assert_eq!(run.stderr.contains("error[CI016]"), code == 1, "{header}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_refused_input_leaves_the_old_output_and_says_so() {
     let project = Project::new(&[("k.cu", ""), ("out.cu", "old")]);
     project.run("k.cu -o out.cu").exits(1).says("CI003").says("out.cu was there before and is unchanged");

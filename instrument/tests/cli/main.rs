@@ -1,5 +1,8 @@
 //! The command as its users see it: files, streams and exit codes.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 mod arguments;
 mod audit;
 mod checkpoint;
@@ -10,3 +13,7 @@ mod gpus;
 mod project;
 mod rewriting;
 mod verify;
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
+}

@@ -82,15 +82,6 @@ impl Project {
     }
 }
 
-/// Tells of a test that could not run, as `scripts/test` lists it at the end: a line in the file that `CUINSTR_SKIPPED` names.
-pub(crate) fn tell_skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
-    let Some(path) = std::env::var_os("CUINSTR_SKIPPED") else { return };
-    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("a test"));
-    let file = fs::OpenOptions::new().append(true).create(true).open(path);
-    let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
-}
-
 /// What a run gave.
 #[derive(Debug)]
 pub(crate) struct Run {

@@ -1,7 +1,8 @@
 //! Build systems as they are: `CMake` and make, with one word more on their command line.
 
 use crate::project::{BINARY, Project, expect, text};
-use crate::toolkit::{nvcc, required, tell_skipped};
+use crate::toolkit::nvcc;
+use cuinstr_trial::or_ignore;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,16 +20,12 @@ fn project(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// A tool of the search path, or of `.cmake`. Without it the test is skipped, unless `CUINSTR_REQUIRE` names it.
-fn tool(name: &str, requirement: &str) -> Option<PathBuf> {
+/// A tool of the search path, or of `.cmake`. Without it the test is ignored, unless `CUINSTR_REQUIRE` names it.
+fn tool(name: &str, requirement: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cmake/bin");
     let found = std::env::split_paths(&path).chain([fetched]).map(|folder| folder.join(name)).find(|path| path.is_file());
-    if found.is_none() {
-        assert!(!required(requirement), "CUINSTR_REQUIRE names {requirement}, and there is no {name}");
-        tell_skipped(&format!("there is no {name}"));
-    }
-    found
+    or_ignore(requirement, found.ok_or_else(|| format!("there is no {name}")))
 }
 
 /// The program says what it would say without us, has our control block in it, and every object's PTX is proved.
@@ -49,7 +46,7 @@ fn check(project: &Project, program: &str, objects: &[&str], place: &str) {
 
 #[test]
 fn a_cmake_project_is_built_with_one_variable() {
-    let (Some(nvcc), Some(cmake), Some(ninja)) = (nvcc(), tool("cmake", "cmake"), tool("ninja", "cmake")) else { return };
+    let (nvcc, cmake, ninja) = (nvcc(), tool("cmake", "cmake"), tool("ninja", "cmake"));
     let project = project(&[(
         "CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.24)\nproject(door LANGUAGES CXX CUDA)\nadd_library(part STATIC part.cu)\n\
@@ -75,7 +72,7 @@ fn a_cmake_project_is_built_with_one_variable() {
 
 #[test]
 fn a_makefile_is_built_with_one_variable() {
-    let (Some(nvcc), Some(make)) = (nvcc(), tool("make", "make")) else { return };
+    let (nvcc, make) = (nvcc(), tool("make", "make"));
     let project = project(&[(
         "Makefile",
         "NVCC = nvcc\nFLAGS = -Iinclude -gencode arch=compute_90,code=compute_90 -rdc=true\nprogram: part.o main.o host.o\n\t$(NVCC) $(FLAGS) $^ -o $@\n\
@@ -94,7 +91,7 @@ fn a_makefile_is_built_with_one_variable() {
 
 #[test]
 fn ptx_is_built_for_hosts_that_load_it_themselves() {
-    let (Some(nvcc), Some(make)) = (nvcc(), tool("make", "make")) else { return };
+    let (nvcc, make) = (nvcc(), tool("make", "make"));
     let project = project(&[
         ("kernel.cu", "#include \"work.cuh\"\nextern \"C\" __global__ void kernel(int* p) { while (*p != 1) *p = work(*p); }\n"),
         (
@@ -135,7 +132,7 @@ fn ptx_is_built_for_hosts_that_load_it_themselves() {
 
 #[test]
 fn a_cache_serves_no_object_that_was_made_without_us_or_otherwise() {
-    let (Some(nvcc), Some(ccache)) = (nvcc(), tool("ccache", "ccache")) else { return };
+    let (nvcc, ccache) = (nvcc(), tool("ccache", "ccache"));
     let project = project(&[]);
     let link = project.link("nvcc");
     let search_path = std::env::join_paths(

@@ -11,9 +11,9 @@ const KERNEL: &str = "#include \"spin.cuh\"\n__device__ __noinline__ int work(vo
 const HEADER: &str = "inline __device__ void spin(volatile int* p) {\n    while (*p == 0) {\n    }\n}\n";
 
 /// A project whose header lies where the source pass does not look, and nvcc.
-fn project() -> Option<(PathBuf, Project)> {
+fn project() -> (PathBuf, Project) {
     let files = [("src/a.cu", KERNEL), ("system/spin.cuh", HEADER)];
-    Some((nvcc()?, Project::new(&files)))
+    (nvcc(), Project::new(&files))
 }
 
 fn launch(project: &Project, nvcc: &Path, words: &[&str]) -> Command {
@@ -34,7 +34,7 @@ fn only_adds_words(text: &str, plain: &str) -> bool {
 
 #[test]
 fn polls_stand_in_the_ptx_and_all_else_is_nvccs() {
-    let Some((nvcc, project)) = project() else { return };
+    let (nvcc, project) = project();
     expect(project.command(&nvcc).args(["-isystem", "system", "-arch=sm_90", "-ptx", "src/a.cu", "-o", "plain.ptx"]), 0);
     let output = expect(&mut launch(&project, &nvcc, &["-arch=sm_90", "-ptx", "src/a.cu", "-o", "a.ptx", "--cuinstr-verify"]), 0);
     assert_eq!(text(&output.stderr), "");
@@ -77,7 +77,7 @@ fn polls_stand_in_the_ptx_and_all_else_is_nvccs() {
 
 #[test]
 fn what_makes_no_ptx_is_refused_and_what_asks_for_none_is_nvccs() {
-    let Some((nvcc, project)) = project() else { return };
+    let (nvcc, project) = project();
     for words in [&["-dlto", "-c"][..], &["-optix-ir"]] {
         let output = expect(&mut launch(&project, &nvcc, &[words, &["-arch=sm_90", "src/a.cu", "-o", "out"]].concat()), 2);
         let said = text(&output.stderr);
@@ -114,7 +114,7 @@ fn an_nvcc_that_is_not_known_compiles_rewritten_source() {
 
 #[test]
 fn a_refusal_fails_the_compilation_and_leaves_no_output() {
-    let Some((nvcc, project)) = project() else { return };
+    let (nvcc, project) = project();
     project.write("old.cu", "__global__ void __cuinstr_mine() {}\n");
     let output = expect(&mut launch(&project, &nvcc, &["-arch=sm_90", "-ptx", "old.cu", "-o", "old.ptx"]), 1);
     assert!(text(&output.stderr).contains("error[CI004]"), "{}", text(&output.stderr));
@@ -125,9 +125,25 @@ fn a_refusal_fails_the_compilation_and_leaves_no_output() {
     assert!(!read(&project, "a.ptx").contains("cuinstr"));
 }
 
+/// `cicc` escapes the quote, and ptxas reads no such name.
+#[test]
+fn a_folder_with_a_quote_in_its_name_is_named_in_reports() {
+    let (nvcc, project) = project();
+    project.write("größe \"1\"/a.cu", "__global__ void kernel(int* p) { while (*p) *p = p[1]; }\n");
+    let compile = |words: &[&str]| {
+        let mut command = project.command(BINARY);
+        expect(command.env("CUINSTR_FLAGS", "--pass ptx").arg(&nvcc).args(["-arch=sm_90", "größe \"1\"/a.cu"]).args(words), 0)
+    };
+    assert_eq!(text(&compile(&["-c", "-o", "a.o"]).stderr), "");
+    let object = fs::read(project.path().join("a.o")).expect("it was made");
+    let place = "größe \"1\"/a.cu".as_bytes();
+    assert!(object.windows(place.len()).any(|part| part == place), "no report could name the source");
+    compile(&["-c", "-lineinfo", "-o", "b.o"]);
+}
+
 #[test]
 fn a_link_named_ptxas_assembles_what_has_polls() {
-    let Some((nvcc, project)) = project() else { return };
+    let (nvcc, project) = project();
     let real = nvcc.with_file_name("ptxas");
     let link = project.link("ptxas");
     let ptxas = |words: &[&str]| {
@@ -159,7 +175,7 @@ fn a_link_named_ptxas_assembles_what_has_polls() {
 
 #[test]
 fn dependency_files_list_the_configuration() {
-    let Some((nvcc, project)) = project() else { return };
+    let (nvcc, project) = project();
     project.write("cuinstr.toml", "leave-alone = [\"work\"]\n");
     for pass in ["ptx", "source"] {
         let mut command = launch(&project, &nvcc, &["-arch=sm_90", "-M", "src/a.cu", "-o", "a.d"]);

@@ -2,6 +2,9 @@
 //! stands in for nvcc. The shim records how it was called, and has the host's compiler preprocess, as nvcc does; the
 //! rest needs nvcc itself.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 mod arguments;
 mod cargo;
 mod coverage;
@@ -16,3 +19,7 @@ mod recursion;
 mod run;
 mod toolkit;
 mod unlucky;
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
+}

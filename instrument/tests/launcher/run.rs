@@ -484,7 +484,7 @@ fn a_process_that_nobody_watches_is_not_asked_to_make_room() {
 /// so it starts no kernel here, and says the same with the library in front as without.
 #[test]
 fn cudas_own_runtime_finds_what_it_asks_for() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let world = World::new();
     world.project.write(
         "asks.cu",
@@ -513,7 +513,7 @@ fn cudas_own_runtime_finds_what_it_asks_for() {
 /// The typedefs of `cuGetProcAddress` are what its answers have to be called by.
 #[test]
 fn each_wrapper_has_the_signature_that_cuda_declares_for_its_version() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let include = nvcc.parent().and_then(Path::parent).expect("a toolkit").join("include");
     let ask = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int count, char** words) {\n  void* library = dlopen(words[1], RTLD_NOW);\n  \
                return fputs(((char* (*)(void))dlsym(library, \"cuinstr_signatures\"))(), stdout) < 0;\n}\n";

@@ -1,37 +1,20 @@
 //! With nvcc itself: each form of its output, names, messages and dependencies are those of a plain compilation.
 
 use crate::project::{BINARY, Project, expect, text};
+use cuinstr_trial::or_ignore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// nvcc of `CUDA_HOME`, of the search path or of `.cuda`. Without one the test is skipped with the reason, unless `CUINSTR_REQUIRE` names it.
-pub(crate) fn nvcc() -> Option<PathBuf> {
+/// nvcc of `CUDA_HOME`, of the search path or of `.cuda`. Without one the test is ignored with the reason, unless `CUINSTR_REQUIRE` names it.
+pub(crate) fn nvcc() -> PathBuf {
     let home = std::env::var_os("CUDA_HOME").filter(|home| !home.is_empty()).map(|home| PathBuf::from(home).join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cuda/bin");
     let folders = home.into_iter().chain(std::env::split_paths(&path)).chain([fetched]);
     let found = folders.map(|folder| folder.join("nvcc")).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
-    if found.is_none() {
-        assert!(!required("nvcc"), "CUINSTR_REQUIRE names nvcc, and there is none");
-        tell_skipped("there is no nvcc");
-    }
-    found
-}
-
-/// Tells of a test that could not run, as `scripts/test` lists it at the end: a line in the file that `CUINSTR_SKIPPED` names.
-pub(crate) fn tell_skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
-    let Some(path) = std::env::var_os("CUINSTR_SKIPPED") else { return };
-    let line = format!("{}: {reason}\n", std::thread::current().name().unwrap_or("a test"));
-    let file = fs::OpenOptions::new().append(true).create(true).open(path);
-    let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
-}
-
-/// Whether `CUINSTR_REQUIRE` says that this machine has it.
-pub(crate) fn required(what: &str) -> bool {
-    std::env::var("CUINSTR_REQUIRE").unwrap_or_default().split(',').any(|word| word == what)
+    or_ignore("nvcc", found.ok_or_else(|| "there is no nvcc".into()))
 }
 
 const KERNEL: &str = "#include \"work.cuh\"\n#include <cstdio>\n\n__global__ void kernel(int* p, int n) {\n    for (int i = 0; i < n; ++i) p[i] = work(n);\n}\n\n\
@@ -48,9 +31,9 @@ struct Twins {
 }
 
 impl Twins {
-    fn new() -> Option<Self> {
+    fn new() -> Self {
         let files = [("src/a.cu", KERNEL), ("include/work.cuh", HEADER), ("words.txt", "-c src/a.cu -Iinclude -lineinfo")];
-        Some(Self { nvcc: nvcc()?, plain: Project::new(&files), ours: Project::new(&files) })
+        Self { nvcc: nvcc(), plain: Project::new(&files), ours: Project::new(&files) }
     }
 
     /// The same words plainly and by the launcher.
@@ -101,7 +84,7 @@ fn files(project: &Project) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn each_form_of_output_is_nvccs_own_and_rewritten() {
-    let Some(twins) = Twins::new() else { return };
+    let twins = Twins::new();
     let strict = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"];
     twins.same(&[&["-Iinclude", "-c", "src/a.cu", "-MD", "-MT", "made.o", "-g", "-lineinfo"][..], &strict[..]].concat());
     twins.same(&["-I", "include", "-ptx", "-lineinfo", "src/a.cu"]);
@@ -120,7 +103,7 @@ fn each_form_of_output_is_nvccs_own_and_rewritten() {
 
 #[test]
 fn sources_outputs_and_temporary_folders_may_bear_any_name_that_nvcc_takes() {
-    let Some(twins) = Twins::new() else { return };
+    let twins = Twins::new();
     let (source, output) = ("it's a größe;日本/ein (Kern) & #1.cu", "out put/ö'.o");
     for project in [&twins.plain, &twins.ours] {
         project.write(source, KERNEL);
@@ -136,7 +119,7 @@ fn sources_outputs_and_temporary_folders_may_bear_any_name_that_nvcc_takes() {
 
 #[test]
 fn a_program_of_several_units_links_and_says_what_the_plain_one_says() {
-    let Some(twins) = Twins::new() else { return };
+    let twins = Twins::new();
     for project in [&twins.plain, &twins.ours] {
         project.write("b.txt", "#include \"work.cuh\"\n__global__ void other(int* p) { while (*p) { *p = work(*p); } }\n");
         project.write("c.cpp", "int c() { return 1; }\n");
@@ -154,7 +137,7 @@ fn a_program_of_several_units_links_and_says_what_the_plain_one_says() {
 
 #[test]
 fn messages_are_nvccs_own() {
-    let Some(twins) = Twins::new() else { return };
+    let twins = Twins::new();
     for (file, source) in [
         ("src/bad.cu", "#include \"work.cuh\"\n__global__ void k(int* p) {\n    p[0] = nothing;\n}\n"),
         ("src/warned.cu", "__global__ void k(int* p) {\n    int unused;\n    p[0] = 1;\n}\n"),
@@ -183,7 +166,7 @@ template __global__ void waiter<int>(int *);
 
 #[test]
 fn a_compilation_fails_if_the_proof_does() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     // A loop in a system's header is none of ours to rewrite, and none that can be stopped.
     let hidden = "__device__ inline void hidden(volatile int* p) { while (*p) { } }\n";
     let user = "#include <hidden.h>\n__global__ void kernel(int* p) { hidden(p); }\n";
@@ -218,7 +201,7 @@ fn a_compilation_fails_if_the_proof_does() {
 
 #[test]
 fn the_toolkits_own_device_headers_are_rewritten_when_asked() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let source = "#include <cooperative_groups.h>\n__global__ void steps(int* p) {\n    auto grid = cooperative_groups::this_grid();\n    \
                   for (int i = 0; i < p[0]; ++i) grid.sync();\n}\n";
     let project = Project::new(&[("a.cu", source)]);
@@ -238,7 +221,7 @@ fn the_toolkits_own_device_headers_are_rewritten_when_asked() {
 
 #[test]
 fn a_program_whose_launches_can_be_paused_is_built() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let project =
         Project::new(&[("a.cu", "__global__ void k(volatile int* p) { while (*p) { } }\nint main() { k<<<1, 1>>>(nullptr); }\n")]);
     for words in [["-std=c++14", "-rdc=false"], ["-std=c++17", "-rdc=true"]] {

@@ -1,5 +1,8 @@
 //! Leases between processes, and the look through NVML, over the stand-in for `libnvidia-ml.so.1`.
 
+#[macro_use]
+extern crate cuinstr_trial;
+
 use cuinstr_gpus::{Leases, Request, choose, look};
 use cuinstr_stand_in::client;
 use std::collections::BTreeSet;
@@ -123,8 +126,12 @@ fn lost_prohibited_and_divided_gpus_are_told_apart() {
 #[test]
 fn no_nvml_is_a_clear_error() {
     if Path::new("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1").exists() {
-        return;
+        cuinstr_trial::ignore("this machine has NVML");
     }
     let error = look().expect_err("no NVML here").to_string();
     assert!(error.contains("libnvidia-ml.so.1) comes with the driver"), "{error}");
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

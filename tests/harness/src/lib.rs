@@ -14,7 +14,6 @@ pub mod ptx;
 pub mod random;
 pub mod record;
 pub mod removal;
-pub mod require;
 pub mod resource;
 pub mod sass;
 pub mod unit;

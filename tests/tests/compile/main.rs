@@ -22,9 +22,10 @@ mod verify;
 use cuinstr::options::Options;
 use cuinstr_harness::fixtures::{self, Fixture};
 use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::require::required;
 use cuinstr_harness::unit::{Compiled, Nvrtc, STRICT, Unit};
-use libtest_mimic::{Arguments, Completion, Trial};
+use cuinstr_trial::or_ignore;
+use cuinstr_trial::trial;
+use libtest_mimic::Arguments;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -134,10 +135,9 @@ fn main() -> ExitCode {
     });
     let trials = checks.list.into_iter().map(|(name, check)| {
         let tools = tools.clone();
-        Trial::ignorable_test(name, move || match tools {
-            Ok(tools) => check(&tools).map(|()| Completion::Completed).map_err(Into::into),
-            Err(reason) if required("nvcc") => Err(format!("CUINSTR_REQUIRE names nvcc, but {reason}").into()),
-            Err(reason) => Ok(Completion::ignored_with(reason)),
+        trial(name, move || {
+            let tools = or_ignore("nvcc", tools);
+            check(&tools)
         })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()

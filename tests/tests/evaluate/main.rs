@@ -9,10 +9,11 @@ mod worker;
 
 use cuinstr_evaluate::{By, Candidate, Program, Settings, Spec, Summary, Verdict, evaluate, journal};
 use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::require::required;
 use cuinstr_harness::unit::Nvrtc;
 use cuinstr_runtime::image::Arch;
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use cuinstr_trial::or_ignore;
+use cuinstr_trial::trial;
+use libtest_mimic::Arguments;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -64,11 +65,7 @@ fn main() -> ExitCode {
     ];
     let trials = tests.map(|(name, test)| {
         let nvrtc = nvrtc.clone();
-        Trial::ignorable_test(format!("evaluate: {name}"), move || match nvrtc {
-            Err(reason) if required("nvcc") => Err(Failed::from(format!("CUINSTR_REQUIRE names nvcc, but {reason}"))),
-            Err(reason) => Ok(Completion::ignored_with(reason)),
-            Ok(nvrtc) => test(&nvrtc).map(|()| Completion::Completed).map_err(Into::into),
-        })
+        trial(format!("evaluate: {name}"), move || test(&or_ignore("nvcc", nvrtc)))
     });
     // Each has several processes of its own.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };

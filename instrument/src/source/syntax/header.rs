@@ -24,9 +24,10 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
     let arms = condition::arms(&lexed.directives);
     let others = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
     let named = others.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
-    let unknown = named.filter(|(_, name)| !is_known(name) && !is_rewritten(name, options));
+    let is_harmless = |name: &[u8], quoted| quoted && options.harmless_headers.iter().any(|known| known.as_bytes() == name);
+    let unknown = named.filter(|(_, (name, quoted))| !is_known(name) && !is_rewritten(name, options) && !is_harmless(name, *quoted));
     unknown
-        .map(|(span, name)| {
+        .map(|(span, (name, _))| {
             let name = String::from_utf8_lossy(name);
             let help = "compile through the launcher (`cuinstr nvcc`), which rewrites headers too, or name the header beside this file";
             Diagnostic::new(Code::HeaderNotRewritten, format!("`{name}` is not rewritten: loops of its device code have no polls"))
@@ -36,16 +37,16 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
         .collect()
 }
 
-/// The file of an `#include`: the text between quotes or angle brackets, or a macro's name.
-fn included(directive: &[u8]) -> Option<&[u8]> {
+/// The file of an `#include`: the text between quotes or angle brackets, or a macro's name. And whether it is quoted.
+fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
     let word = directive.strip_prefix(b"#").or_else(|| directive.strip_prefix(b"%:"))?.trim_ascii_start();
     let rest = word.strip_prefix(b"include_next").or_else(|| word.strip_prefix(b"include"))?.trim_ascii();
     let close = match rest.first()? {
         b'"' => b'"',
         b'<' => b'>',
-        _ => return Some(rest),
+        _ => return Some((rest, false)),
     };
-    Some(rest[1..].split(|byte| *byte == close).next().unwrap_or_default())
+    Some((rest[1..].split(|byte| *byte == close).next().unwrap_or_default(), close == b'"'))
 }
 
 fn is_known(name: &[u8]) -> bool {

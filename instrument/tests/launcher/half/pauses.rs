@@ -31,30 +31,29 @@ impl Built {
         Self { project }
     }
 
-    fn new(flags: &str) -> Option<Self> {
+    fn new(flags: &str) -> Self {
         let built = Self::empty(&[("paused.cu", PROGRAM)]);
-        built.compile(flags, "paused.cu -o program")?;
-        Some(built)
+        built.compile(flags, "paused.cu -o program");
+        built
     }
 
     /// A program that is linked with two libraries, which have a half each.
-    fn of_two_libraries() -> Option<Self> {
+    fn of_two_libraries() -> Self {
         let built = Self::empty(&[("library.cu", include_str!("library.cu")), ("libraries.c", include_str!("libraries.c"))]);
         for name in ["one", "two"] {
             built
-                .compile("--pausable", &format!("-DNAME={name} -shared -Xcompiler -fPIC -Xlinker -Bsymbolic library.cu -o lib{name}.so"))?;
+                .compile("--pausable", &format!("-DNAME={name} -shared -Xcompiler -fPIC -Xlinker -Bsymbolic library.cu -o lib{name}.so"));
         }
         let words = "-o program libraries.c -L. -lone -ltwo -Lfake -lcuda -lpthread -Wl,-rpath,$ORIGIN";
         expect(built.project.command("cc").args(words.split(' ')), 0);
-        Some(built)
+        built
     }
 
-    fn compile(&self, flags: &str, words: &str) -> Option<()> {
-        let nvcc = nvcc()?;
+    fn compile(&self, flags: &str, words: &str) {
+        let nvcc = nvcc();
         let mut command = self.project.command(BINARY);
         command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(AS_PTX.split(' ')).args(words.split(' '));
         expect(command.args(["-Lfake", "-lcuda", "-ldl", "-lpthread"]), 0);
-        Some(())
     }
 
     fn ask(&self, words: &str) -> String {
@@ -132,7 +131,7 @@ impl Started<'_> {
 #[test]
 fn a_program_of_the_launcher_pauses_at_block_boundaries() {
     for flags in ["--pausable", "--pausable --pass ptx"] {
-        let Some(built) = Built::new(flags) else { return };
+        let built = Built::new(flags);
         let (pauses, said) = built.run("b", 2);
         assert!(pauses.iter().all(|said| said.contains(" blocks have run, ")), "{flags}: {pauses:?}");
         assert_eq!(said, "waited: 0, 96 once\n", "{flags}");
@@ -142,7 +141,7 @@ fn a_program_of_the_launcher_pauses_at_block_boundaries() {
             assert_eq!(said, "waited: 0, 96 once\n", "{flags} {does}");
         }
     }
-    let Some(built) = Built::new("") else { return };
+    let built = Built::new("");
     let (pauses, said) = built.run("b", 1);
     assert!(pauses[0].contains("runs on to its end: it was compiled without --pausable"), "{pauses:?}");
     assert_eq!(said, "waited: 0, 96 once\n");
@@ -151,7 +150,7 @@ fn a_program_of_the_launcher_pauses_at_block_boundaries() {
 /// Whichever half is asked, all of the process pauses, is stopped and is resumed.
 #[test]
 fn two_libraries_of_one_program_pause_together() {
-    let Some(built) = Built::of_two_libraries() else { return };
+    let built = Built::of_two_libraries();
     let slow = ("CUINSTR_STAND_IN", "blocks 80000000");
     let started = built.start(&[], "b", &[slow], 2);
     let first = started.ask("pause PID");
@@ -181,7 +180,7 @@ fn two_libraries_of_one_program_pause_together() {
 /// The library of `cuinstr run` stands in front of the driver, and must not hold up what the program's half does there.
 #[test]
 fn a_program_with_a_half_pauses_under_run() {
-    let Some(built) = Built::new("--pausable") else { return };
+    let built = Built::new("--pausable");
     let front = [BINARY, "run", "--quiet", "--pausable", "--on-stop", "leave", "--"];
     let started = built.start(&front, "b", &[], 1);
     assert!(started.ask("pause PID").contains(" blocks have run, "));

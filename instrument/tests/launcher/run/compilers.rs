@@ -3,6 +3,7 @@
 use super::World;
 use crate::project::{BINARY, expect, text};
 use crate::toolkit::nvcc;
+use cuinstr_trial::ignore;
 use std::fs;
 use std::path::Path;
 
@@ -81,10 +82,11 @@ fn what_nvjitlink_is_given_gets_polls_or_is_reached_by_its_ptx() {
 /// NVIDIA's own, which gives both, and whose machine code is a whole ELF file.
 #[test]
 fn machine_code_of_the_real_nvrtc_is_reached_by_its_ptx() {
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let world = World::with_compiler();
     let folder = nvcc.parent().and_then(Path::parent).expect("a toolkit").join("lib64");
-    let Some(name) = ["libnvrtc.so.13", "libnvrtc.so.12"].into_iter().find(|name| folder.join(name).exists()) else { return };
+    let found = ["libnvrtc.so.13", "libnvrtc.so.12"].into_iter().find(|name| folder.join(name).exists());
+    let name = found.unwrap_or_else(|| ignore(format!("there is no NVRTC in {}", folder.display())));
     let files = fs::read_dir(folder).expect("a folder").flatten().filter(|file| file.file_name().to_string_lossy().starts_with("libnvrtc"));
     for file in files {
         std::os::unix::fs::symlink(file.path(), world.project.path().join("fake").join(file.file_name())).expect("a link");
@@ -114,18 +116,23 @@ fn a_library_that_is_opened_with_deepbind_finds_our_functions() {
     assert_eq!(world.other(0, "", &["./opens"]).0, "0 0\n");
 }
 
-/// Tools that compile in the program find links to this program, and settings of the user's that keep polls out are told where a kernel had none.
+/// Tools that compile in the program find links to this program.
 #[test]
 fn tools_that_compile_get_a_compiler_with_polls() {
+    nvcc();
     let world = World::new();
     let variables = |own: &str| world.other(0, "--quiet", &["sh", "-c", &format!("echo {own}")]).0;
-    if nvcc().is_some() {
-        let shown = variables("$NVCC $PYTORCH_NVCC");
-        let paths: Vec<&str> = shown.split_whitespace().collect();
-        assert!(paths.len() == 2 && paths.iter().all(|path| path.ends_with("cache/cuinstr/links/nvcc")), "{shown}");
-        let (said, _) = world.other(0, "--quiet", &["sh", "-c", "$NVCC --version"]);
-        assert!(said.contains("\ncuinstr 0."), "{said}");
-    }
+    let shown = variables("$NVCC $PYTORCH_NVCC");
+    let paths: Vec<&str> = shown.split_whitespace().collect();
+    assert!(paths.len() == 2 && paths.iter().all(|path| path.ends_with("cache/cuinstr/links/nvcc")), "{shown}");
+    let (said, _) = world.other(0, "--quiet", &["sh", "-c", "$NVCC --version"]);
+    assert!(said.contains("\ncuinstr 0."), "{said}");
+}
+
+/// Settings of the user's that keep polls out are told where a kernel had none.
+#[test]
+fn a_compiler_that_the_user_chose_is_told_as_one_without_polls() {
+    let world = World::new();
     let mut command = world.command("--timeout 10s", "plt code");
     let told = text(&command.env("NVCC", "/usr/local/nvcc").output().expect("it starts").stderr);
     assert!(told.contains("note: NVCC is `/usr/local/nvcc`, so extensions that are compiled by it get no polls"), "{told}");

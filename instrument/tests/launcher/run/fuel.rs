@@ -58,7 +58,7 @@ fn tools_that_compile_in_the_program_count_fuel_where_they_can() {
     command.args(["run", "--quiet", "--fuel", "7", "--", "sh", "-c", "echo $CUINSTR_FUEL $CUINSTR_FLAGS"]).env("CUINSTR_FLAGS", "--strict");
     let shown = command.env("XDG_CACHE_HOME", world.project.path().join("cache")).output().expect("it starts");
     assert_eq!(text(&shown.stdout), "7 --fuel=1099511627774 --strict\n", "{}", text(&shown.stderr));
-    let Some(nvcc) = nvcc() else { return };
+    let nvcc = nvcc();
     let calls = ".version 8.0\n.target sm_80\n.address_size 64\n.func repeats() {\n.reg .pred p;\n.reg .b32 r;\n.reg .b64 a;\nmov.b64 a, 0;\n$M: ld.volatile.global.b32 r, [a];\n\
                  setp.ne.b32 p, r, 0;\n@p bra $M;\nret;\n}\n.visible .entry calls() {\ncall.uni repeats;\nret;\n}\n";
     world.project.write("calls.ptx", calls);

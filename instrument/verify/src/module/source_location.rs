@@ -21,7 +21,13 @@ pub(crate) struct SourceLocations<'a> {
 
 impl<'a> SourceLocations<'a> {
     pub(crate) fn new(text: &'a str, module: &'a Module<'a>) -> Self {
-        Self { text, module, files: module.files.iter().copied().collect(), names: OnceCell::new(), chains: OnceCell::new() }
+        Self {
+            text,
+            module,
+            files: module.files.iter().map(|(number, path)| (*number, &**path)).collect(),
+            names: OnceCell::new(),
+            chains: OnceCell::new(),
+        }
     }
 
     /// Where the code at a place was inlined, if it was.
