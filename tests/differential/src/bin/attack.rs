@@ -96,13 +96,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let (started, mut said) = (Instant::now(), 0);
     for &attack in &arguments.attack {
         for seed in arguments.seed..arguments.seed + arguments.count {
-            let seconds = started.elapsed().as_secs_f64();
-            if arguments.seconds.is_some_and(|most| seconds >= most) {
+            let past = started.elapsed();
+            if arguments.seconds.is_some_and(|most| past.as_secs_f64() >= most) {
                 break;
             }
-            if seconds as u64 / 10 > said {
-                said = seconds as u64 / 10;
-                eprintln!("after {seconds:.0} s: {attack:?} {seed}, {} wrong", tally.wrong);
+            if past.as_secs() / 10 > said {
+                said = past.as_secs() / 10;
+                eprintln!("after {} s: {attack:?} {seed}, {} wrong", past.as_secs(), tally.wrong);
             }
             *tally.tried.entry(attack).or_default() += 1;
             let Some(done) = attacker.done(attack, seed)? else { continue };
@@ -134,7 +134,7 @@ impl Tally {
             write(&path, &done.text)?;
             println!("{}: {}, {}, {}", path.display(), done.result, done.kind, done.place);
         }
-        if arguments.ptxas_each > 0 && seed % arguments.ptxas_each == 0 && attack != Attack::Edit {
+        if arguments.ptxas_each > 0 && seed.is_multiple_of(arguments.ptxas_each) && attack != Attack::Edit {
             write(&path, &done.text)?;
             if let Some(why) = refusal(&arguments.ptxas, &path)? {
                 println!("{}: ptxas refuses it ({}): {why}", path.display(), done.kind);
