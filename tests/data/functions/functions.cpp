@@ -1,12 +1,14 @@
 // Random PTX functions with counted loops, simulated against what the proof claims of them.
 //
-//   functions SEED COUNT          writes the PTX to standard output
-//   functions SEED COUNT CLAIMS   simulates each function 14 times; CLAIMS has "LINE ITERATIONS" for each loop that the proof bounds
+//   functions SEED COUNT   writes the PTX to standard output
+//   functions              serves: for each line "SEED COUNT" of standard input it writes the number of bytes, and the PTX. It reads "LINE ITERATIONS"
+//                          for each loop that the proof bounds, up to a line ".", simulates each function 14 times, and answers with one line:
+//                          "right", or what is wrong
 //
-// A simulation ends where no loop with a claim can be reached any more, and after 16 times the steps that the largest claim takes at most: at least
-// 20,000, at most 250,000.
+// A simulation ends where no loop with a claim can be reached any more, where all comes back to a state that it was in, and after 16 times the steps
+// that the largest claim takes at most: at least 20,000, at most 250,000.
 //
-// Exit code 1 if a loop iterates more often than was claimed. All widths, 64-bit constants and wrap-around occur.
+// A loop that iterates more often than was claimed is wrong. All widths, 64-bit constants and wrap-around occur.
 #include <cstdio>
 #include <cstdlib>
 #include <cstdint>
@@ -17,8 +19,6 @@
 #include <random>
 #include <cstring>
 #include <sstream>
-#include <fstream>
-#include <iostream>
 #include <functional>
 using namespace std; typedef uint64_t u64; typedef int64_t i64; typedef unsigned __int128 u128;
 mt19937_64 rng; 
@@ -31,8 +31,7 @@ struct Blk{ vector<In> in; int term=0; int p=-1; bool pol=true; int to=-1; int l
 static u64 msk(int w){ return w==64?~0ull:((1ull<<w)-1); }
 static const char* rn(int w){ return w==1?"%p":w==16?"%h":w==32?"%r":"%d"; }
 static int cnt(int w){ return w==1?4:w==16?3:w==32?6:4; }
-struct St{ u64 h[8],r[8],d[8],p[8]; u64& at(int w,int i){ return w==1?p[i]:w==16?h[i]:w==32?r[i]:d[i]; } };
-struct Fn{ vector<Blk> b; string name; vector<pair<int,int>> params; };
+struct Fn{ vector<Blk> b; string name; };
 static u64 edgec(int w){ 
   static const i64 e[]={0,1,2,3,4,7,8,15,16,31,32,33,63,64,100,127,128,255,256,1000,-1,-2,-3,-4,-8,-16,-100};
   int t=rnd(10);
@@ -117,11 +116,26 @@ static string text(const In&i){
    default: break; }
   o<<";"; return o.str(); }
 static i64 sx(u64 v,int w){ return w==64?(i64)v:(i64)(v<<(64-w))>>(64-w); }
-static u64 ev(St&s,const Op&o){ return o.imm?o.v:s.at(o.w,o.r); }
-static mt19937_64 sim;
-static void run1(St&s,const In&i){
-  if(i.g>=0 && (s.p[i.g]!=0)!=i.gp) return;
-  u64 a=ev(s,i.a),b=ev(s,i.b),c=ev(s,i.c),m=msk(i.w),v=0; int w=i.w;
+// Cheap to begin anew: each run has its own.
+struct Mix{ u64 state; void seed(u64 s){ state=s; } u64 operator()(){ u64 z=(state+=0x9e3779b97f4a7c15); z=(z^(z>>30))*0xbf58476d1ce4e5b9; z=(z^(z>>27))*0x94d049bb133111eb; return z^(z>>31); } };
+static Mix sim;
+// Registers of all widths, then constants.
+static int slot(int w,int r){ return (w==1?0:w==16?8:w==32?16:24)+r; }
+// An instruction whose operands are slots.
+struct Step{ K k; int w; bool s; bool gp; char c0,c1; int dw; int d,q,g,a,b,c; };
+struct Flow{ vector<Step> steps; int term; int p; bool pol; int to; };
+struct Sim{ vector<u64> v; vector<Flow> flow; };
+static Sim lower(const Fn&f){
+  Sim m; m.v.resize(32);
+  auto from=[&](const Op&o){ if(!o.imm) return slot(o.w?o.w:32,o.r); m.v.push_back(o.v); return (int)m.v.size()-1; };
+  for(auto&B:f.b){ Flow to{{},B.term,B.p,B.pol,B.to};
+    for(auto&i:B.in) to.steps.push_back({i.k,i.w,i.s,i.gp,i.cmp[0],i.cmp[0]?i.cmp[1]:'\0',i.dw,slot(i.dw,i.d),i.q<0?-1:slot(1,i.q),i.g<0?-1:slot(1,i.g),from(i.a),from(i.b),from(i.c)});
+    m.flow.push_back(to); }
+  return m; }
+// Says whether the instruction read what is not known.
+static bool run1(u64*v0,const Step&i){
+  if(i.g>=0 && (v0[i.g]!=0)!=i.gp) return false;
+  u64 a=v0[i.a],b=v0[i.b],c=v0[i.c],v=0; int w=i.w;
   switch(i.k){
    case ADD:v=a+b;break;case SUB:v=a-b;break;case MUL:v=a*b;break;
    case MULW: v=i.s?(u64)(sx(a,w)*sx(b,w)):a*b; break;
@@ -135,7 +149,7 @@ static void run1(St&s,const In&i){
    case DIV: if(i.s) v=sx(a,w)/sx(b,w); else v=a/b; break;
    case REM: if(i.s) v=sx(a,w)%sx(b,w); else v=a%b; break;
    case SELP:v=c?a:b;break;
-   case SETP:{ bool t; char c0=i.cmp[0],c1=i.cmp[1]; if(c0=='e')t=a==b; else if(c0=='n')t=a!=b; else { if(i.s){ a^=1ull<<(w-1); b^=1ull<<(w-1); } t=c0=='l'?a<b:a>b; if(c1=='e') t=t||a==b; } v=t; if(i.q>=0) s.p[i.q]=!t; break;}
+   case SETP:{ bool t; if(i.c0=='e')t=a==b; else if(i.c0=='n')t=a!=b; else { if(i.s){ a^=1ull<<(w-1); b^=1ull<<(w-1); } t=i.c0=='l'?a<b:a>b; if(i.c1=='e') t=t||a==b; } v=t; if(i.q>=0) v0[i.q]=!t; break;}
    case CVT: v=i.s?(u64)sx(a,w):a; break;
    case MOV:v=a;break;
    case CLZ:v=a?__builtin_clzll(a)-(64-w):w;break;
@@ -144,7 +158,8 @@ static void run1(St&s,const In&i){
    case PAND:v=a&b;break;case POR:v=a|b;break;case PXOR:v=a^b;break;case PNOT:v=!a;break;case PMOV:v=a;break;
    case UNK:v=chance(50)?edgec(w):sim();break;
    default:break; }
-  s.at(i.dw,i.d)=v&msk(i.dw); (void)m;
+  v0[i.d]=v&msk(i.dw);
+  return i.k==UNK;
 }
 static Fn gen(int id){
   Fn f; f.name="f"+to_string(id); int lab=0; set<pair<int,int>> keep;
@@ -201,9 +216,8 @@ static Fn gen(int id){
   if(chance(40)){ for(int k=rnd(4);k>0;k--) f.b.back().in.push_back(rnd_in(keep)); loop(0);} 
   f.b.back().term=3;
   return f; }
-int main(int argc,char**argv){
-  u64 seed=atoll(argv[1]); int n=atoi(argv[2]); rng.seed(seed);
-  vector<Fn> fs; ostringstream o; int line=1; auto put=[&](string s){ o<<s<<"\n"; line++; };
+static string ptx(u64 seed,int n,vector<Fn>&fs){
+  rng.seed(seed); string o; int line=1; auto put=[&](const string&s){ o+=s; o+='\n'; line++; };
   put(".version 9.0"); put(".target sm_90"); put(".address_size 64");
   for(int k=0;k<n;k++){ Fn f=gen(k); 
     put(".visible .entry "+f.name+"(.param .u64 pp)"); put("{"); put(".reg .b16 %h<3>; .reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p<4>; .reg .b64 %a;"); put("ld.param.u64 %a, [pp];");
@@ -211,26 +225,56 @@ int main(int argc,char**argv){
       char g[32]; sprintf(g,"@%s%%p%d ",B.pol?"":"!",B.p);
       if(B.term==1) put(string(g)+"bra "+ (f.b[B.to].label.empty()?string("?"):f.b[B.to].label)+";"); else if(B.term==3) put("ret;"); else if(B.term==4) put(string(g)+"ret;"); }
     put("}"); fs.push_back(f);} 
-  if(argc<4){ fputs(o.str().c_str(),stdout); return 0; }
-  map<int,u64> claim; int ln; u64 most; { ifstream claims(argv[3]); while(claims>>ln>>most) claim[ln]=most; }
-
-  // simulate
-  int bad=0,checked=0; 
-  for(auto&f:fs){ map<int,u64> cl; bool any=false; for(size_t b=0;b<f.b.size();b++) for(int d=0;d<=1;d++) if(claim.count(f.b[b].line-1+d)&&!cl.count(b)){ if(d==0||f.b[b].label[1]=='L'||1){ cl[b]=claim[f.b[b].line-1+d]; any=true;} }
-    if(!any) continue; checked++;
+  return o; }
+// A function's loops, with the iterations that are claimed for the blocks at their heads.
+struct Run{ const Fn&f; Sim m; vector<u64> claimed; vector<bool> leads; long most; };
+static string wrong(const Run&r,u64 seed,size_t b,const char*seen){ const Blk&B=r.f.b[b];
+  return "seed "+to_string(seed)+" "+r.f.name+" line "+to_string(B.line)+" label "+B.label+" claimed "+to_string(r.claimed[b])+" seen "+seen; }
+// Most back edges after which a state is looked for again: one that comes back mostly does so soon.
+static const long PERIOD=256;
+// What is wrong in one run, or nothing.
+static string simulate(Run&r,u64 seed,int t){
+  sim.seed(seed*1000+t*77+1); u64*v=r.m.v.data(); for(int w:{1,16,32,64}) for(int i=0;i<8;i++) v[slot(w,i)]=(w==1?sim()&1:sim())&msk(w);
+  vector<u64> rounds(r.m.flow.size(),0);
+  // The state at one of the back edges, and how many there were then: it is taken anew after twice as many, and if something unknown was read since.
+  u64 then[32]; vector<u64> counted; size_t place=~0ull; long backs=0,next=1; bool unknown=true; long left=-1;
+  long steps=0; int from=-1;
+  for(size_t b=0;steps<r.most&&r.leads[b];){
+    if(from>=(int)b){
+      rounds[b]++;
+      if(left<0){
+        backs++;
+        if(!unknown&&b==place&&backs-next/2<=PERIOD&&!memcmp(then,v,sizeof then)){ left=backs-next/2; counted=rounds; }
+        else if(backs>=next){ next=2*backs; place=b; memcpy(then,v,sizeof then); unknown=false; }
+      } else if(--left==0){
+        // The same once more: a count that was not reset grows for ever.
+        for(size_t k=0;k<rounds.size();k++) if(r.claimed[k]!=~0ull&&rounds[k]>counted[k]) return wrong(r,seed,k,"without end");
+        return "";
+      }
+    } else rounds[b]=0; // entered from the front: begins anew
+    if(rounds[b]>r.claimed[b]) return wrong(r,seed,b,to_string(rounds[b]).c_str());
+    const Flow&B=r.m.flow[b]; for(auto&i:B.steps) unknown|=run1(v,i);
+    steps+=B.steps.size()+1; from=b;
+    bool is=B.p>=0&&(v[slot(1,B.p)]!=0)==B.pol;
+    if(B.term==3||(B.term==4&&is)) return "";
+    b=B.term==1&&is?B.to:b+1; }
+  return ""; }
+static string check(u64 seed,const vector<Fn>&fs,const map<int,u64>&claim){
+  for(auto&f:fs){ Run r{f,{},vector<u64>(f.b.size(),~0ull),vector<bool>(f.b.size(),false),0}; bool any=false; u64 largest=0,length=0;
+    for(size_t b=0;b<f.b.size();b++){ length+=f.b[b].in.size()+1; for(int d=0;d<=1&&r.claimed[b]==~0ull;d++){ auto c=claim.find(f.b[b].line-1+d); if(c!=claim.end()){ r.claimed[b]=c->second; any=true; if(c->second<250000){ r.leads[b]=true; largest=max(largest,c->second); } } } }
+    if(!any) continue;
     // Blocks from which one with a claim can be reached, and how long that is worth looking at.
-    u64 largest=0, length=0; vector<bool> leads(f.b.size(),false); for(auto&c:cl){ if(c.second<250000){ leads[c.first]=true; largest=max(largest,c.second); } } for(auto&B:f.b) length+=B.in.size()+1;
-    for(bool more=true;more;){ more=false; for(size_t b=0;b<f.b.size();b++){ Blk&B=f.b[b]; bool l=(B.term!=2&&B.term!=3&&b+1<f.b.size()&&leads[b+1])||(B.to>=0&&leads[B.to]); if(l&&!leads[b]) leads[b]=more=true; } }
-    vector<u64> claimed(f.b.size(),~0ull); for(auto&c:cl) claimed[c.first]=c.second;
-    long most=min<u64>(250000,max<u64>(20000,16*(largest+1)*length));
-    for(int t=0;t<14;t++){ sim.seed(seed*1000+t*77+1); St s; for(int w:{1,16,32,64}) for(int r=0;r<8;r++) s.at(w,r)=(w==1?sim()&1:sim())&msk(w);
-      size_t b=0; vector<u64> rounds(f.b.size(),0); long steps=0; int from=-1; bool stop=false;
-      while(!stop&&steps<most&&leads[b]){ 
-        if(from>=0&&from>=(int)b){ rounds[b]++; } else rounds[b]=0; // entered from the front: begins anew
-        if(rounds[b]>claimed[b]){ printf("BAD seed %llu %s block %zu line %d label %s claimed %llu seen %llu\n",(unsigned long long)seed,f.name.c_str(),b,f.b[b].line,f.b[b].label.c_str(),(unsigned long long)claimed[b],(unsigned long long)rounds[b]); bad++; t=99; stop=true; break; }
-        Blk&B=f.b[b]; for(auto&i:B.in){ run1(s,i); steps++; } steps++; from=b;
-        if(B.term==3) break; if(B.term==4){ if((s.p[B.p]!=0)==B.pol) break; b++; } else if(B.term==1){ if((s.p[B.p]!=0)==B.pol) b=B.to; else b++; } else b++; }
-    } }
-  printf("%d functions, %d bad\n",checked,bad);
-  return bad!=0;
+    for(bool more=true;more;){ more=false; for(size_t b=0;b<f.b.size();b++){ const Blk&B=f.b[b]; bool l=(B.term!=2&&B.term!=3&&b+1<f.b.size()&&r.leads[b+1])||(B.to>=0&&r.leads[B.to]); if(l&&!r.leads[b]) r.leads[b]=more=true; } }
+    r.most=min<u64>(250000,max<u64>(20000,16*(largest+1)*length)); r.m=lower(f);
+    for(int t=0;t<14;t++){ string said=simulate(r,seed,t); if(!said.empty()) return said; } }
+  return "right"; }
+int main(int argc,char**argv){
+  vector<Fn> fs;
+  if(argc==3){ fputs(ptx(atoll(argv[1]),atoi(argv[2]),fs).c_str(),stdout); return 0; }
+  u64 seed; int n;
+  while(scanf("%llu %d",(unsigned long long*)&seed,&n)==2){
+    fs.clear(); string text=ptx(seed,n,fs); printf("%zu\n%s",text.size(),text.c_str()); fflush(stdout);
+    map<int,u64> claim; int line; unsigned long long most; while(scanf("%d %llu",&line,&most)==2) claim[line]=most;
+    if(getchar()!='.') return 2;
+    puts(check(seed,fs,claim).c_str()); fflush(stdout); }
 }

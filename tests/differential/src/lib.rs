@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod check;
+pub mod functions;
 pub mod generate;
 pub mod gpu;
 pub mod injection;

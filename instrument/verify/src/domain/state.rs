@@ -19,8 +19,20 @@ pub(crate) trait Slots {
 
 /// Values of slots at one point, sorted by slot. Of those that are missing nothing is known. Most values are the same at many points, and are
 /// kept once.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct State(Vec<(u32, Rc<Value>)>);
+
+/// Slots that a block's steps mostly add at most.
+const MORE: usize = 4;
+
+impl Clone for State {
+    /// With room for more, since most copies are followed through a block.
+    fn clone(&self) -> Self {
+        let mut values = Vec::with_capacity(self.0.len() + MORE);
+        values.extend_from_slice(&self.0);
+        Self(values)
+    }
+}
 
 impl State {
     pub(crate) fn new(values: impl Iterator<Item = (u32, Value)>) -> Self {
@@ -148,7 +160,7 @@ impl State {
 
     /// What holds of both. Values that differ are named for the block at whose beginning they meet, if there is one.
     pub(crate) fn join(&self, new: &Self, slots: &impl Slots, at: Option<u32>) -> Self {
-        let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()));
+        let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()) + MORE);
         // Slots that hold the same on one way, and on the other, hold the same where they meet.
         let mut names: BTreeMap<(Name, Name), Name> = BTreeMap::new();
         let mut rest = new.0.iter().peekable();

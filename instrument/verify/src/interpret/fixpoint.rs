@@ -67,7 +67,7 @@ impl Pass<'_, '_> {
             self.counted.iter().filter(is_entered).map(|counted| (counted.head(), counted)).collect();
         let mut again: BTreeMap<usize, State> = BTreeMap::new();
         let mut changed = true;
-        while changed {
+        'found: while changed {
             changed = false;
             for at in 0..count {
                 if !std::mem::take(&mut dirty[at]) {
@@ -82,6 +82,9 @@ impl Pass<'_, '_> {
                     self.charge(self.order[at], to, &mut state);
                     if Some(to) == self.head {
                         self.come_back(edge, to, state, &mut again);
+                        if self.until_return {
+                            break 'found;
+                        }
                         continue;
                     }
                     let target = self.position[to as usize] as usize;

@@ -65,7 +65,14 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> LoopInvariant {
     };
     let mut order = set.to_vec();
     order.sort_by_key(|block| rpo[*block as usize]);
-    let anything = Way { head: None, choice: None, assumption: Assumption::default(), closed: &|_| false, edge_cost: &|_, _| None };
+    let anything = Way {
+        head: None,
+        until_return: false,
+        choice: None,
+        assumption: Assumption::default(),
+        closed: &|_| false,
+        edge_cost: &|_, _| None,
+    };
     let (states, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {
         let mut notes = Vec::new();
         let mut back: BTreeMap<(u32, u32), State> = BTreeMap::new();

@@ -30,6 +30,8 @@ pub(crate) struct Pass<'p, 'a> {
     pub(crate) counted: &'p [CountedInside],
     /// The block that a round begins at: what flows into it ends the round.
     pub(crate) head: Option<u32>,
+    /// Whether nothing more is asked than whether the head is reached again.
+    pub(crate) until_return: bool,
     /// What a step that takes one of two results in.
     pub(crate) choice: Option<Choice>,
     /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to

@@ -42,10 +42,18 @@ pub(crate) fn allotted(set: &[u32], slice: &Slice<'_>) -> usize {
 /// How control is followed: see [`Pass`].
 pub(crate) struct Way<'w> {
     pub(crate) head: Option<u32>,
+    pub(crate) until_return: bool,
     pub(crate) choice: Option<Choice>,
     pub(crate) assumption: Assumption,
     pub(crate) closed: &'w dyn Fn(usize) -> bool,
     pub(crate) edge_cost: &'w dyn Fn(u32, u32) -> Option<EdgeCost>,
+}
+
+impl<'w> Way<'w> {
+    /// Rounds from a head on.
+    pub(crate) fn within(head: u32, assumption: Assumption, closed: &'w dyn Fn(usize) -> bool) -> Self {
+        Self { head: Some(head), until_return: false, choice: None, assumption, closed, edge_cost: &|_, _| None }
+    }
 }
 
 impl<'a> Work<'_, 'a> {
@@ -79,6 +87,7 @@ impl<'a> Work<'_, 'a> {
             returns: self.returns,
             counted: self.counted,
             head: way.head,
+            until_return: way.until_return,
             choice: way.choice,
             edge_cost: way.edge_cost,
             fixed: &fixed,

@@ -112,6 +112,7 @@ impl<'a> Functions<'a> {
             returns: &|statement, assumption, not_zero| self.call_returns(index, statement, assumption, not_zero),
             counted: &[],
             head: None,
+            until_return: false,
             choice: None,
             edge_cost: &|_, _| None,
             fixed: &fixed,

@@ -49,7 +49,7 @@ pub(crate) fn logarithmic(
             let is_less = |value: &Value| value.range.unsigned(width).hi < least;
             work.budget > 0 && (left.blocks.is_empty() || left.again.is_some_and(|again| again.get(slot).is_some_and(is_less)))
         };
-        if ends_at_zero(work, blocks, head, base, (assumption, shut), slot).is_some()
+        if ends_at_zero(work, blocks, head, &base.0, (assumption, shut), slot).is_some()
             && (1..=lengths).rev().all(|length| becomes_shorter(work, length))
         {
             return Some(Count { rounds: u64::from(lengths) + u64::from(base.1), ..NEVER });

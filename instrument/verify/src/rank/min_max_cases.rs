@@ -92,8 +92,7 @@ fn follow(
     blocks: &[u32],
     head: u32,
 ) -> Option<(State, bool)> {
-    let way =
-        Way { head: Some(from), choice: Some(choice), assumption: Assumption::default(), closed: &|_| false, edge_cost: &|_, _| None };
+    let way = Way { choice: Some(choice), ..Way::within(from, Assumption::default(), &|_| false) };
     let (slice, rpo) = (work.slice, work.rpo);
     let sources = work.body.graph.sources(head);
     let is_member = |block: &u32| blocks.binary_search(block).is_ok();

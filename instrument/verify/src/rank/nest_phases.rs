@@ -90,7 +90,7 @@ fn behind(work: &mut Work<'_, '_>, phases: &Phases<'_>, paid: &Paid, gates: &[Ga
     let rpo = work.rpo;
     order.sort_by_key(|block| (*block != from.block, rpo[*block as usize]));
     let closed = |edge: usize| edge != way && gates.iter().any(|gate| gate.ways.contains(&edge));
-    let follow = Way { head: Some(from.block), choice: None, assumption: phases.assumption, closed: &closed, edge_cost: &|_, _| None };
+    let follow = Way::within(from.block, phases.assumption, &closed);
     let slots = work.slice.live(from.block).iter();
     let start = State::new(slots.map(|slot| (*slot, Value::unknown(work.slice.slots[*slot as usize].1.clamp(1, 64)))));
     work.pass(&order, &[(from.block, start)], &follow, |found, pass| {

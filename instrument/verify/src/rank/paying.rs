@@ -24,7 +24,7 @@ pub(crate) fn pays(
     let rpo = work.rpo;
     order.sort_by_key(|block| (*block != head, rpo[*block as usize]));
     let start = begin(work, head, &base);
-    let way = Way { head: Some(head), choice: None, assumption: ASKED, closed: &|_| false, edge_cost };
+    let way = Way { edge_cost, ..Way::within(head, ASKED, &|_| false) };
     work.pass(&order, &[(head, start)], &way, |mut found, pass| {
         found.leave_out_zero(pass.slice, not_zero);
         count_together(pass, &found, &base, rounds)

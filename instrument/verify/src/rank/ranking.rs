@@ -25,10 +25,10 @@ pub(crate) fn remaining(
         return left;
     }
     for slot in left.again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 1)) {
-        let Some(ended) = ends_at_zero(work, &left.blocks, head, base, (assumption, shut), slot) else { continue };
+        let Some(asks) = ends_at_zero(work, &left.blocks, head, &base.0, (assumption, shut), slot) else { continue };
         let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
         if others.count.is_some() || others.blocks.is_empty() {
-            return Remaining { asks: left.asks || ended.asks || others.asks, ..others };
+            return Remaining { asks: left.asks || asks || others.asks, ..others };
         }
     }
     let count = left.again.as_ref().and_then(|again| logarithmic(work, (&left.blocks, head), base, (assumption, shut), again));

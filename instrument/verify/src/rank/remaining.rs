@@ -42,20 +42,36 @@ pub(crate) fn may_stop_at_zero(again: &State, least: i64) -> Vec<u32> {
     again.iter().filter_map(falls).take(MOST_TRIED).collect()
 }
 
-/// Rounds that begin with zero in a register, if none of them comes back.
+/// Whether the flag was asked for, if no round that begins so comes back.
+pub(crate) fn ends(
+    work: &mut Work<'_, '_>,
+    blocks: &[u32],
+    head: u32,
+    base: &State,
+    (assumption, shut): (Assumption, &[usize]),
+) -> Option<bool> {
+    let start = begin(work, head, base);
+    let mut order = blocks.to_vec();
+    order.sort_by_key(|block| (*block != head, work.rpo[*block as usize]));
+    let closed = |edge: usize| shut.contains(&edge);
+    let way = Way { until_return: true, ..Way::within(head, assumption, &closed) };
+    let found = work.pass(&order, &[(head, start)], &way, |found, _| found);
+    (found.again.is_none() && work.budget > 0).then_some(found.asks)
+}
+
+/// Whether the flag was asked for, if no round that begins with zero in a register comes back.
 pub(crate) fn ends_at_zero(
     work: &mut Work<'_, '_>,
     blocks: &[u32],
     head: u32,
-    base: &(State, bool),
+    base: &State,
     assumption: (Assumption, &[usize]),
     slot: u32,
-) -> Option<Remaining> {
+) -> Option<bool> {
     let width = work.slice.slots[slot as usize].1.clamp(1, 64);
-    let mut zero = base.0.clone();
+    let mut zero = base.clone();
     zero.set(slot, Value::of(Interval::constant(0, width)));
-    let ended = remaining_from(work, blocks, head, &(zero, base.1), assumption, None);
-    (ended.blocks.is_empty() && work.budget > 0).then_some(ended)
+    ends(work, blocks, head, &zero, assumption)
 }
 
 /// Takes a register to be something else than zero; false if it can't be.
@@ -108,7 +124,7 @@ pub(crate) fn remaining_from(
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, rpo[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
-        let way = Way { head: Some(head), choice: None, assumption, closed: &closed, edge_cost: &|_, _| None };
+        let way = Way::within(head, assumption, &closed);
         let (found, counted, steps) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);

@@ -111,7 +111,7 @@ impl Outer<'_> {
         let asked = (ASKED, &[][..]);
         let again = remaining_from(work, &round.left, round.head, &base, asked, None).again;
         let mut slots = again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 0));
-        slots.retain(|slot| ends_at_zero(work, &round.left, round.head, &base, asked, *slot).is_some());
+        slots.retain(|slot| ends_at_zero(work, &round.left, round.head, &base.0, asked, *slot).is_some());
         slots
     }
 

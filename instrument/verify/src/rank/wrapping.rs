@@ -12,7 +12,7 @@ use crate::interpret::edge_cost::{Count, NEVER};
 use crate::interpret::work::Work;
 use crate::program::instruction::Operand;
 use crate::rank::linear::MOST_ROUNDS;
-use crate::rank::remaining::remaining_from;
+use crate::rank::remaining;
 
 /// Most numbers that are tried for the one at which a loop ends.
 const MOST_ENDS: usize = 16;
@@ -29,7 +29,7 @@ pub(crate) fn wrapping(
     if steps.is_empty() {
         return None;
     }
-    let ends = ends(work, blocks);
+    let numbers = numbers(work, blocks);
     for &(slot, step) in steps {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
         let before = base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width);
@@ -40,7 +40,7 @@ pub(crate) fn wrapping(
             if apart > 1 && before.lo != before.hi && !before.step.is_multiple_of(apart) || size / apart > MOST_ROUNDS {
                 continue;
             }
-            for &end in &ends {
+            for &end in &numbers {
                 let end = end.rem_euclid(size.into());
                 if (end - before.lo).rem_euclid(apart.into()) != 0 {
                     continue;
@@ -48,8 +48,7 @@ pub(crate) fn wrapping(
                 let last = Interval::full(width).hi + 1 - i128::from(size) + end;
                 let mut start = base.0.clone();
                 start.set(slot, Value::of(Interval::strided(end, last, size, width)));
-                let left = remaining_from(work, blocks, head, &(start, base.1), (assumption, shut), None);
-                if left.blocks.is_empty() && work.budget > 0 {
+                if remaining::ends(work, blocks, head, &start, (assumption, shut)).is_some() {
                     return Some(Count { rounds: size / apart + u64::from(base.1), ..NEVER });
                 }
             }
@@ -59,7 +58,7 @@ pub(crate) fn wrapping(
 }
 
 /// Numbers that a round may begin with where the next comparison ends the loop: what something is compared with, less what is added in a round.
-fn ends(work: &Work<'_, '_>, blocks: &[u32]) -> Vec<i128> {
+fn numbers(work: &Work<'_, '_>, blocks: &[u32]) -> Vec<i128> {
     let steps = || blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
     let number = |operand: Option<&Operand<'_>>| match operand {
         Some(Operand::Number(number)) => Some(*number),

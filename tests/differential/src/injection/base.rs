@@ -1,7 +1,7 @@
 //! Proved texts, and what the interpreter reaches in them.
 
+use super::same::{Verdicts, verdicts};
 use cuinstr::options::Options;
-use cuinstr::verify::verify_ptx;
 use cuinstr_harness::fixtures::workspace;
 use cuinstr_harness::random::Random;
 use cuinstr_ptx as ptx;
@@ -28,6 +28,8 @@ pub struct Base {
     pub text: String,
     /// Statements that threads reach.
     pub sites: Vec<Site>,
+    /// What the proof says of it.
+    pub verdicts: Verdicts,
 }
 
 /// A statement that a thread of a kernel reaches.
@@ -91,7 +93,8 @@ impl Base {
     /// # Errors
     /// If the text is not proved, or no statement is reached.
     pub fn new(name: &str, text: &str) -> Result<Self, String> {
-        if !verify_ptx(text).holds() {
+        let verdicts = verdicts(text);
+        if !verdicts.0 {
             return Err(format!("{name} is not proved"));
         }
         let program = Program::read(text)?;
@@ -114,7 +117,7 @@ impl Base {
         if sites.is_empty() {
             return Err(format!("no statement of {name} is reached"));
         }
-        Ok(Self { name: name.to_owned(), text: text.to_owned(), sites })
+        Ok(Self { name: name.to_owned(), text: text.to_owned(), sites, verdicts })
     }
 
     /// One of the sites.

@@ -141,9 +141,12 @@ fn swap_declarations(text: &str, random: &mut Random) -> String {
     lines.concat()
 }
 
-/// What the proof says of each loop, and whether all holds.
+/// Whether all holds, and what the proof says of each loop, by its function.
+pub type Verdicts = (bool, Vec<(String, String)>);
+
+/// What the proof says of a text.
 #[must_use]
-pub fn verdicts(text: &str) -> (bool, Vec<(String, String)>) {
+pub fn verdicts(text: &str) -> Verdicts {
     let report = verify_ptx(text);
     let loops = report.loops.iter().map(|found| (found.function.clone(), found.verdict.text())).collect();
     (report.holds(), loops)
