@@ -41,8 +41,7 @@ impl Built {
     fn of_two_libraries() -> Self {
         let built = Self::empty(&[("library.cu", include_str!("library.cu")), ("libraries.c", include_str!("libraries.c"))]);
         for name in ["one", "two"] {
-            built
-                .compile("--pausable", &format!("-DNAME={name} -shared -Xcompiler -fPIC -Xlinker -Bsymbolic library.cu -o lib{name}.so"));
+            built.compile("--pausable", &format!("-DNAME={name} -shared -Xcompiler -fPIC -Xlinker -Bsymbolic library.cu -o lib{name}.so"));
         }
         let words = "-o program libraries.c -L. -lone -ltwo -Lfake -lcuda -lpthread -Wl,-rpath,$ORIGIN";
         expect(built.project.command("cc").args(words.split(' ')), 0);
