@@ -98,10 +98,7 @@ impl<'a> Types<'a> {
                 let end = (at..fragment.len()).take(MOST_TYPE).find(|token| fragment.is(*token, b';')).unwrap_or(at);
                 let alias = self.of_words(source, fragment, macros, at..end.saturating_sub(1));
                 self.aliases.entry(fragment.text(source, end.saturating_sub(1))).or_default().join(&alias);
-            } else if fragment.kind(at) == Some(Kind::Ident)
-                && fragment.kind(at - 1) != Some(Kind::Class)
-                && is_declared(source, fragment, at)
-            {
+            } else if fragment.kind(at) == Some(Kind::Ident) && is_variable(source, fragment, at) {
                 self.declare(source, fragment, macros, at);
             }
         }
@@ -216,6 +213,17 @@ pub(crate) fn is_known_number(name: &[u8], macros: &Macros) -> bool {
         || macros.is_constant(name, false)
         || known_names::is_constant(name)
         || matches!(name, b"warpSize" | b"__LINE__" | b"__CUDA_ARCH__")
+}
+
+/// Whether a variable or a function of that name is declared at the token. The address of one in parentheses is no declaration, unless a list follows.
+fn is_variable(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let is_in_parentheses = at > 1 && fragment.is(at - 2, b'(') && matches!(fragment.kind(at - 1), Some(Kind::Punct(b'*' | b'&')));
+    let has_list = || {
+        let before = at.checked_sub(3).and_then(|before| fragment.kind(before));
+        matches!(before, Some(Kind::Ident | Kind::Keyword | Kind::Punct(b'>' | b'*' | b'&')))
+            && matches!(fragment.kind(at + 2), Some(Kind::Punct(b'(' | b'[')))
+    };
+    fragment.kind(at - 1) != Some(Kind::Class) && is_declared(source, fragment, at) && (!is_in_parentheses || has_list())
 }
 
 /// Where the type of the name at `at` begins.
