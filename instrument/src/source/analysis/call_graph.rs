@@ -6,7 +6,7 @@
 use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::implicit_edges::{self, ImplicitEdge};
 use crate::source::analysis::induction;
-use crate::source::analysis::overload::{Class, Parameters, Vectors};
+use crate::source::analysis::overload::{Parameters, Vectors};
 use crate::source::syntax::class;
 use crate::source::syntax::declaration::is_declared;
 use crate::source::syntax::fragment::Fragment;
@@ -88,26 +88,10 @@ impl CallGraph {
                     if is_data(source, fragment, macros, at) {
                         continue;
                     }
-                    let mut arguments: Vec<Class> = Vec::new();
-                    let explicit =
-                        if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
-                    let list = explicit.unwrap_or(at) + 1;
-                    let gives = match fragment.kind(list) {
-                        Some(Kind::Punct(b'(')) => fragment.mate(list).map_or((0, usize::MAX), |close| {
-                            arguments = typed[index].classify(source, fragment, macros, list, close);
-                            arity(fragment, list, close)
-                        }),
-                        _ if explicit.is_some() => (0, usize::MAX),
-                        // Template arguments whose end is not clear; or a name alone, a function that is passed on.
-                        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
-                        // A variable of the class that the constructor or destructor is of.
-                        Some(Kind::Ident | Kind::Punct(b'{'))
-                            if candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee])) =>
-                        {
-                            (0, usize::MAX)
-                        }
-                        _ => continue,
-                    };
+                    let made = || candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee]));
+                    let Some((gives, list)) = given(fragment, at, function.close, made) else { continue };
+                    let arguments =
+                        list.map_or_else(Vec::new, |(open, close)| typed[index].classify(source, fragment, macros, open, close));
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
                     let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
                     let named =
@@ -247,6 +231,25 @@ fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<
         }
     }
     found
+}
+
+/// How many arguments a name is given, and their parentheses, if it may be called there. `made` says whether a variable of that type would call it.
+fn given(fragment: &Fragment, at: usize, end: usize, made: impl Fn() -> bool) -> Option<(Arity, Option<(usize, usize)>)> {
+    const ANY: Arity = (0, usize::MAX);
+    let explicit = if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, end) } else { None };
+    let open = explicit.unwrap_or(at) + 1;
+    match fragment.kind(open) {
+        Some(Kind::Punct(b'(')) => {
+            let list = fragment.mate(open).map(|close| (open, close));
+            Some((list.map_or(ANY, |(open, close)| arity(fragment, open, close)), list))
+        }
+        _ if explicit.is_some() => Some((ANY, None)),
+        // Template arguments whose end is not clear; or a name alone, a function that is passed on.
+        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => Some((ANY, None)),
+        // A variable of the class that the constructor or destructor is of.
+        Some(Kind::Ident | Kind::Punct(b'{')) if made() => Some((ANY, None)),
+        _ => None,
+    }
 }
 
 /// Whether a member is named but not called, so that it holds data: the address of a function has a scope in front. A macro may call what it is given.

@@ -6,7 +6,7 @@
 
 use crate::source::analysis::call_graph;
 use crate::source::analysis::declared_type::{Type, Types};
-use crate::source::analysis::operators::Operators;
+use crate::source::analysis::operators::{self, Operators};
 use crate::source::syntax::declaration;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -250,6 +250,13 @@ impl<'a, 'b> Reader<'a, 'b> {
         while at < to {
             let kind = fragment.tokens[at].kind;
             at = match kind {
+                Kind::Punct(b'{') if fragment.mate(at).is_some_and(|close| close > at && self.closes_value(close)) => {
+                    let close = fragment.mate(at).unwrap_or(at);
+                    self.expression(at + 1, close);
+                    let made = self.context.types.named(fragment.text(self.context.source, at - 1), self.context.macros);
+                    now.operands.push(Operand { at, of: made.unwrap_or(Type { any: true, ..Type::foreign() }), text: None });
+                    close + 1
+                }
                 Kind::Punct(b';' | b'{' | b'}' | b',' | b'?' | b':')
                 | Kind::Return
                 | Kind::Assign
@@ -264,6 +271,10 @@ impl<'a, 'b> Reader<'a, 'b> {
                     at + 1
                 }
                 Kind::Ident if self.context.operators.words.contains(fragment.text(self.context.source, at)) => {
+                    now.signs.push((at, !self.ends_operand(at, from)));
+                    at + 1
+                }
+                Kind::Ident if operators::alternative(fragment.text(self.context.source, at)).is_some() => {
                     now.signs.push((at, !self.ends_operand(at, from)));
                     at + 1
                 }

@@ -22,6 +22,7 @@ struct Overload<'a> {
     count: (usize, usize),
     result: Type<'a>,
     class: Option<&'a [u8]>,
+    is_member: bool,
 }
 
 /// What belongs to the values of a class.
@@ -163,7 +164,7 @@ impl<'a> Operators<'a> {
         }
         let count = if is_unknown { (0, usize::MAX) } else { (fewest + own, most.saturating_add(own)) };
         let result = types.of_words(source, fragment, macros, function.head..name);
-        self.by_sign.entry(sign).or_default().push(Overload { function: index, operands, count, result, class });
+        self.by_sign.entry(sign).or_default().push(Overload { function: index, operands, count, result, class, is_member });
     }
 
     /// Constructors and destructors.
@@ -234,7 +235,8 @@ impl<'a> Operators<'a> {
 
     /// The signs that the tokens from `at` on may be.
     pub(crate) fn signs_at(&self, source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<Vec<u8>> {
-        let mut sign = fragment.text(source, at).to_vec();
+        let text = fragment.text(source, at);
+        let mut sign = alternative(text).unwrap_or(text).to_vec();
         if matches!(sign[..], [b'[']) {
             sign = b"[]".to_vec();
         }
@@ -270,12 +272,13 @@ impl<'a> Operators<'a> {
     pub(crate) fn overloads(&self, sign: &[u8], count: Option<usize>, operands: &[Option<&Type<'a>>]) -> Vec<usize> {
         let Some(overloads) = self.by_sign.get(sign) else { return Vec::new() };
         let fits = |overload: &&Overload<'a>| {
+            // The object of a member is converted to nothing else.
+            let is_object = overload.is_member && operands.first().is_some_and(|first| first.is_some_and(Type::is_number));
+            let converts =
+                |(parameter, operand): (&Type<'a>, &Option<&Type<'a>>)| operand.is_none_or(|operand| self.converts(operand, parameter));
             count.is_none_or(|count| overload.count.0 <= count && count <= overload.count.1)
-                && overload
-                    .operands
-                    .iter()
-                    .zip(operands)
-                    .all(|(parameter, operand)| operand.is_none_or(|operand| self.converts(operand, parameter)))
+                && !is_object
+                && overload.operands.iter().zip(operands).all(converts)
         };
         overloads.iter().filter(fits).map(|overload| overload.function).collect()
     }
@@ -397,13 +400,33 @@ fn sign_of(source: &[u8], fragment: &Fragment, at: usize) -> Vec<u8> {
     let end = (at + 1..(at + 6).min(fragment.len()))
         .find(|end| fragment.is(*end, b'(') || (*end > at + 1 && fragment.is(*end, b'<')))
         .unwrap_or(at + 2);
-    (at + 1..end).flat_map(|token| fragment.text(source, token).iter().copied()).collect()
+    let text = |token| alternative(fragment.text(source, token)).unwrap_or(fragment.text(source, token));
+    (at + 1..end).flat_map(|token| text(token).iter().copied()).collect()
+}
+
+/// The sign that a word stands for.
+pub(crate) fn alternative(word: &[u8]) -> Option<&'static [u8]> {
+    Some(match word {
+        b"and" => b"&&",
+        b"or" => b"||",
+        b"not" => b"!",
+        b"compl" => b"~",
+        b"bitand" => b"&",
+        b"bitor" => b"|",
+        b"xor" => b"^",
+        b"not_eq" => b"!=",
+        b"and_eq" => b"&=",
+        b"or_eq" => b"|=",
+        b"xor_eq" => b"^=",
+        _ => return None,
+    })
 }
 
 /// Whether a type stands behind the word `operator`.
 fn is_conversion(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Keyword | Kind::Scope))
         && !matches!(fragment.text(source, at + 1), b"new" | b"delete" | b"co_await")
+        && alternative(fragment.text(source, at + 1)).is_none()
 }
 
 /// For each token the brace of the class at whose level it stands, in a list of parameters too.
