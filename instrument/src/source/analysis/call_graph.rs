@@ -43,7 +43,13 @@ pub(crate) struct Call {
 type Arity = (usize, usize);
 
 impl CallGraph {
-    pub(crate) fn new<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function], macros: &Macros<'a>, types: Types<'a>) -> Self {
+    pub(crate) fn new<'a>(
+        source: &'a [u8],
+        fragment: &Fragment,
+        functions: &[&Function],
+        macros: &Macros<'a>,
+        declared: Types<'a>,
+    ) -> Self {
         let by_name = by_name(source, fragment, functions);
         let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
@@ -109,7 +115,7 @@ impl CallGraph {
             })
             .collect();
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
-        let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, types, &by_name, &callees);
+        let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
         callees.resize(implicit.len(), Vec::new());
         Self { callees, functions: functions.len(), implicit, lambdas }
     }

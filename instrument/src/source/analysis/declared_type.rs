@@ -123,10 +123,10 @@ impl<'a> Types<'a> {
     }
 
     /// Gives a name another type: what was deduced is known now.
-    pub(crate) fn deduce(&mut self, name: &'a [u8], found: Type<'a>) {
+    pub(crate) fn deduce(&mut self, name: &'a [u8], found: &Type<'a>) {
         if let Some(known) = self.names.get_mut(name) {
             known.any = false;
-            known.join(&found);
+            known.join(found);
         }
     }
 

@@ -14,6 +14,9 @@ use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::collections::BTreeSet;
 
+/// Most parentheses within each other that are read.
+const MOST_DEPTH: usize = 64;
+
 /// What may be called without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Implicit<'a> {
@@ -74,6 +77,8 @@ pub(crate) struct Reader<'a, 'b> {
     pub(super) has_texts: bool,
     /// Parameters of templates inside the function.
     inner: BTreeSet<&'a [u8]>,
+    /// How deep in parentheses the text is that is read.
+    depth: usize,
     found: Vec<ImplicitCall<'a>>,
 }
 
@@ -92,7 +97,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             |at: &usize| fragment.kind(at - 1) == Some(Kind::Class) || matches!(fragment.text(source, at - 1), b"typename" | b"...");
         let body = function.map_or(1..1, |function| function.open + 1..function.close);
         let inner = body.filter(is_inner).map(|at| fragment.text(source, at)).collect();
-        Self { context, function, class, class_open, has_texts, inner, found: Vec::new() }
+        Self { context, function, class, class_open, has_texts, inner, depth: 0, found: Vec::new() }
     }
 
     /// The calls of a whole function, with its parameters and result.
@@ -199,12 +204,12 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     /// The overloads of the operator at the token that its operands may fit.
-    pub(super) fn operator(&mut self, at: usize, count: Option<usize>, operands: &[Option<&Type<'a>>], text: Option<Vec<String>>) {
+    pub(super) fn operator(&mut self, at: usize, count: Option<usize>, operands: &[Option<&Type<'a>>], text: Option<&[String]>) {
         let Context { source, fragment, operators, .. } = self.context;
-        for sign in operators.signs_at(source, fragment, at) {
+        for sign in Operators::signs_at(source, fragment, at) {
             let found = operators.overloads(&sign, count, operands);
             if !found.is_empty() {
-                self.note(at, Implicit::Functions(found), text.clone());
+                self.note(at, Implicit::Functions(found), text.map(<[String]>::to_vec));
             }
         }
     }
@@ -230,7 +235,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 (1, 1 | 2) => operands.iter().map(|operand| Some(&operand.of)).collect(),
                 _ => vec![None; if *is_prefix { 1 } else { 2 }],
             };
-            self.operator(*at, Some(if *is_prefix { 1 } else { 2 }), &types, texts.clone());
+            self.operator(*at, Some(if *is_prefix { 1 } else { 2 }), &types, texts.as_deref());
         }
         for operand in &operands {
             if !operand.of.is_number() {
@@ -243,6 +248,10 @@ impl<'a, 'b> Reader<'a, 'b> {
 
     /// Reads tokens, expression by expression. Returns what the last may be, or any of them.
     pub(super) fn expression(&mut self, from: usize, to: usize) -> Type<'a> {
+        if self.depth == MOST_DEPTH {
+            return self.not_read(from, to);
+        }
+        self.depth += 1;
         let fragment = self.context.fragment;
         let mut whole: Option<Type<'a>> = None;
         let mut now = Expression::default();
@@ -283,7 +292,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 Kind::Punct(_) | Kind::Op | Kind::Step | Kind::Arrow => {
                     let is_prefix = !self.ends_operand(at, from);
                     now.signs.push((at, is_prefix && !fragment.is(at, b'.')));
-                    at + self.context.operators.width(fragment, at)
+                    at + Operators::width(fragment, at)
                 }
                 Kind::Ident | Kind::Scope | Kind::Number | Kind::Str | Kind::Char | Kind::Keyword | Kind::Operator => {
                     self.operand(at, to, &mut now)
@@ -292,6 +301,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             };
         }
         let last = self.end(now);
+        self.depth -= 1;
         match whole {
             Some(mut whole) => {
                 whole.join(&last);
@@ -299,6 +309,22 @@ impl<'a, 'b> Reader<'a, 'b> {
             }
             None => last,
         }
+    }
+
+    /// What lies too deep in parentheses may be anything.
+    fn not_read(&mut self, from: usize, to: usize) -> Type<'a> {
+        for at in from..to {
+            if self.context.fragment.kind(at) == Some(Kind::Ident) {
+                self.mention(at);
+            } else {
+                self.operator(at, None, &[], None);
+            }
+        }
+        if from < to {
+            self.note(from, Implicit::AnyClass, None);
+            self.note(from, Implicit::Variable, None);
+        }
+        Type { any: true, ..Type::foreign() }
     }
 
     /// Whether a value ends in front of the token, within the expression that begins at `from`.
@@ -431,7 +457,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             return Operand { of: operand.of.target(), ..operand };
         }
         let text = operand.text.clone().map(|text| vec![text]).filter(|_| operand.of.any && operand.of.classes.is_empty());
-        self.operator(open, Some(2), &[Some(&operand.of), None], text);
+        self.operator(open, Some(2), &[Some(&operand.of), None], text.as_deref());
         let of = self.context.operators.result(b"[]");
         // An array of the values of a template's parameter.
         let of = if operand.of.any { Type { any: true, ..of } } else { of };

@@ -34,7 +34,7 @@ pub(crate) fn all<'a>(
     let operators = Operators::new(source, fragment, functions, macros, &types);
     let deduced = deduced(Context { source, fragment, macros, types: &types, operators: &operators, functions });
     for (name, of) in deduced {
-        types.deduce(name, of);
+        types.deduce(name, &of);
     }
     let context = Context { source, fragment, macros, types: &types, operators: &operators, functions };
     let (variables, any) = (functions.len() + 1, functions.len() + 2);
@@ -122,7 +122,8 @@ fn deduced<'a>(context: Context<'a, '_>) -> Vec<(&'a [u8], Type<'a>)> {
             continue;
         }
         let is_auto = (at.saturating_sub(3)..at).any(|token| fragment.text(source, token) == b"auto");
-        let value = (is_auto && fragment.kind(at + 1) == Some(Kind::Assign)).then(|| {
+        // A lambda is no number, and its text is read once.
+        let value = (is_auto && fragment.kind(at + 1) == Some(Kind::Assign) && !fragment.is(at + 2, b'[')).then(|| {
             let mut end = at + 2;
             while end < fragment.len() && !matches!(fragment.kind(end), Some(Kind::Punct(b';' | b',' | b')' | b'}' | b':'))) {
                 end = fragment.mate(end).filter(|mate| *mate > end).unwrap_or(end) + 1;

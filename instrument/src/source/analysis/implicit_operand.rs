@@ -4,6 +4,7 @@ use super::implicit_call::{Context, Expression, Implicit, Operand, Reader};
 use crate::source::analysis::call_graph;
 use crate::source::analysis::declared_type::{self, Type};
 use crate::source::analysis::induction;
+use crate::source::analysis::operators::Operators;
 use crate::source::syntax::declaration;
 use crate::source::syntax::known_names;
 use crate::source::syntax::token::Kind;
@@ -32,7 +33,7 @@ impl<'a> Reader<'a, '_> {
                     self.note(at, Implicit::Functions(found), None);
                 }
                 now.operands.push(Operand { at, of: Type { any: true, ..Type::foreign() }, text: None });
-                return operators.name_end(fragment, at);
+                return Operators::name_end(fragment, at);
             }
             Some(Kind::Keyword) => return self.keyword(at, now),
             _ => {}
@@ -172,20 +173,20 @@ impl<'a> Reader<'a, '_> {
                     {
                         let text = object.text.clone().filter(|_| object.of.any && object.of.classes.is_empty()).map(|text| vec![text]);
                         let of = object.of.clone();
-                        self.operator(end, Some(1), &[Some(&of)], text);
+                        self.operator(end, Some(1), &[Some(&of)], text.as_deref());
                     }
                     let before = operand.take().filter(|_| fragment.kind(end) != Some(Kind::Scope));
                     let prefix = before.as_ref().and_then(|before| before.text.clone()).filter(|_| is_chain && fragment.is(end, b'.'));
                     let is_vector = before.is_some_and(|before| before.of.vector || before.of.foreign);
                     name = end + 1;
-                    let (next, member) = self.name(name, Some((prefix, is_vector)));
+                    let (next, member) = self.name(name, Some(&(prefix, is_vector)));
                     (end, operand) = (next, member);
                 }
                 Some(Kind::Step) => {
                     if let Some(object) = operand.as_ref().filter(|operand| !operand.of.is_number()) {
                         let text = object.text.clone().filter(|_| object.of.any && object.of.classes.is_empty()).map(|text| vec![text]);
                         let of = object.of.clone();
-                        self.operator(end, Some(2), &[Some(&of), None], text);
+                        self.operator(end, Some(2), &[Some(&of), None], text.as_deref());
                     }
                     end += 1;
                 }
@@ -196,7 +197,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// A name alone, behind an object's text perhaps.
-    fn name(&mut self, at: usize, of: Option<(Option<String>, bool)>) -> (usize, Option<Operand<'a>>) {
+    fn name(&mut self, at: usize, of: Option<&(Option<String>, bool)>) -> (usize, Option<Operand<'a>>) {
         let Context { source, fragment, macros, types, .. } = self.context;
         let name = fragment.text(source, at);
         if of.is_none() && types.named(name, macros).is_some() && types.of_variable(name).is_none() {
@@ -209,7 +210,7 @@ impl<'a> Reader<'a, '_> {
             return self.of_macro(at);
         }
         let known = types.of_variable(name).cloned();
-        let (prefix, is_vector) = of.clone().unwrap_or_default();
+        let (prefix, is_vector) = of.cloned().unwrap_or_default();
         let value = match known {
             Some(known) => known,
             None if declared_type::is_known_number(name, macros) => Type::default(),
@@ -220,7 +221,7 @@ impl<'a> Reader<'a, '_> {
             }
             None => Type::foreign(),
         };
-        let text = match (&of, prefix) {
+        let text = match (of, prefix) {
             (Some(_), Some(prefix)) => Some(format!("{}.{})", prefix.trim_end_matches(')'), String::from_utf8_lossy(name))),
             (Some(_), None) => None,
             (None, _) => self.text_of(at),

@@ -69,7 +69,7 @@ fn led_back_to(context: Context, around: &[Around], function: Option<&Function>,
     if of.any && list.is_some_and(|(from, to)| types.is_declared_in(text, from..to)) {
         return None;
     }
-    let last = types.declared_in(text, 0..name).last();
-    let is_lambda = last.is_some_and(|place| fragment.kind(place + 1) == Some(Kind::Assign) && fragment.is(place + 2, b'['));
+    let declared = types.declared_in(text, 0..name).last();
+    let is_lambda = declared.is_some_and(|place| fragment.kind(place + 1) == Some(Kind::Assign) && fragment.is(place + 2, b'['));
     (!is_lambda && (of.foreign || of.any)).then_some(innermost)
 }

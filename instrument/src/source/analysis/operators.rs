@@ -234,7 +234,7 @@ impl<'a> Operators<'a> {
     }
 
     /// The signs that the tokens from `at` on may be.
-    pub(crate) fn signs_at(&self, source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<Vec<u8>> {
+    pub(crate) fn signs_at(source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<Vec<u8>> {
         let text = fragment.text(source, at);
         let mut sign = alternative(text).unwrap_or(text).to_vec();
         if matches!(sign[..], [b'[']) {
@@ -259,7 +259,7 @@ impl<'a> Operators<'a> {
     }
 
     /// How many tokens the sign has: `>>` and `->*` are two.
-    pub(crate) fn width(&self, fragment: &Fragment, at: usize) -> usize {
+    pub(crate) fn width(fragment: &Fragment, at: usize) -> usize {
         let joins = |next: usize| fragment.tokens.get(next).is_some_and(|token| token.start == fragment.tokens[next - 1].end);
         match fragment.kind(at) {
             Some(Kind::Punct(b'>')) if joins(at + 1) && fragment.is(at + 1, b'>') => 2,
@@ -275,10 +275,10 @@ impl<'a> Operators<'a> {
             // The object of a member is converted to nothing else.
             let is_object = overload.is_member && operands.first().is_some_and(|first| first.is_some_and(Type::is_number));
             let converts =
-                |(parameter, operand): (&Type<'a>, &Option<&Type<'a>>)| operand.is_none_or(|operand| self.converts(operand, parameter));
+                |(parameter, operand): (&Type<'a>, Option<&Type<'a>>)| operand.is_none_or(|operand| self.converts(operand, parameter));
             count.is_none_or(|count| overload.count.0 <= count && count <= overload.count.1)
                 && !is_object
-                && overload.operands.iter().zip(operands).all(converts)
+                && overload.operands.iter().zip(operands.iter().copied()).all(converts)
         };
         overloads.iter().filter(fits).map(|overload| overload.function).collect()
     }
@@ -348,7 +348,7 @@ impl<'a> Operators<'a> {
     }
 
     /// Behind the name that the word `operator` begins.
-    pub(crate) fn name_end(&self, fragment: &Fragment, at: usize) -> usize {
+    pub(crate) fn name_end(fragment: &Fragment, at: usize) -> usize {
         let end = (at + 1..(at + 5).min(fragment.len())).find(|end| fragment.is(*end, b'(')).unwrap_or(at + 1);
         if end == at + 1 && fragment.is(end, b'(') { at + 3 } else { end }
     }
@@ -369,7 +369,7 @@ impl<'a> Operators<'a> {
                         }
                         continue;
                     }
-                    for sign in self.signs_at(source, body, at) {
+                    for sign in Self::signs_at(source, body, at) {
                         let functions = self.overloads(&sign, None, &[]);
                         if !functions.is_empty() {
                             found.push(Implicit::Functions(functions));
@@ -434,11 +434,11 @@ fn around(source: &[u8], fragment: &Fragment) -> Vec<u32> {
     let mut around = vec![u32::MAX; fragment.len()];
     // Braces around the token: where each ends, and the class's brace or none.
     let mut open: Vec<(usize, u32)> = Vec::new();
-    for at in 0..fragment.len() {
+    for (at, class) in around.iter_mut().enumerate() {
         while open.last().is_some_and(|(close, _)| *close <= at) {
             open.pop();
         }
-        around[at] = open.last().map_or(u32::MAX, |(_, brace)| *brace);
+        *class = open.last().map_or(u32::MAX, |(_, brace)| *brace);
         if fragment.is(at, b'{')
             && let Some(close) = fragment.mate(at).filter(|close| *close > at)
         {
