@@ -65,8 +65,8 @@ impl<'a> Type<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Types<'a> {
     names: BTreeMap<&'a [u8], Type<'a>>,
-    /// Where each name is declared.
-    places: BTreeMap<&'a [u8], Vec<usize>>,
+    /// Where each name is declared, and as what.
+    places: BTreeMap<&'a [u8], Vec<(usize, Type<'a>)>>,
     /// Names of classes that have a body.
     pub(crate) classes: BTreeSet<&'a [u8]>,
     /// Parameters of templates.
@@ -118,8 +118,8 @@ impl<'a> Types<'a> {
     }
 
     fn add(&mut self, name: &'a [u8], at: usize, declared: Type<'a>) {
+        self.places.entry(name).or_default().push((at, declared.clone()));
         self.names.entry(name).and_modify(|known| known.join(&declared)).or_insert(declared);
-        self.places.entry(name).or_default().push(at);
     }
 
     /// Gives a name another type: what was deduced is known now.
@@ -201,9 +201,23 @@ impl<'a> Types<'a> {
 
     /// Where the name is declared between two tokens.
     pub(crate) fn declared_in(&self, name: &[u8], range: std::ops::Range<usize>) -> impl Iterator<Item = usize> {
+        self.places_in(name, range).map(|(at, _)| *at)
+    }
+
+    fn places_in(&self, name: &[u8], range: std::ops::Range<usize>) -> impl Iterator<Item = &(usize, Type<'a>)> {
         let places = self.places.get(name).map_or(&[][..], Vec::as_slice);
-        let first = places.partition_point(|at| *at < range.start);
-        places[first..].iter().copied().take_while(move |at| *at < range.end)
+        let first = places.partition_point(|(at, _)| *at < range.start);
+        places[first..].iter().take_while(move |(at, _)| *at < range.end)
+    }
+
+    /// The type of a parameter of the function whose list and body end there: no other variable of its name is seen in the body, but those that the
+    /// body declares.
+    pub(crate) fn of_parameter(&self, name: &[u8], list: (usize, usize), close: usize) -> Option<Type<'a>> {
+        self.places_in(name, list.0..list.1).next()?;
+        let mut places = self.places_in(name, list.0..close).map(|(_, declared)| declared);
+        let mut found = places.next()?.clone();
+        places.for_each(|declared| found.join(declared));
+        (!found.any).then_some(found)
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Reader<'a, 'b> {
     pub(super) class_open: Option<usize>,
     /// Whether operands' texts may be used where the body begins.
     pub(super) has_texts: bool,
+    /// The parentheses of its parameters, and the end of its body.
+    pub(super) list: Option<((usize, usize), usize)>,
     /// Parameters of templates inside the function.
     inner: BTreeSet<&'a [u8]>,
     /// How deep in parentheses the text is that is read.
@@ -96,8 +98,9 @@ impl<'a, 'b> Reader<'a, 'b> {
         let is_inner =
             |at: &usize| fragment.kind(at - 1) == Some(Kind::Class) || matches!(fragment.text(source, at - 1), b"typename" | b"...");
         let body = function.map_or(1..1, |function| function.open + 1..function.close);
+        let list = function.and_then(|function| Some((call_graph::list(fragment, function)?, function.close)));
         let inner = body.filter(is_inner).map(|at| fragment.text(source, at)).collect();
-        Self { context, function, class, class_open, has_texts, inner, depth: 0, found: Vec::new() }
+        Self { context, function, class, class_open, has_texts, list, inner, depth: 0, found: Vec::new() }
     }
 
     /// The calls of a whole function, with its parameters and result.
@@ -140,7 +143,10 @@ impl<'a, 'b> Reader<'a, 'b> {
         });
         for at in from..to {
             let is_own = makes_its_own && Some(fragment.text(source, at)) == self.class;
-            if fragment.kind(at) == Some(Kind::Ident) && !is_own {
+            let is_converted = function.name.is_some_and(|name| {
+                fragment.kind(name) == Some(Kind::Operator) && at > name && self.list.is_none_or(|((open, _), _)| at < open)
+            });
+            if fragment.kind(at) == Some(Kind::Ident) && !is_own && !is_converted {
                 self.mention(at);
             }
         }
@@ -157,6 +163,9 @@ impl<'a, 'b> Reader<'a, 'b> {
         let Some(named) = types.named(name, macros).filter(|_| !fragment.is(at.wrapping_sub(1), b'~')) else { return };
         let is_parameter = types.is_parameter(name);
         let text = is_parameter.then(|| self.parameter_text(at)).flatten();
+        // What is returned is made in the body.
+        let is_result = self.list.is_some_and(|((open, _), _)| at < open);
+        let at = self.function.filter(|_| is_result).map_or(at, |function| function.open);
         self.uses(&Operand { at, of: named, text });
     }
 
@@ -414,14 +423,16 @@ impl<'a, 'b> Reader<'a, 'b> {
         let Some(close) = fragment.mate(open).filter(|close| *close > open) else { return open + 1 };
         let is_behind = |before: usize| matches!(fragment.kind(before), Some(Kind::Punct(b')' | b']' | b'}'))) && !self.is_cast(before);
         let is_called = open.checked_sub(1).is_some_and(is_behind);
-        let found = self.expression(open + 1, close);
+        // The object itself: what is called of it, or selected, takes it as it is.
+        let is_this = close == open + 3 && fragment.is(open + 1, b'*') && fragment.text(self.context.source, open + 2) == b"this";
+        let found = if is_this { self.class.map_or(Type::any(), Type::class) } else { self.expression(open + 1, close) };
         let is_control = open
             .checked_sub(1)
             .is_some_and(|before| matches!(fragment.kind(before), Some(Kind::If | Kind::While | Kind::For | Kind::Switch)));
         if is_called && !now.operands.is_empty() {
             self.variable(open, &Type::any());
             if let Some(last) = now.operands.last_mut() {
-                last.of = Type { any: true, ..Type::foreign() };
+                last.of = self.context.operators.result(b"()");
                 last.text = None;
             }
         } else if !is_control && !self.is_cast(close) {

@@ -209,7 +209,8 @@ impl<'a> Reader<'a, '_> {
         if of.is_none() && macros.is_defined(name) && !declared_type::is_known_number(name, macros) {
             return self.of_macro(at);
         }
-        let known = types.of_variable(name).cloned();
+        let parameter = self.list.filter(|_| of.is_none()).and_then(|(list, close)| types.of_parameter(name, list, close));
+        let known = parameter.or_else(|| types.of_variable(name).cloned());
         let (prefix, is_vector) = of.cloned().unwrap_or_default();
         let value = match known {
             Some(known) => known,
