@@ -41,3 +41,35 @@ fn a_macro_of_another_file_is_told_where_it_may_open_a_loop() {
         assert_eq!(told, is_told, "{body}");
     }
 }
+
+/// The texts of a file of `tests/data/attacks` and their titles.
+fn texts(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    file.split("\n//@ ").skip(1).map(|text| text.split_once('\n').expect("a title and a text"))
+}
+
+/// The functions whose calls are polled.
+fn polled_calls(text: &str) -> (Rewrite, Vec<String>) {
+    let rewrite = rewrite(text.as_bytes(), &Options { path: "a.cu".to_owned(), ..Options::default() });
+    let is_polled = |site: &&crate::site::Site| site.kind == crate::site::Kind::Recursion && site.form == crate::site::Form::Each;
+    let polled = rewrite.sites.sites.iter().filter(is_polled).map(|site| format!("{}:{}", site.line, site.function)).collect();
+    (rewrite, polled)
+}
+
+#[test]
+fn recursion_without_the_syntax_of_a_call_is_polled() {
+    let all = texts(include_str!("../../../tests/data/attacks/implicit_calls.txt"));
+    let silent: Vec<&str> = all.filter(|(_, text)| polled_calls(text).1.is_empty()).map(|(title, _)| title).collect();
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+#[test]
+fn operators_of_numbers_call_nothing() {
+    let mut wrong = Vec::new();
+    for (title, text) in texts(include_str!("../../../tests/data/attacks/operators_of_numbers.txt")) {
+        let (rewrite, polled) = polled_calls(text);
+        if !polled.is_empty() || rewrite.summary.gaps > 0 {
+            wrong.push((title, polled, rewrite.diagnostics));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

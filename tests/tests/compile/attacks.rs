@@ -169,6 +169,19 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         let standard = if name.ends_with("(C++20)") { "-std=c++20" } else { "-std=c++17" };
         checks.add(format!("attacks: {name}"), move |tools| check(tools, "attack.cu", (*text).into(), standard, *wanted));
     }
+    // CI compiles each seventh.
+    let each = if std::env::var_os("CUINSTR_SWEEP").is_some() { 1 } else { 7 };
+    for (title, text) in implicit_calls().step_by(each) {
+        let (name, standard) = title.split_once(": ").expect("a title and a standard");
+        let standard = format!("-std={standard}");
+        checks.add(format!("attacks: recursion: {name}"), move |tools| check(tools, "attack.cu", text.into(), &standard, Proved));
+    }
+}
+
+/// Recursion without a call's syntax: titles with standards, and texts. Each is rewritten by a test of the library.
+fn implicit_calls() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let file = include_str!("../../data/attacks/implicit_calls.txt");
+    file.split("\n//@ ").skip(1).map(|text| text.split_once('\n').expect("a title and a text"))
 }
 
 fn check(tools: &Tools, name: &str, text: Vec<u8>, standard: &str, wanted: Wanted) -> Result<(), String> {

@@ -3,9 +3,12 @@
 //! Tokens offer little more than names. Overloads count as callees of one another where the numbers of arguments, and the known part of their types, allow it.
 //! A function too many costs a poll at its entry; one too few could hang.
 
+use crate::source::analysis::declared_type::Types;
+use crate::source::analysis::implicit_edges::{self, ImplicitEdge};
 use crate::source::analysis::induction;
-use crate::source::analysis::overload::{Class, Parameters, Vectors};
+use crate::source::analysis::overload::{Parameters, Vectors};
 use crate::source::syntax::class;
+use crate::source::syntax::declaration::is_declared;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{self, Function};
 use crate::source::syntax::known_names;
@@ -20,6 +23,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(crate) struct CallGraph {
     callees: Vec<Vec<Call>>,
+    /// How many nodes are functions.
+    functions: usize,
+    /// Calls without a name, of all nodes; further nodes stand for what variables hold, for any class, and for each class.
+    implicit: Vec<Vec<ImplicitEdge>>,
+    /// Braces of lambdas that may lead back to themselves.
+    pub(crate) lambdas: BTreeSet<usize>,
 }
 
 /// That a function calls another, or names it.
@@ -34,7 +43,13 @@ pub(crate) struct Call {
 type Arity = (usize, usize);
 
 impl CallGraph {
-    pub(crate) fn new(source: &[u8], fragment: &Fragment, functions: &[&Function], macros: &Macros) -> Self {
+    pub(crate) fn new<'a>(
+        source: &'a [u8],
+        fragment: &Fragment,
+        functions: &[&Function],
+        macros: &Macros<'a>,
+        declared: Types<'a>,
+    ) -> Self {
         let by_name = by_name(source, fragment, functions);
         let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
@@ -56,14 +71,18 @@ impl CallGraph {
                 let mut callees = BTreeSet::new();
                 let is_indirect = |at: &usize| !addressed.is_empty() && calls_a_pointer(source, fragment, macros, &by_name, *at);
                 callees.extend((function.open..function.close).find(is_indirect).map(|at| Call { callee: pointers, at }));
-                // A constructor's initialisers stand in front of its body.
-                for at in lists[index].map_or(function.open, |(_, close)| close)..function.close {
+                // Values of parameters, and a constructor's initialisers, stand in front of the body.
+                for at in lists[index].map_or(function.open, |(open, _)| open)..function.close {
                     if calls_the_call_operator(source, fragment, at) {
                         callees.extend(call_operators.iter().map(|callee| Call { callee: *callee, at }));
                     } else if function.name.is_none() && calls_its_own_argument(source, fragment, at) {
                         callees.insert(Call { callee: index, at });
                     }
                     if fragment.kind(at) != Some(Kind::Ident) {
+                        continue;
+                    }
+                    let is_parameter = lists[index].is_some_and(|(_, close)| at < close);
+                    if is_parameter && (!fragment.is(at + 1, b'(') || is_declared(source, fragment, at)) {
                         continue;
                     }
                     let name = fragment.text(source, at);
@@ -75,26 +94,10 @@ impl CallGraph {
                     if is_data(source, fragment, macros, at) {
                         continue;
                     }
-                    let mut arguments: Vec<Class> = Vec::new();
-                    let explicit =
-                        if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, function.close) } else { None };
-                    let list = explicit.unwrap_or(at) + 1;
-                    let gives = match fragment.kind(list) {
-                        Some(Kind::Punct(b'(')) => fragment.mate(list).map_or((0, usize::MAX), |close| {
-                            arguments = typed[index].classify(source, fragment, macros, list, close);
-                            arity(fragment, list, close)
-                        }),
-                        _ if explicit.is_some() => (0, usize::MAX),
-                        // Template arguments whose end is not clear; or a name alone, a function that is passed on.
-                        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => (0, usize::MAX),
-                        // A variable of the class that the constructor or destructor is of.
-                        Some(Kind::Ident | Kind::Punct(b'{'))
-                            if candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee])) =>
-                        {
-                            (0, usize::MAX)
-                        }
-                        _ => continue,
-                    };
+                    let made = || candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee]));
+                    let Some((gives, list)) = given(fragment, at, function.close, made) else { continue };
+                    let arguments =
+                        list.map_or_else(Vec::new, |(open, close)| typed[index].classify(source, fragment, macros, open, close));
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
                     let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
                     let named =
@@ -112,69 +115,53 @@ impl CallGraph {
             })
             .collect();
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
-        Self { callees }
+        let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
+        callees.resize(implicit.len(), Vec::new());
+        Self { callees, functions: functions.len(), implicit, lambdas }
     }
 
-    /// The node of all pointers to functions.
-    pub(crate) fn pointers(&self) -> usize {
-        self.callees.len() - 1
-    }
-
-    /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions (Tarjan's algorithm, without
-    /// recursion: nothing of the user's nests too deep).
+    /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions. Left out are calls that only
+    /// objects make of classes which templates may be instantiated with.
     pub(crate) fn cycles(&self) -> Vec<BTreeMap<usize, Vec<Call>>> {
-        let count = self.callees.len();
-        let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
-        let (mut on_stack, mut stack) = (vec![false; count], Vec::new());
-        let mut next = 0;
-        let mut found = Vec::new();
-        for root in 0..count {
-            if index[root] != usize::MAX {
-                continue;
-            }
-            let mut work = vec![(root, 0)];
-            while let Some((node, edge)) = work.pop() {
-                if edge == 0 {
-                    index[node] = next;
-                    low[node] = next;
-                    next += 1;
-                    stack.push(node);
-                    on_stack[node] = true;
-                }
-                if let Some(&Call { callee, .. }) = self.callees[node].get(edge) {
-                    work.push((node, edge + 1));
-                    if index[callee] == usize::MAX {
-                        work.push((callee, 0));
-                    } else if on_stack[callee] {
-                        low[node] = low[node].min(index[callee]);
-                    }
-                    continue;
-                }
-                if let Some(&(parent, _)) = work.last() {
-                    low[parent] = low[parent].min(low[node]);
-                }
-                if low[node] == index[node] {
-                    let mut component = BTreeSet::new();
-                    while let Some(member) = stack.pop() {
-                        on_stack[member] = false;
-                        component.insert(member);
-                        if member == node {
-                            break;
-                        }
-                    }
-                    let calls = |member: &usize| {
-                        let calls = self.callees[*member].iter().filter(|call| component.contains(&call.callee));
-                        (*member, calls.copied().collect::<Vec<_>>())
-                    };
-                    let members = component.iter().filter(|member| **member != self.pointers());
-                    let cycle: BTreeMap<usize, Vec<Call>> = members.map(calls).collect();
-                    if cycle.values().any(|calls| !calls.is_empty()) {
-                        found.push(cycle);
-                    }
+        let edges = |node: usize| {
+            let implicit = self.implicit[node].iter().filter(|edge| edge.unless_numbers.is_none()).map(|edge| edge.call);
+            self.callees[node].iter().copied().chain(implicit).collect::<Vec<Call>>()
+        };
+        let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
+        components(&edges, self.functions)
+    }
+
+    /// Functions that may lie on a further cycle, which passes none of `polled`: each with the operands of its calls on it. If all of them are numbers, it
+    /// makes none of these calls.
+    pub(crate) fn cycles_unless_numbers(&self, polled: &BTreeSet<usize>) -> BTreeMap<usize, BTreeSet<String>> {
+        let edges = |node: usize| {
+            let implicit = self.implicit[node].iter().map(|edge| edge.call);
+            let all = self.callees[node].iter().copied().chain(implicit);
+            if polled.contains(&node) { Vec::new() } else { all.filter(|call| !polled.contains(&call.callee)).collect::<Vec<Call>>() }
+        };
+        let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
+        let mut found: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+        for cycle in components(&edges, self.functions) {
+            for (caller, calls) in cycle {
+                let of_cycle = self.implicit[caller].iter().filter(|edge| calls.contains(&edge.call));
+                let operands: BTreeSet<String> = of_cycle.filter_map(|edge| edge.unless_numbers.clone()).flatten().collect();
+                if !operands.is_empty() {
+                    found.insert(caller, operands);
                 }
             }
         }
         found
+    }
+
+    /// Calls in front of functions' bodies, in initialisers of constructors, that lead back there and pass no body on the way: no poll stops them.
+    pub(crate) fn cycles_in_heads(&self, functions: &[&Function]) -> Vec<BTreeMap<usize, Vec<Call>>> {
+        let edges = |node: usize| {
+            let implicit = self.implicit[node].iter().filter(|edge| edge.unless_numbers.is_none()).map(|edge| edge.call);
+            let all = self.callees[node].iter().copied().chain(implicit);
+            all.filter(|call| functions.get(node).is_none_or(|function| call.at < function.open)).collect::<Vec<Call>>()
+        };
+        let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
+        components(&edges, self.functions)
     }
 
     /// The calls of the function.
@@ -192,6 +179,82 @@ impl CallGraph {
             }
         }
         found
+    }
+}
+
+/// The components of a graph that hold a cycle, each with the calls between its members: of these only the first nodes, which are functions (Tarjan's
+/// algorithm, without recursion: nothing of the user's nests too deep).
+fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<Call>>> {
+    let count = edges.len();
+    let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
+    let (mut on_stack, mut stack) = (vec![false; count], Vec::new());
+    let mut next = 0;
+    let mut found = Vec::new();
+    for root in 0..count {
+        if index[root] != usize::MAX {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((node, edge)) = work.pop() {
+            if edge == 0 {
+                index[node] = next;
+                low[node] = next;
+                next += 1;
+                stack.push(node);
+                on_stack[node] = true;
+            }
+            if let Some(&Call { callee, .. }) = edges[node].get(edge) {
+                work.push((node, edge + 1));
+                if index[callee] == usize::MAX {
+                    work.push((callee, 0));
+                } else if on_stack[callee] {
+                    low[node] = low[node].min(index[callee]);
+                }
+                continue;
+            }
+            if let Some(&(parent, _)) = work.last() {
+                low[parent] = low[parent].min(low[node]);
+            }
+            if low[node] == index[node] {
+                let mut component = BTreeSet::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    component.insert(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                let calls = |member: &usize| {
+                    let calls = edges[*member].iter().filter(|call| component.contains(&call.callee));
+                    (*member, calls.copied().collect::<Vec<_>>())
+                };
+                let members = component.iter().filter(|member| **member < functions);
+                let cycle: BTreeMap<usize, Vec<Call>> = members.map(calls).collect();
+                if cycle.values().any(|calls| !calls.is_empty()) {
+                    found.push(cycle);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// How many arguments a name is given, and their parentheses, if it may be called there. `made` says whether a variable of that type would call it.
+fn given(fragment: &Fragment, at: usize, end: usize, made: impl Fn() -> bool) -> Option<(Arity, Option<(usize, usize)>)> {
+    const ANY: Arity = (0, usize::MAX);
+    let explicit = if fragment.is(at + 1, b'<') { induction::template_arguments(fragment, at + 1, end) } else { None };
+    let open = explicit.unwrap_or(at) + 1;
+    match fragment.kind(open) {
+        Some(Kind::Punct(b'(')) => {
+            let list = fragment.mate(open).map(|close| (open, close));
+            Some((list.map_or(ANY, |(open, close)| arity(fragment, open, close)), list))
+        }
+        _ if explicit.is_some() => Some((ANY, None)),
+        // Template arguments whose end is not clear; or a name alone, a function that is passed on.
+        Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => Some((ANY, None)),
+        // A variable of the class that the constructor or destructor is of.
+        Some(Kind::Ident | Kind::Punct(b'{')) if made() => Some((ANY, None)),
+        _ => None,
     }
 }
 
@@ -338,11 +401,14 @@ fn arity(fragment: &Fragment, open: usize, close: usize) -> Arity {
 
 /// The parentheses of a function's parameters.
 pub(crate) fn list(fragment: &Fragment, function: &Function) -> Option<(usize, usize)> {
-    let open = (function.name?..function.open).find(|at| fragment.is(*at, b'('))?;
+    let name = function.name?;
+    let is_call_operator = fragment.kind(name) == Some(Kind::Operator) && fragment.is(name + 1, b'(') && fragment.is(name + 2, b')');
+    let from = if is_call_operator { name + 3 } else { name };
+    let open = (from..function.open).find(|at| fragment.is(*at, b'('))?;
     Some((open, fragment.mate(open)?))
 }
 
-fn parameters(source: &[u8], fragment: &Fragment, list: Option<(usize, usize)>) -> Arity {
+pub(crate) fn parameters(source: &[u8], fragment: &Fragment, list: Option<(usize, usize)>) -> Arity {
     let Some((open, close)) = list else { return (0, usize::MAX) };
     let (fewest, most) = arity(fragment, open, close);
     let is_void = close == open + 2 && fragment.text(source, open + 1) == b"void";

@@ -28,6 +28,8 @@ pub(crate) enum Descent {
     /// and never in a lambda. Such a function can't be called before that statement is compiled, so no cycle of calls
     /// is made of such functions alone: what looks like one calls overloads or other instances.
     Deduced,
+    /// Each cycle that it lies on passes a call which an operand makes. If all of these operands and types are numbers, there is no such call.
+    UnlessNumbers(Vec<String>),
 }
 
 impl Descent {
@@ -38,7 +40,7 @@ impl Descent {
                 Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
             }
             Self::Instances => Some("each call is of another instance, whose number is one less or one more: compilers end that"),
-            Self::Parts(_) | Self::Unknown => None,
+            Self::Parts(_) | Self::UnlessNumbers(_) | Self::Unknown => None,
         }
     }
 }

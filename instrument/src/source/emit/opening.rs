@@ -39,11 +39,11 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     }
     if let Some(site) = opening.recursion {
         let parts: Vec<String> = opening.parts.iter().map(|name| format!("decltype({name})")).collect();
-        let parts = if parts.is_empty() { String::new() } else { format!("_part{}<{}>", suffix(style), parts.join(", ")) };
-        let call = if parts.is_empty() { suffix(style) } else { &parts };
-        let call = format!("__cuinstr_call{call}({site:#x}ull)");
+        let (word, types) = if parts.is_empty() { ("_unless_numbers", &opening.unless_numbers) } else { ("_part", &parts) };
+        let word = if types.is_empty() { suffix(style).to_owned() } else { format!("{word}{}<{}>", suffix(style), types.join(", ")) };
+        let call = format!("__cuinstr_call{word}({site:#x}ull)");
         // A comma between template arguments would divide a macro's arguments.
-        let call = if opening.parts.len() > 1 { format!("({call})") } else { call };
+        let call = if types.len() > 1 { format!("({call})") } else { call };
         text.push_str(&statement(style, &call));
     }
     if opening.budget {

@@ -4,7 +4,7 @@ use super::weight;
 use crate::common::options::Polls;
 use crate::source::analysis::block_share::{self, BlockShare};
 use crate::source::analysis::foldable::{Extent, Nest};
-use crate::source::plan::insertion::{Poll, PollKind, PollStyle};
+use crate::source::plan::insertion::{OneReturn, Poll, PollKind, PollStyle};
 
 /// The poll of a loop, an expression of type `void`.
 pub(super) fn text(poll: &Poll) -> String {
@@ -29,7 +29,11 @@ pub(super) fn suffix(style: PollStyle) -> &'static str {
 
 /// A call of one of the prelude's functions as a statement.
 pub(super) fn statement(style: PollStyle, call: &str) -> String {
-    if style.one_return { format!(" __cuinstr_beside_return({call})") } else { format!(" {call};") }
+    match style.one_return {
+        OneReturn::No => format!(" {call};"),
+        OneReturn::Value => format!(" __cuinstr_before_value({call})"),
+        OneReturn::List => format!(" __cuinstr_beside_return({call})"),
+    }
 }
 
 /// The variable that holds the poll interval; where nothing measures time, a constant.

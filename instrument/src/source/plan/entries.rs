@@ -16,7 +16,9 @@ use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
 use crate::source::syntax::scopes::innermost_scopes;
 use crate::source::syntax::statement::Body;
+use crate::source::syntax::token::Kind;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 impl Planner<'_> {
     /// Where chains of calls run for too long, functions check where they begin.
@@ -35,9 +37,11 @@ impl Planner<'_> {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
-            let opens = twins.map_or(vec![link.range.start], |twins| twins.iter().map(|twin| known.functions[*twin].open).collect());
-            for open in opens {
-                let place = Place::Brace { at: known.fragment.tokens[open].end as usize };
+            let opens = twins.map_or(vec![(link.function, link.range.start)], |twins| {
+                twins.iter().map(|twin| (Some(*twin), known.functions[*twin].open)).collect()
+            });
+            for (function, open) in opens {
+                let place = Place::Brace { at: Self::opening_place(known, owner.style, function, open) };
                 self.poll(place, PollStyle { polls: Polls::Each, ..owner.style }, site);
             }
         }
@@ -90,8 +94,15 @@ pub(super) fn links(
             noted[goto.scope].0.loops.push((range.0..goto.token, Rounds::Paid(1)));
         }
     }
+    let behind: BTreeMap<usize, usize> = body.macro_uses.iter().filter_map(|use_| Some((use_.name, use_.end?))).collect();
     let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
     for (at, scope) in (range.0..).zip(scopes) {
+        // The loops of a macro take one unit in each iteration, of its arguments and of the statement behind it.
+        if fragment.kind(at) == Some(Kind::Ident) && facts.macros.looping(fragment.text(source, at)).is_some() {
+            let arguments = fragment.mate(at + 1).filter(|close| fragment.is(at + 1, b'(') && *close > at);
+            let end = behind.get(&at).copied().or(arguments).unwrap_or(at);
+            noted[scope].0.loops.push((at..end + 1, Rounds::Paid(1)));
+        }
         let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
         if is_made || cost::calls_the_unseen(facts, at) {
             let link = &mut noted[scope].0;

@@ -4,6 +4,7 @@ use super::planner::{Known, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::AtExit;
 use crate::source::analysis::call_graph::CallGraph;
+use crate::source::analysis::descent::Descent;
 use crate::source::analysis::{cost, descent, hardware};
 use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
@@ -17,7 +18,11 @@ impl Planner<'_> {
         let source = self.input.source;
         let DeviceCode { functions, outside, unmarked } = code;
         let list: Vec<&Function> = functions.values().collect();
-        let calls = CallGraph::new(source, fragment, &list, self.input.macros);
+        let mut types = self.types.clone();
+        if fragment.of_macro.is_some() && !list.is_empty() {
+            types.read(source, fragment, self.input.macros);
+        }
+        let calls = CallGraph::new(source, fragment, &list, self.input.macros, types);
         let suspects = list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function));
         let suspects: BTreeSet<usize> = suspects.map(|(index, _)| index).collect();
         let known = self.known(fragment, list, &calls, &suspects);
@@ -30,7 +35,7 @@ impl Planner<'_> {
         for (index, function) in known.functions.iter().enumerate() {
             if fragment.of_macro.is_none() {
                 self.loops_in_head(&known, function);
-                self.calls_in_head(&known, index, &calls);
+                self.calls_in_head(&known, index);
             }
             // Heads in several arms of an `#if` share one body: it is read from the last of them, and each gets its own opening.
             let is_last = known.by_close[&function.close].iter().all(|other| known.functions[*other].open <= function.open);
@@ -74,8 +79,27 @@ impl Planner<'_> {
             by_close.entry(function.close).or_default().push(index);
         }
         let call_costs = cost::of_calls(source, fragment, &functions, macros);
-        let recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
-        Known { fragment, functions, recursive, held, names, call_costs, by_open, by_close }
+        let mut recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
+        let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_));
+        let polled = recursive.iter().filter(is_polled).map(|(index, _)| *index).collect();
+        for (index, operands) in calls.cycles_unless_numbers(&polled) {
+            recursive.insert(index, Descent::UnlessNumbers(operands.into_iter().collect()));
+        }
+        let heads = calls.cycles_in_heads(&functions).into_iter().flatten();
+        let unpolled = heads.filter_map(|(index, calls)| Some((index, calls.first()?.at))).collect();
+        Known {
+            source,
+            fragment,
+            functions,
+            recursive,
+            lambdas: calls.lambdas.clone(),
+            unpolled,
+            held,
+            names,
+            call_costs,
+            by_open,
+            by_close,
+        }
     }
 
     /// Tells of macros that may mark device functions by words which they paste together.

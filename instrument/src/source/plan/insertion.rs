@@ -18,8 +18,18 @@ pub(crate) struct PollStyle {
     pub(crate) host_too: bool,
     /// It is a lambda or a local class's method in a function of the device, whose poll interval it must not name.
     pub(crate) inner: bool,
-    /// It is a constexpr function of one return, as C++11 demands it.
-    pub(crate) one_return: bool,
+    /// Where the text may stand in a constexpr function of one return, as C++11 demands it.
+    pub(crate) one_return: OneReturn,
+}
+
+/// Whether a body is one `return`, which no statement may precede in C++11.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OneReturn {
+    No,
+    /// The text stands in front of the value.
+    Value,
+    /// The value is a list in braces, which nothing can precede: the text is a statement, from C++14 on.
+    List,
 }
 
 impl PollStyle {
@@ -162,6 +172,8 @@ pub(crate) struct Opening {
     pub(crate) recursion: Option<u64>,
     /// Members of its object that are all that it calls on, if they have the types of values.
     pub(crate) parts: Vec<String>,
+    /// Operands and types that make it recursive, if one of them is no number.
+    pub(crate) unless_numbers: Vec<String>,
     /// Of a kernel in which nothing polls but its end, whether it may wait.
     pub(crate) short: Option<bool>,
     /// Whether a kernel's blocks can decline to run.

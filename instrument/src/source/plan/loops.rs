@@ -3,9 +3,8 @@
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind};
-use crate::source::analysis::call_graph::{Call, CallGraph};
 use crate::source::analysis::census;
-use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle, Reshaped};
+use crate::source::plan::insertion::{Insertion, OneReturn, Poll, PollKind, PollStyle, Reshaped};
 use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::placement;
 use crate::source::syntax::function::Function;
@@ -85,7 +84,7 @@ impl Planner<'_> {
                     name: function
                         .name
                         .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
-                    style: PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: false },
+                    style: PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: OneReturn::No },
                     untouched: None,
                     held: false,
                 };
@@ -97,17 +96,12 @@ impl Planner<'_> {
     }
 
     /// A constructor whose initialisers may construct such an object again comes to no poll in its body.
-    pub(super) fn calls_in_head(&mut self, known: &Known, index: usize, calls: &CallGraph) {
-        let open = known.functions[index].open;
-        if !known.recursive.contains_key(&index) {
-            return;
-        }
-        let again = |call: &&Call| call.at < open && known.recursive.contains_key(&call.callee);
-        if let Some(call) = calls.calls_of(index).iter().find(again) {
-            let style = PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: false };
+    pub(super) fn calls_in_head(&mut self, known: &Known, index: usize) {
+        if let Some(at) = known.unpolled.get(&index) {
+            let style = PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: OneReturn::No };
             let owner = Owner { function: None, name: self.name_of(known, index), style, untouched: None, held: false };
             let message = "a call in an initialiser may lead back here: it is not polled";
-            self.gap(Code::NotPolled, message, known.fragment, call.at, &owner, SiteKind::Recursion);
+            self.gap(Code::NotPolled, message, known.fragment, *at, &owner, SiteKind::Recursion);
         }
     }
 

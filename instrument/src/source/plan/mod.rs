@@ -17,6 +17,7 @@ pub(crate) mod placement;
 mod planner;
 pub(crate) mod weight;
 
+use crate::source::analysis::declared_type::Types;
 use crate::source::plan::planner::Planner;
 use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::definition::{self, DeviceCode};
@@ -34,9 +35,19 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
     for fragment in std::iter::once(file).chain(input.macros.bodies()) {
         declarations.read(input.source, fragment);
     }
+    let mut types = Types::default();
+    types.read(input.source, file, input.macros);
     let others = input.options.device_functions.iter().map(String::as_bytes).collect();
-    let mut planner =
-        Planner { input, declarations, others, links: Vec::new(), plan: Plan::default(), ids: BTreeSet::new(), grammar: Grammar::new() };
+    let mut planner = Planner {
+        input,
+        declarations,
+        types,
+        others,
+        links: Vec::new(),
+        plan: Plan::default(),
+        ids: BTreeSet::new(),
+        grammar: Grammar::new(),
+    };
     let code = definition::device_code(input.source, file, input.macros, input.options);
     let names: Vec<&[u8]> =
         code.functions.values().filter_map(|function| function.name).map(|name| file.text(input.source, name)).collect();

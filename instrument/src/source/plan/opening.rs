@@ -6,7 +6,7 @@ use crate::common::options::Polls;
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph;
 use crate::source::analysis::descent::Descent;
-use crate::source::plan::insertion::{Insertion, Opening};
+use crate::source::plan::insertion::{Insertion, OneReturn, Opening, PollStyle};
 use crate::source::plan::last_poll;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -52,7 +52,7 @@ impl Planner<'_> {
             }
             return;
         }
-        let at = known.fragment.tokens[open].end as usize;
+        let at = Self::opening_place(known, owner.style, owner.function.filter(|_| is_function), open);
         let mut opening =
             Opening { budget: counts.budget, chunk_counters: counts.chunk_counters, nests: counts.nests, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
@@ -91,7 +91,11 @@ impl Planner<'_> {
             self.site(SiteKind::Recursion, at, owner, Form::None, Some(why.to_owned()));
         } else {
             opening.recursion = Some(self.site(SiteKind::Recursion, at, owner, Form::Each, None));
-            opening.parts = if let Descent::Parts(parts) = descent { parts.clone() } else { Vec::new() };
+            match descent {
+                Descent::Parts(parts) => opening.parts.clone_from(parts),
+                Descent::UnlessNumbers(operands) => opening.unless_numbers.clone_from(operands),
+                _ => {}
+            }
         }
     }
 
@@ -115,11 +119,18 @@ impl Planner<'_> {
     }
 
     /// Whether it is all that C++11 lets a constexpr function be.
-    pub(super) fn is_one_return(known: &Known, index: usize) -> bool {
-        let function = known.functions[index];
-        function.constexpr
-            && known.fragment.kind(function.open + 1) == Some(Kind::Return)
-            && (function.open..function.close).filter(|at| known.fragment.is(*at, b';')).count() == 1
+    pub(super) fn one_return(known: &Known, index: usize) -> OneReturn {
+        match return_of(known, index) {
+            Some(word) if known.fragment.is(word + 1, b'{') => OneReturn::List,
+            Some(_) => OneReturn::Value,
+            None => OneReturn::No,
+        }
+    }
+
+    /// Where the text that opens a body stands: behind its brace, or in front of the value that is all of it.
+    pub(super) fn opening_place(known: &Known, style: PollStyle, index: Option<usize>, open: usize) -> usize {
+        let word = index.filter(|_| style.one_return == OneReturn::Value).and_then(|index| return_of(known, index));
+        known.fragment.tokens[word.unwrap_or(open)].end as usize
     }
 
     /// Plans the openings of the body and of each lambda and local method in it.
@@ -150,7 +161,11 @@ impl Planner<'_> {
             let budget = needs.budget[index] && self.input.options.polls != Polls::Each;
             let counts = Counts { budget, chunk_counters: needs.chunk_counters[index], nests: needs.nests[index], polls, exit };
             self.opening(known, &owners[index], scope.open, is_function, counts);
-            if !is_function && index > 0 && owners[index].untouched.is_none() && calling_themselves.contains(&index) {
+            if !is_function
+                && index > 0
+                && owners[index].untouched.is_none()
+                && (calling_themselves.contains(&index) || known.lambdas.contains(&scope.open))
+            {
                 self.lambda(fragment, &owners[index], scope.open);
             }
             for &twin in twins.into_iter().flatten() {
@@ -162,4 +177,15 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// The `return` of a constexpr function that has no other statement, but for declarations of names.
+fn return_of(known: &Known, index: usize) -> Option<usize> {
+    let (function, fragment) = (known.functions[index], known.fragment);
+    let mut at = function.open + 1;
+    while matches!(fragment.text(known.source, at), b"static_assert" | b"using" | b"typedef") {
+        at = (at..function.close).find(|end| fragment.is(*end, b';'))? + 1;
+    }
+    let is_last = fragment.kind(at) == Some(Kind::Return) && (at..function.close).filter(|at| fragment.is(*at, b';')).count() == 1;
+    (function.constexpr && is_last).then_some(at)
 }

@@ -2,10 +2,11 @@
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
+use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::descent::Descent;
 use crate::source::analysis::file_facts::CallCost;
 use crate::source::plan::call_chain::Link;
-use crate::source::plan::insertion::{Insertion, Poll, PollKind, PollStyle};
+use crate::source::plan::insertion::{Insertion, OneReturn, Poll, PollKind, PollStyle};
 use crate::source::plan::placement::Place;
 use crate::source::plan::weight::Weight;
 use crate::source::syntax::declaration::Declarations;
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
 pub(super) struct Planner<'a> {
     pub(super) input: &'a SourceFile<'a>,
     pub(super) declarations: Declarations<'a>,
+    /// The types that the file's names are declared with.
+    pub(super) types: Types<'a>,
     /// Names of device functions outside the fragment that is planned.
     pub(super) others: BTreeSet<&'a [u8]>,
     /// The activations of that fragment, each with its owner and where its name stands.
@@ -44,9 +47,14 @@ pub(super) struct Planner<'a> {
 
 /// A fragment with the facts about its functions.
 pub(super) struct Known<'a> {
+    pub(super) source: &'a [u8],
     pub(super) fragment: &'a Fragment,
     pub(super) functions: Vec<&'a Function>,
     pub(super) recursive: BTreeMap<usize, Descent>,
+    /// Braces of lambdas that may lead back to themselves.
+    pub(super) lambdas: BTreeSet<usize>,
+    /// Calls in front of bodies that lead back there past no poll.
+    pub(super) unpolled: BTreeMap<usize, usize>,
     /// Functions whose threads can't leave.
     pub(super) held: BTreeSet<usize>,
     /// Names of functions: a call costs the caller's budget.
@@ -110,14 +118,14 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        style: PollStyle { polls: options.polls, host_too, inner: false, one_return: Self::is_one_return(known, index) },
+                        style: PollStyle { polls: options.polls, host_too, inner: false, one_return: Self::one_return(known, index) },
                         untouched,
                         held: known.held.contains(&index),
                     }
                 }
                 (None, Some(outer)) => {
                     let mut owner = owners[outer].clone();
-                    owner.style.one_return = false;
+                    owner.style.one_return = OneReturn::No;
                     if !owner.style.host_too && function::may_be_evaluated(known.fragment, scope.open) {
                         owner.style = PollStyle { host_too: true, inner: true, ..owner.style };
                     }
@@ -133,7 +141,7 @@ impl Planner<'_> {
                     Owner {
                         function: None,
                         name,
-                        style: PollStyle { polls: options.polls, host_too: true, inner: false, one_return: false },
+                        style: PollStyle { polls: options.polls, host_too: true, inner: false, one_return: OneReturn::No },
                         untouched: None,
                         held,
                     }

@@ -52,7 +52,7 @@ pub(crate) fn name_of<'a>(source: &'a [u8], fragment: &Fragment, open: usize) ->
     is_alone.then(|| fragment.text(source, keyword + 1))
 }
 
-fn is_class_key(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+pub(crate) fn is_class_key(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     matches!(fragment.text(source, at), b"struct" | b"class" | b"union")
 }
 

@@ -278,6 +278,9 @@ impl Head<'_> {
         loop {
             at = self.fragment.before(at)?;
             match self.fragment.tokens[at].kind {
+                _ if self.is_operator_sign(at) => {
+                    return (at.saturating_sub(2)..at).rev().find(|index| self.fragment.kind(*index) == Some(Kind::Operator));
+                }
                 Kind::Ident if !self.macros.spaces_of(Kind::Ident, self.fragment.text(self.source, at)).any() => return Some(at),
                 Kind::Host | Kind::Device | Kind::Global | Kind::Ident => {}
                 Kind::Punct(b')') => at = self.fragment.mate(at)?,
@@ -302,9 +305,6 @@ impl Head<'_> {
                     }
                 }
                 Kind::Operator => return Some(at),
-                _ if self.is_operator_sign(at) => {
-                    return (at.saturating_sub(2)..at).rev().find(|index| self.fragment.kind(*index) == Some(Kind::Operator));
-                }
                 _ => return None,
             }
         }

@@ -81,11 +81,17 @@ extern "C++" {
 #if __cplusplus >= 201402L
 #define __cuinstr_constexpr constexpr
 #define __cuinstr_beside_return(__cuinstr_poll) __cuinstr_poll;
+#define __cuinstr_before_value(__cuinstr_poll) __cuinstr_poll,
 #define __cuinstr_evaluated_by_compiler __builtin_is_constant_evaluated()
 #else
 #define __cuinstr_constexpr
 // A constexpr function of C++11 has one statement.
 #define __cuinstr_beside_return(__cuinstr_poll)
+#ifdef __CUDA_ARCH__
+#define __cuinstr_before_value(__cuinstr_poll) (__builtin_is_constant_evaluated() ? (void)0 : __cuinstr_poll),
+#else
+#define __cuinstr_before_value(__cuinstr_poll)
+#endif
 #define __cuinstr_evaluated_by_compiler false
 #endif
 #define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr

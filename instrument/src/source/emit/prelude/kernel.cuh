@@ -154,6 +154,15 @@ template <class... __cuinstr_t>
 __cuinstr_everywhere void __cuinstr_call_part_hd(unsigned long long site) {
   if (!__cuinstr_values<__cuinstr_t...>::all) __cuinstr_call_hd(site);
 }
+// A call of a function that is recursive only if some of its values, or what they point to, are objects of classes.
+template <class... __cuinstr_t>
+__cuinstr_device void __cuinstr_call_unless_numbers(unsigned long long site) {
+  if (!__cuinstr_numbers<__cuinstr_t...>::all) __cuinstr_call(site);
+}
+template <class... __cuinstr_t>
+__cuinstr_everywhere void __cuinstr_call_unless_numbers_hd(unsigned long long site) {
+  if (!__cuinstr_numbers<__cuinstr_t...>::all) __cuinstr_call_hd(site);
+}
 
 // What a kernel does first, with barriers of its own or without.
 template <bool __cuinstr_has_barriers>

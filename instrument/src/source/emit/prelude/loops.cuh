@@ -132,6 +132,27 @@ template <class __cuinstr_t, class... __cuinstr_more>
 struct __cuinstr_values<const volatile __cuinstr_t, __cuinstr_more...> {
   static constexpr bool all = false;
 };
+// Whether all the types are of numbers, or of pointers and references to numbers: no operator of theirs is a function.
+template <class... __cuinstr_t>
+struct __cuinstr_numbers {
+  static constexpr bool all = true;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {
+  static constexpr bool all = !__is_class(__cuinstr_t) && !__is_union(__cuinstr_t) && !__is_enum(__cuinstr_t) && __cuinstr_numbers<__cuinstr_more...>::all;
+};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t&, __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t&&, __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t*, __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t* const, __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
+template <class __cuinstr_t, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t[], __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
+template <class __cuinstr_t, unsigned long long __cuinstr_n, class... __cuinstr_more>
+struct __cuinstr_numbers<__cuinstr_t[__cuinstr_n], __cuinstr_more...> : __cuinstr_numbers<__cuinstr_t, __cuinstr_more...> {};
 template <class __cuinstr_i, class __cuinstr_n, class __cuinstr_s>
 struct __cuinstr_counts {
   static constexpr bool value =
