@@ -68,9 +68,9 @@ pub(crate) fn all<'a>(
             let range = open..fragment.mate(open).unwrap_or(open);
             behind = range.end;
             // Only one that is given another, or itself, can lead to what has called it.
-            let head = fragment.captures_of(open).unwrap_or(open)..range.end;
-            let is_template = fragment.is(head.start + 1, b'<');
-            if !is_template && !head.into_iter().any(|at| fragment.text(source, at) == b"auto" && fragment.is_enclosed(at)) {
+            let front = fragment.captures_of(open).unwrap_or(open)..range.end;
+            let is_template = fragment.is(front.start + 1, b'<');
+            if !is_template && !front.into_iter().any(|at| fragment.text(source, at) == b"auto" && fragment.is_enclosed(at)) {
                 continue;
             }
             held.extend(named[index].iter().filter(|call| range.contains(&call.at)).map(|call| call.callee));
