@@ -66,10 +66,12 @@ __cuinstr_once const char* why_it_runs_on(const queue* at, u64 now) {
   if (__atomic_load_n(&shared().inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
   return nullptr;
 }
-// Writes the word that blocks read when they begin, past what runs. Whether that has arrived.
+// Hands over the word that blocks read when they begin, past what runs.
+inline bool send_request(const image* of, u32 word) { return here().cuda.write(of->home->stream, of->request, word, 0) == 0; }
+// The same. Whether it has arrived.
 __cuinstr_once bool write_request(const image* of, u32 word) {
   const driver& cuda = here().cuda;
-  if (cuda.write(of->home->stream, of->request, word, 0) != 0) return false;
+  if (!send_request(of, word)) return false;
   int answer = 600;
   for (const u64 since = now_ns(); answer == 600 && now_ns() - since < grace_ns; sleep_ns(20000ull)) answer = cuda.query_stream(of->home->stream);
   return answer == 0;
@@ -233,7 +235,8 @@ __cuinstr_once void take_back(queue* at) {
 __cuinstr_once void ask(queue* at, u64 now) {
   at->runs_on = why_it_runs_on(at, now);
   image* of = last_of(at).what->home;
-  if (at->runs_on != nullptr || !write_request(of, 1)) return;
+  // A request that is on its way may arrive late, and blocks decline then. So it counts from here on, and the gate waits until it is taken back.
+  if (at->runs_on != nullptr || !send_request(of, 1)) return;
   at->phase = declining;
   at->asked_number = at->running;
   at->asked_of = of;

