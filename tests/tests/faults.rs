@@ -51,9 +51,9 @@ fn copy(folder: &Path) {
     let versions = root.find("[workspace.package]").expect("what all crates share");
     write("Cargo.toml", &format!("[workspace]\nresolver = \"3\"\nmembers = [\"instrument/ptx\"]\n\n{}", &root[versions..]));
     write("Cargo.lock", &read("Cargo.lock"));
-    // What makes random texts for another test takes longer to compile than all else.
+    // Not the test against ptxas, nor what makes random texts for another one: that takes longer to compile than all else.
     let manifest = read("instrument/ptx/Cargo.toml");
-    write("instrument/ptx/Cargo.toml", manifest.split("[dev-dependencies]").next().unwrap_or_default());
+    write("instrument/ptx/Cargo.toml", manifest.split("[[test]]").next().unwrap_or_default());
     let mut folders = vec![PathBuf::from("instrument/ptx/src"), PathBuf::from("instrument/ptx/tests/data")];
     while let Some(inner) = folders.pop() {
         for entry in fs::read_dir(workspace.join(&inner)).expect("a folder of the reader").flatten() {
