@@ -369,7 +369,7 @@ impl LaunchSlot {
         self.changed.notify_all();
     }
 
-    /// What was launched of it is over, and whoever waits for it gets this error.
+    /// What was launched of it is over, and who waits for it gets this error.
     pub(crate) fn fail(&self, number: u32, error: Error) {
         let mut state = self.state();
         if self.number() == number && state.outcome.is_none() {

@@ -1,8 +1,8 @@
 //! Calls without a call's syntax: operators, conversions, constructors, destructors, calls of objects, range-based loops, literals.
 //!
-//! Tokens do not tell which overload an operator is, nor where a value is converted. So each operator that may have an object of a class for an
-//! operand counts as a call of all overloads of its sign that the operands may fit, and each such value as a use of its class: of the
-//! class's conversions, constructors and destructor, and of those of its members. What can only be numbers or pointers calls nothing.
+//! Tokens do not tell which overload an operator is, nor where a value is converted. An operand may be an object of a class.
+//! Then its operator counts as a call of all overloads of its sign that the operands may fit. The object counts as a use of its class: of
+//! the class's conversions, constructors and destructor, and of those of its members. What can only be numbers or pointers calls nothing.
 
 use crate::source::analysis::call_graph;
 use crate::source::analysis::declared_type::{Type, Types};
