@@ -86,6 +86,11 @@ void cuinstr_enter_driver() {
   using namespace __cuinstr_half_@HASH@;
   if (!is_off() && asked().pausable) enter_waiting();
 }
+// Around copies that the caller waits for.
+void cuinstr_enter_copy() {
+  using namespace __cuinstr_half_@HASH@;
+  if (!is_off() && asked().pausable) enter_copy();
+}
 void cuinstr_leave_driver() {
   using namespace __cuinstr_half_@HASH@;
   if (!is_off() && asked().pausable) leave_driver();

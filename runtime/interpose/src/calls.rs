@@ -21,6 +21,13 @@ const CONFIG_STREAM: usize = 32;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: Handle = ptr::without_provenance_mut(2);
 
+/// Whether the driver knows the host memory at this address. The kind of what it does not know is an error.
+fn is_pinned(memory: *mut c_void) -> bool {
+    const MEMORY_TYPE: c_int = 2;
+    let mut kind = 0_u32;
+    driver::ask!(c"cuPointerGetAttribute" (&raw mut kind => *mut u32, MEMORY_TYPE => c_int, memory => *mut c_void)) == Some(0)
+}
+
 entry::entries! {
     /// Asks the driver for a function.
     fn cuGetProcAddress = "cuGetProcAddress", 11030, false, |real| (symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64) {
@@ -163,6 +170,37 @@ entry::entries! {
     fn cuMemFreeHost = "cuMemFreeHost", 2000, false, |real| (memory: *mut c_void) {
         // SAFETY: the caller's own words.
         half::outside_of_pauses(|| unsafe { real(memory) })
+    }
+    /// Copies from the device, and waits.
+    fn cuMemcpyDtoH_v2 = "cuMemcpyDtoH", 3020, false, |real| (to: *mut c_void, from: u64, bytes: usize) {
+        // SAFETY: the caller's own words.
+        half::copy(|| unsafe { real(to, from, bytes) })
+    }
+    /// Copies to the device, and waits.
+    fn cuMemcpyHtoD_v2 = "cuMemcpyHtoD", 3020, false, |real| (to: u64, from: *const c_void, bytes: usize) {
+        // SAFETY: the caller's own words.
+        half::copy(|| unsafe { real(to, from, bytes) })
+    }
+    /// Copies from anywhere to anywhere, and may wait.
+    fn cuMemcpy = "cuMemcpy", 4000, false, |real| (to: u64, from: u64, bytes: usize) {
+        // SAFETY: the caller's own words.
+        half::copy(|| unsafe { real(to, from, bytes) })
+    }
+    /// Copies rows, and may wait.
+    fn cuMemcpy2D_v2 = "cuMemcpy2D", 3020, false, |real| (about: *const c_void) {
+        // SAFETY: the caller's own words.
+        half::copy(|| unsafe { real(about) })
+    }
+    /// Copies rows of any alignment, and may wait.
+    fn cuMemcpy2DUnaligned_v2 = "cuMemcpy2DUnaligned", 3020, false, |real| (about: *const c_void) {
+        // SAFETY: the caller's own words.
+        half::copy(|| unsafe { real(about) })
+    }
+    /// Copies from the device in a stream. The caller waits if the memory is not pinned.
+    fn cuMemcpyDtoHAsync_v2 = "cuMemcpyDtoHAsync", 3020, false, |real| (to: *mut c_void, from: u64, bytes: usize, stream: Handle) {
+        // SAFETY: the caller's own words.
+        let copy = || unsafe { real(to, from, bytes, stream) };
+        if stream.addr() > 1 || is_pinned(to) { copy() } else { half::copy(copy) }
     }
     /// Makes a stream: beside a held one, the driver does not come back from making the 33rd.
     fn cuStreamCreate = "cuStreamCreate", 2000, false, |real| (stream: *mut Handle, flags: u32) {

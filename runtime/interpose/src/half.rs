@@ -17,6 +17,7 @@ unsafe extern "C" {
         data: *mut c_void,
     ) -> c_int;
     fn cuinstr_enter_driver();
+    fn cuinstr_enter_copy();
     fn cuinstr_leave_driver();
     fn cuinstr_forget(module: *mut c_void);
     fn cuinstr_end();
@@ -97,6 +98,16 @@ pub(crate) fn forget(module: *mut c_void) {
 pub(crate) fn outside_of_pauses(call: impl FnOnce() -> u32) -> u32 {
     // SAFETY: the half counts threads in a word of its own.
     unsafe { cuinstr_enter_driver() };
+    let result = call();
+    // SAFETY: as above.
+    unsafe { cuinstr_leave_driver() };
+    result
+}
+
+/// Does a copy that the caller waits for. In the legacy default stream the driver keeps all others out meanwhile.
+pub(crate) fn copy(call: impl FnOnce() -> u32) -> u32 {
+    // SAFETY: the half counts threads in a word of its own.
+    unsafe { cuinstr_enter_copy() };
     let result = call();
     // SAFETY: as above.
     unsafe { cuinstr_leave_driver() };

@@ -5,7 +5,7 @@
 use crate::control;
 use crate::engine::Op;
 use crate::machine::{Allocation, Event, Kind, Machine, Stream, code, lock, wait};
-use crate::modules::{find_function, find_global, launch, launch_packed, load};
+use crate::modules::{count_functions, find_function, find_global, launch, launch_packed, list_functions, load};
 use crate::raw::{self, get, put};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -195,12 +195,22 @@ fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> Result<u
     let address = to.expose_provenance() as u64;
     let key = enqueue(stream, |_| Ok(Op::Copy { to: address, from, bytes }))?;
     if is_host_memory(&lock(), address) {
-        drained(key)?;
+        copied(key, stream)?;
     }
     Ok(key)
 }
 
+/// Waits for a copy. One in the legacy default stream keeps other threads from launching and copying meanwhile.
+fn copied(key: usize, stream: Handle) -> Done {
+    let is_alone = u64::from(stream.addr() <= 1);
+    lock().alone += is_alone;
+    let done = drained(key);
+    lock().alone -= is_alone;
+    done
+}
+
 fn fill(to: u64, bytes: Vec<u8>, stream: Handle) -> Done {
+    let_through();
     enqueue(stream, |_| Ok(Op::Put { to, bytes })).map(|_| ())
 }
 
@@ -327,8 +337,8 @@ calls! {
     }
     fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle) { to_device(to, from, bytes, stream).map(|_| ()) }
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle) { to_host(to, from, bytes, stream).map(|_| ()) }
-    fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) { to_device(to, from, bytes, ptr::null_mut()).and_then(drained) }
-    fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) { to_host(to, from, bytes, ptr::null_mut()).and_then(drained) }
+    fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) { to_device(to, from, bytes, ptr::null_mut()).and_then(|key| copied(key, ptr::null_mut())) }
+    fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) { to_host(to, from, bytes, ptr::null_mut()).and_then(|key| copied(key, ptr::null_mut())) }
     fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) { let_through(); fill(to, vec![value; count], stream) }
     fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) { let_through(); fill(to, value.to_le_bytes().repeat(count), stream) }
 
@@ -496,7 +506,14 @@ calls! {
     }
     fn cuFuncGetName(name: *mut *const c_char, function: Handle) { name_of(name, function) }
     fn cuKernelGetName(name: *mut *const c_char, kernel: Handle) { name_of(name, kernel) }
-    fn cuFuncLoad(_function: Handle) { current(&lock()).map(|_| ()) }
+    fn cuFuncLoad(function: Handle) {
+        let mut machine = lock();
+        let found = machine.functions.get(&function.addr()).cloned().ok_or(code::INVALID_HANDLE)?;
+        machine.load_code(&found);
+        Ok(())
+    }
+    fn cuModuleGetFunctionCount(count: *mut c_uint, module: Handle) { count_functions(count, module) }
+    fn cuModuleEnumerateFunctions(places: *mut Handle, count: c_uint, module: Handle) { list_functions(places, count, module) }
     fn cuFuncGetParamInfo(function: Handle, index: usize, offset: *mut usize, size: *mut usize) {
         let machine = lock();
         let found = machine.functions.get(&function.addr()).ok_or(code::INVALID_HANDLE)?;

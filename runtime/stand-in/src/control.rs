@@ -27,8 +27,10 @@
 //! - `depth N`: a stream holds N operations. A call that adds one more waits.
 //! - `hold 1`, `hold 0`: kernels do not begin; they begin again.
 //! - `busy 1`, `busy 0`: copies between device memory and pinned memory do not begin; they begin again.
-//! - `exclusive 1`: while a thread frees memory or loads a module, which waits for all kernels, launches and copies of other
-//!   threads wait, as with a driver. Written words get through.
+//! - `exclusive 1`: while a thread frees memory or loads a module, or waits for a copy in the legacy default stream, launches
+//!   and copies of other threads wait, as with a driver. Written words and events get through.
+//! - `lazy 1`: a kernel's code is loaded when it is first needed. What comes later in any stream waits for all that came
+//!   before, as with a driver.
 //! - `end`: running `deaf` kernels come to their end.
 //! - `blocks NS`: each block of a `blocks` kernel takes NS nanoseconds. That holds for running ones, too.
 //! - `stuck COUNT`: the first COUNT running blocks of each launch of a `blocks` kernel do not end.
@@ -224,6 +226,7 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["hold", is_held] => machine::lock().is_held = *is_held == "1",
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["exclusive", is_exclusive] => machine::lock().is_exclusive = *is_exclusive == "1",
+        ["lazy", is_lazy] => machine::lock().is_lazy = *is_lazy == "1",
         ["end"] => machine::lock().ends += 1,
         ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
         ["pace", ns] => machine::lock().block_pace = ns.parse().ok()?,

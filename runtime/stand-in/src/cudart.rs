@@ -3,7 +3,7 @@
 #![allow(non_snake_case)]
 
 use crate::calls::{self, current};
-use crate::machine::lock;
+use crate::machine::{code, lock};
 use crate::modules;
 use crate::raw::{self, get, put};
 use std::cell::RefCell;
@@ -176,6 +176,10 @@ runtime! {
             _ => calls::cuMemcpyDtoH_v2(to, from.expose_provenance() as u64, bytes),
         })
     }
+    // Not modelled.
+    fn cudaMemcpy2D(_to: *mut c_void, _to_pitch: usize, _from: *const c_void, _from_pitch: usize, _width: usize, _height: usize, _kind: c_int) -> u32 { code::NOT_SUPPORTED }
+    fn cudaMemcpyToSymbol(_to: *const c_void, _from: *const c_void, _bytes: usize, _offset: usize, _kind: c_int) -> u32 { code::NOT_SUPPORTED }
+    fn cudaMemcpyFromSymbol(_to: *mut c_void, _from: *const c_void, _bytes: usize, _offset: usize, _kind: c_int) -> u32 { code::NOT_SUPPORTED }
     fn cudaStreamCreate(stream: *mut Handle) -> u32 { initialised(); told(calls::cuStreamCreate(stream, 0)) }
     fn cudaStreamCreateWithFlags(stream: *mut Handle, flags: c_uint) -> u32 { initialised(); told(calls::cuStreamCreate(stream, flags)) }
     fn cudaStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) -> u32 { cudaStreamCreateWithFlags(stream, flags) }

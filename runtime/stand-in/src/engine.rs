@@ -18,7 +18,7 @@
 //! says.
 
 use crate::blocks::{Blocks, Habits};
-use crate::machine::{Machine, changed, code};
+use crate::machine::{Machine, Stream, changed, code};
 use crate::raw;
 use cuinstr_abi::control::{Action, ControlBlock, SITE_SLOTS, SiteCount, StopRecord, UNLIMITED, Why};
 use std::mem::offset_of;
@@ -29,11 +29,29 @@ const CLOCK_NS: u64 = 2_000_000;
 /// What a stream holds.
 #[derive(Debug)]
 pub(crate) enum Op {
-    Copy { to: u64, from: u64, bytes: usize },
-    Put { to: u64, bytes: Vec<u8> },
-    Record { event: usize, generation: u64 },
-    Wait { event: usize, generation: u64 },
-    WaitBits { at: u64, bits: u32 },
+    Copy {
+        to: u64,
+        from: u64,
+        bytes: usize,
+    },
+    Put {
+        to: u64,
+        bytes: Vec<u8>,
+    },
+    Record {
+        event: usize,
+        generation: u64,
+    },
+    Wait {
+        event: usize,
+        generation: u64,
+    },
+    WaitBits {
+        at: u64,
+        bits: u32,
+    },
+    /// Code is loaded: what came before is done first, in all streams.
+    Load(u64),
     Launch(Launched),
 }
 
@@ -101,10 +119,14 @@ impl Machine {
             Some(Op::WaitBits { at, bits }) if raw::load::<u32>(*at) & *bits == 0 => return false,
             Some(Op::Launch(_)) if self.is_held => return false,
             Some(Op::Copy { .. }) if self.is_busy => return false,
+            Some(Op::Load(id)) => {
+                let id = *id;
+                return self.load(id);
+            }
             Some(_) => {}
         }
         match stream.queue.pop_front() {
-            None | Some(Op::Wait { .. } | Op::WaitBits { .. }) => {}
+            None | Some(Op::Wait { .. } | Op::WaitBits { .. } | Op::Load(_)) => {}
             Some(Op::Copy { to, from, bytes }) => raw::copy(to, from, bytes),
             Some(Op::Put { to, bytes }) => match *bytes.as_slice() {
                 // What is as long as a word is written as one.
@@ -124,6 +146,17 @@ impl Machine {
             }
         }
         true
+    }
+
+    /// Loads code, if all streams have come so far.
+    fn load(&mut self, id: u64) -> bool {
+        let is_load = |op: &Op| matches!(op, Op::Load(other) if *other == id);
+        let is_there = |stream: &Stream| stream.running.is_none() && stream.queue.front().is_some_and(is_load);
+        let is_next = self.streams.values().all(|stream| is_there(stream) || !stream.queue.iter().any(is_load));
+        for stream in self.streams.values_mut().filter(|stream| is_next && is_there(stream)) {
+            stream.queue.pop_front();
+        }
+        is_next
     }
 
     fn look(&self, kernel: &mut Launched) -> Look {

@@ -142,6 +142,9 @@ pub(crate) struct Machine {
     pub(crate) version: i32,
     pub(crate) is_held: bool,
     pub(crate) is_busy: bool,
+    /// Whether a kernel's code is loaded when the kernel is first needed, and what is loaded.
+    pub(crate) is_lazy: bool,
+    loaded: BTreeSet<(usize, String)>,
     /// Whether a call that waits for all kernels keeps others from launching and copying, and how many threads are in one.
     pub(crate) is_exclusive: bool,
     pub(crate) alone: u64,
@@ -180,6 +183,8 @@ fn machine() -> &'static Mutex<Machine> {
             version: 13_000,
             is_held: false,
             is_busy: false,
+            is_lazy: false,
+            loaded: BTreeSet::new(),
             is_exclusive: false,
             alone: 0,
             ends: 0,
@@ -345,5 +350,17 @@ impl Machine {
     /// Whether no kernel of the context runs or is to run.
     pub(crate) fn is_idle(&self, context: usize) -> bool {
         self.streams.values().filter(|stream| stream.context == context).all(Stream::is_drained)
+    }
+
+    /// Loads a kernel's code, unless it is there: what comes later in any stream waits for all that came before.
+    pub(crate) fn load_code(&mut self, of: &Function) {
+        let Some(context) = self.modules.get(&of.module).map(|module| module.context).filter(|_| self.is_lazy) else { return };
+        if self.loaded.insert((of.module, of.name.clone())) {
+            self.next_id += 1;
+            let id = self.next_id;
+            for stream in self.streams.values_mut().filter(|stream| stream.context == context) {
+                stream.queue.push_back(Op::Load(id));
+            }
+        }
     }
 }

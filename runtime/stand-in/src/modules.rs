@@ -3,11 +3,11 @@
 use crate::blocks::Blocks;
 use crate::calls::{Done, Handle, alone, drained, enqueue, give, let_through, pointer};
 use crate::engine::{Launched, Op};
-use crate::machine::{Function, Module, code, lock};
+use crate::machine::{Function, Machine, Module, code, lock};
 use crate::raw::{self, get, put};
 use cuinstr_abi::control::{ABI_VERSION, Action, CONTROL_SYMBOL, ControlBlock, FIRST_LAUNCH, FLAG_SYMBOL, PAUSE_SYMBOL, PauseBlock};
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::mem::offset_of;
 use std::ptr;
 
@@ -112,6 +112,27 @@ pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_c
     give(place, pointer(handle))
 }
 
+/// The kernels of a module, as far as its PTX tells.
+fn kernels(machine: &Machine, module: Handle) -> Result<Vec<String>, u32> {
+    let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
+    let entries = ptx_of(&found.image).unwrap_or_default().split(".entry").skip(1);
+    Ok(entries.filter_map(|entry| entry.split_once('(')).map(|(name, _)| name.trim().to_owned()).collect())
+}
+
+pub(crate) fn count_functions(count: *mut u32, module: Handle) -> Done {
+    let found = kernels(&lock(), module)?.len();
+    give(count, u32::try_from(found).unwrap_or(0))
+}
+
+pub(crate) fn list_functions(places: *mut Handle, count: u32, module: Handle) -> Done {
+    let names = kernels(&lock(), module)?;
+    for (index, name) in names.into_iter().take(count as usize).enumerate() {
+        let name = CString::new(name).map_err(|_| code::INVALID_VALUE)?;
+        find_function(places.wrapping_add(index), module, name.as_ptr())?;
+    }
+    Ok(())
+}
+
 pub(crate) fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) -> Done {
     let mut machine = lock();
     let name = raw::text(name);
@@ -145,6 +166,7 @@ pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parame
     if found.name.contains("refuse") {
         return Err(code::LAUNCH_OUT_OF_RESOURCES);
     }
+    lock().load_code(&found);
     // A binary does not say what its parameters are; one that writes to its first has a pointer there.
     let sizes = found.parameters.unwrap_or_else(|| if found.name.contains("wrong") { vec![8] } else { Vec::new() });
     let read = |(index, bytes): (usize, &usize)| {

@@ -7,6 +7,10 @@ struct __cuinstr_grid_@HASH@ {
 extern "C" {
 int __cuinstr_r_cudaFree(void*) __asm__("cudaFree");
 int __cuinstr_r_cudaFreeHost(void*) __asm__("cudaFreeHost");
+int __cuinstr_r_copy(void*, const void*, unsigned long, int) __asm__("cudaMemcpy");
+int __cuinstr_r_copy_rows(void*, unsigned long, const void*, unsigned long, unsigned long, unsigned long, int) __asm__("cudaMemcpy2D");
+int __cuinstr_r_copy_to(const void*, const void*, unsigned long, unsigned long, int) __asm__("cudaMemcpyToSymbol");
+int __cuinstr_r_copy_from(void*, const void*, unsigned long, unsigned long, int) __asm__("cudaMemcpyFromSymbol");
 int __cuinstr_r_stream(void**) __asm__("cudaStreamCreate");
 int __cuinstr_r_stream_flags(void**, unsigned int) __asm__("cudaStreamCreateWithFlags");
 int __cuinstr_r_stream_priority(void**, unsigned int, int) __asm__("cudaStreamCreateWithPriority");

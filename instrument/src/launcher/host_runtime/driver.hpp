@@ -32,6 +32,13 @@ struct driver {
   int (*allocate)(address*, unsigned long);
   int (*parameter)(void*, unsigned long, unsigned long*, unsigned long*);
   int (*launch)(void*, u32, u32, u32, u32, u32, u32, u32, void*, void**, void**);
+  int (*count_functions)(u32*, void*);
+  int (*list_functions)(void**, u32, void*);
+  int (*load_function)(void*);
+  int (*make_event)(void**, u32);
+  int (*record_event)(void*, void*);
+  int (*wait_event)(void*);
+  int (*free_event)(void*);
 };
 
 // CUstreamBatchMemOpParams: a word of 32 bits (2) or of 64 (5) is written, or bits of one are waited for (1).
@@ -89,6 +96,10 @@ struct shared_memory {
   u32 gates[word_count];
   // The launch of each stream that declined blocks were launched beside, once those are over.
   u32 besides[word_count];
+  // What was read of an image's control block: a copy into other memory waits for the program's own copies.
+  control words_of_image;
+  // Written to see whether anything gets past the running kernels.
+  u32 probe;
 };
 const u32 done_bit = 0x80000000u;
 
@@ -124,10 +135,11 @@ struct image {
   u64 longest_ns;
   // Why its launches can't be paused; null if they can. Its pause block, the word by which blocks are asked to decline, and bitmaps with room for so many
   // blocks. Two take turns for blocks that decline: launches begin with the first one, which is clear. Two are for blocks that run beside others, and those that
-  // both launches pass over. The grid that the pause block was last told.
+  // both launches pass over. The grid that the pause block was last told. Pinned memory that bitmaps are copied through.
   const char* unpausable;
   address pause_at, request, bitmaps[4];
   u32 room, shown_blocks;
+  u32* staging;
   // Where one of its launches is paused or comes back: until that is over, other launches would take its pause block for theirs.
   struct queue* paused_in;
   // Threads that are about to launch one of its kernels, and have not written down which launch that is.
@@ -163,7 +175,8 @@ struct place {
 struct repeat {
   u32 number;
   grid_size grid, block;
-  u32 blocks, shared, used, room;
+  // `word` is the request that its blocks obey, which no other launch has.
+  u32 blocks, shared, used, room, word;
   address bitmaps[4];
   unsigned char* arguments;
   const char* why;
@@ -221,6 +234,8 @@ struct queue {
   const char* runs_on;
   u32 asked_number;
   image* asked_of;
+  // Since when the driver has not said what has become of the pause.
+  u64 unknown_since;
   // How many blocks are left, the first and the last of them, and a bit for each; all bits if there is no list. Those that run beside others. Which bitmap its blocks
   // decline in.
   u32 left, first, last, turn;
@@ -232,9 +247,9 @@ struct state {
   lock setting_up, watching, looking, releasing;
   int process;
   bool fails, finished, is_full;
-  // Whether a gate may be closed.
-  bool has_gates;
-  u32 queue_count, stream_count, image_count;
+  // Whether a gate may be closed, and whether it was asked what gets past the running kernels.
+  bool has_gates, is_probed;
+  u32 queue_count, stream_count, image_count, rests;
   // How often others asked for the end of all launches, and what the watch has seen to of that.
   u32 stops_wanted, stops_made;
   u64 stops, stops_read, launches;
@@ -301,5 +316,12 @@ __cuinstr_once bool load_driver(driver& cuda) {
   find(library, cuda.allocate, "cuMemAlloc_v2");
   find(library, cuda.parameter, "cuFuncGetParamInfo");
   find(library, cuda.launch, "cuLaunchKernel");
+  find(library, cuda.count_functions, "cuModuleGetFunctionCount");
+  find(library, cuda.list_functions, "cuModuleEnumerateFunctions");
+  find(library, cuda.load_function, "cuFuncLoad");
+  find(library, cuda.make_event, "cuEventCreate");
+  find(library, cuda.record_event, "cuEventRecord");
+  find(library, cuda.wait_event, "cuEventSynchronize");
+  find(library, cuda.free_event, "cuEventDestroy_v2");
   return true;
 }

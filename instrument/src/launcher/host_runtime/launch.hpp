@@ -135,7 +135,7 @@ __cuinstr_once image* find_image(void* handle, context* home) {
   made->home = home;
   unsigned long size = 0;
   driver& cuda = at.cuda;
-  control words;
+  control& words = at.memory->words_of_image;
   made->reason = "was compiled without polls";
   made->works = cuda.global(&made->control_at, &size, handle, "cuinstr_control_v1") == 0 && size == 1192 &&
       cuda.global(&made->flag, &size, handle, "cuinstr_flag_v1") == 0 &&
@@ -385,7 +385,7 @@ __cuinstr_once void wait_for_room(queue* at, void* stream) {
 }
 // Writes around a launch, in its stream's order.
 struct around {
-  memory_write before[6], after[3];
+  memory_write before[7], after[3];
   u32 before_count, after_count;
 };
 __cuinstr_once around writes_around(const way& on, u32 number, u32 blocks, const repeat& about) {
@@ -406,6 +406,7 @@ __cuinstr_once around writes_around(const way& on, u32 number, u32 blocks, const
   }
   const bool pauses = asked().pausable && at->length != 1;
   // Where several streams run the image, another one may have told the pause block something else meanwhile.
+  if (pauses && of->unpausable == nullptr) it.before[it.before_count++] = write_of(of->pause_at, about.word, 2);
   if (pauses && of->unpausable == nullptr && (of->several || blocks != of->shown_blocks)) {
     it.before[it.before_count++] = write_of(of->pause_at + 12, blocks, 2);
     it.before[it.before_count++] = write_of(of->pause_at + 32, about.bitmaps[0], 5);
@@ -448,6 +449,7 @@ __cuinstr_once int launch(launch_call& call) {
   it.where.line = u32(place.line);
   it.order = __atomic_add_fetch(&here().launches, 1, __ATOMIC_RELAXED);
   const bool keeps = pausable && at->length != 1;
+  about.word = request_to(it.order);
   if (keeps) keep(it, call, about, number);
   __atomic_store_n(&at->number, number, __ATOMIC_RELEASE);
   __atomic_sub_fetch(&on.what->home->users, 1, __ATOMIC_SEQ_CST);

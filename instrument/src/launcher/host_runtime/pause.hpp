@@ -24,6 +24,23 @@ __cuinstr_once void enter_waiting() {
   join_process();
   enter_driver(true);
 }
+// In front of a copy that the caller waits for. In the legacy default stream the driver lets no other thread launch or copy meanwhile, and the rest of a paused
+// launch could not be launched. One who waits for an event keeps nobody out, so that comes first.
+__cuinstr_once void enter_copy() {
+  join_process();
+  const driver& cuda = here().cuda;
+  void* event = nullptr;
+  int answer = 0;
+  // Whose process has launched nothing waits for nothing. The event takes no time.
+  if (here().memory != nullptr && here().process == __cuinstr_c_getpid() && cuda.make_event != nullptr && (answer = cuda.make_event(&event, 2)) == 0) {
+    answer = cuda.record_event(event, nullptr);
+    if (answer == 0) answer = cuda.wait_event(event);
+    cuda.free_event(event);
+  }
+  // Of a context that is lost the program hears at once.
+  if (answer == 0) enter_driver(true);
+  else __atomic_add_fetch(&shared().inside, 1, __ATOMIC_SEQ_CST);
+}
 // In front of a graph's launch: its kernels would take the rest of a paused launch for theirs, and which of them runs is not known.
 __cuinstr_once void launches_graph() {
   process_words& words = join_process();
@@ -66,6 +83,9 @@ __cuinstr_once const char* why_it_runs_on(const queue* at, u64 now) {
   if (__atomic_load_n(&shared().inside, __ATOMIC_SEQ_CST) != 0) return "a call of the program waits for it";
   return nullptr;
 }
+// The requests that the blocks of a launch obey, and of what is launched again. No others do, so a request that comes late turns away no other launch.
+inline u32 request_to(u64 order) { return u32(order % (done_bit - 1)) + 1; }
+inline u32 request_to_rest() { return done_bit | __atomic_add_fetch(&here().rests, 1, __ATOMIC_RELAXED); }
 // Hands over the word that blocks read when they begin, past what runs.
 inline bool send_request(const image* of, u32 word) { return here().cuda.write(of->home->stream, of->request, word, 0) == 0; }
 // The same. Whether it has arrived.
@@ -82,7 +102,7 @@ inline u32 words_of(const repeat* again) { return (again->blocks + 31) / 32; }
 // Whether the blocks that decline are those of the queue's last launch, if any do.
 inline bool is_asked(const queue* at) {
   const launched it = last_of(at);
-  return it.what->home == at->asked_of && it.again != nullptr && it.again->number == at->running && it.again->blocks != 0;
+  return it.what->home == at->asked_of && it.again != nullptr && it.again->number == at->asked_number && it.again->blocks != 0;
 }
 // Reads which blocks of the part that ran have declined; null if that fails. The caller frees it.
 __cuinstr_once u32* read_declined(const queue* at, const repeat* again) {
@@ -90,11 +110,17 @@ __cuinstr_once u32* read_declined(const queue* at, const repeat* again) {
   const u32 count = words_of(again);
   u32* found = (u32*)__cuinstr_c_calloc(count, 4);
   if (found == nullptr) return nullptr;
-  const bool is_read = cuda.to_host(found, again->bitmaps[at->turn], count * 4ul, at->home->stream) == 0 && has_arrived(at->asked_of);
-  for (u32 word = 0; word < count; ++word) found[word] &= !is_read ? 0 : at->part != nullptr ? at->part[word] : ~0u;
+  const u32* staging = at->asked_of->staging;
+  const bool is_read = cuda.to_host(at->asked_of->staging, again->bitmaps[at->turn], count * 4ul, at->home->stream) == 0 && has_arrived(at->asked_of);
+  for (u32 word = 0; word < count && is_read; ++word) found[word] = staging[word] & (at->part != nullptr ? at->part[word] : ~0u);
   if (is_read) return found;
   __cuinstr_c_free(found);
   return nullptr;
+}
+// Writes such a list to a bitmap.
+__cuinstr_once bool write_bitmap(const image* of, address to, const u32* from, u32 count) {
+  __builtin_memcpy(of->staging, from, count * 4ul);
+  return here().cuda.to_device(to, of->staging, count * 4ul, of->home->stream) == 0 && has_arrived(of);
 }
 // How many bits are set, and the first and the last of them.
 __cuinstr_once u32 count_bits(const u32* words, u32 count, u32& first, u32& last) {
@@ -130,17 +156,16 @@ __cuinstr_once void settle(queue* at) {
   const launched it = last_of(at);
   const image* of = at->asked_of;
   // What is known of a stop comes first.
-  if (__atomic_load_n(&here().memory->records[of->index].published, __ATOMIC_ACQUIRE) != 0 || !write_request(of, 0)) return;
+  if (__atomic_load_n(&here().memory->records[of->index].published, __ATOMIC_ACQUIRE) != 0) return;
   at->left = 0;
-  // Only the last launch can have found the gate closed, and with it the request. Blocks that are left of one that was stopped never run.
+  // Blocks that are left of one that was stopped never run.
   if (is_asked(at) && at->halted != at->running) {
     u32* found = read_declined(at, it.again);
     if (found == nullptr) return;
     const u32 count = words_of(it.again);
     for (u32 word = 0; word < count && at->is_beside; ++word) found[word] &= ~at->beside_part[word];
     at->left = count_bits(found, count, at->first, at->last);
-    const bool is_known = !at->is_beside || here().cuda.to_device(it.again->bitmaps[at->turn], found, count * 4ul, at->home->stream) == 0;
-    if (!is_known || !has_arrived(of)) return __cuinstr_c_free(found);
+    if (at->is_beside && !write_bitmap(of, it.again->bitmaps[at->turn], found, count)) return __cuinstr_c_free(found);
     __cuinstr_c_free(at->part);
     at->part = found;
   }
@@ -176,13 +201,14 @@ __cuinstr_once void launch_rest(queue* at) {
   const image* of = it.what->home;
   void* stream = of->home->beside[at->index % beside_count];
   const u32 number = at->running;
+  it.again->word = request_to_rest();
   const address missing = it.again->bitmaps[at->turn], declined = it.again->bitmaps[1 - at->turn], word = at->home->memory + at->index * 4u;
   const stop_record* record = &all.memory->records[of->index];
   const address begin_at = at->home->memory + address((char*)&record->start_ns - (char*)all.memory);
   u64 limit = limit_of(it.what);
   if (limit != 0) limit = limit > at->ran_ns ? limit - at->ran_ns : 1;
   const memory_write before[] = {
-      write_of(of->pause_at + 4, at->first, 2), write_of(of->pause_at + 8, at->last - at->first, 2), write_of(of->pause_at + 12, it.again->blocks, 2),
+      write_of(of->pause_at, it.again->word, 2), write_of(of->pause_at + 4, at->first, 2), write_of(of->pause_at + 8, at->last - at->first, 2), write_of(of->pause_at + 12, it.again->blocks, 2),
       write_of(of->pause_at + 24, missing, 5), write_of(of->pause_at + 32, declined, 5), write_of(of->control_at + 32, 0, 5),
       write_of(of->control_at + 24, limit, 5), write_of(begin_at, 0, 5), write_of(word, number, 2)};
   const memory_write after[] = {write_of(of->control_at + 24, 0, 5), write_of(word, number | done_bit, 2)};
@@ -217,7 +243,7 @@ __cuinstr_once void take_back(queue* at) {
   if (count_bits(found, count, first, last) == 0) return __cuinstr_c_free(found);
   const address missing = it.again->bitmaps[2], passed_over = it.again->bitmaps[3];
   const memory_write writes[] = {write_of(of->pause_at + 40, passed_over, 5), write_of(of->pause_at + 24, missing | 1, 5)};
-  const bool is_set = cuda.to_device(missing, found, count * 4ul, of->home->stream) == 0 && cuda.clear(passed_over, 0, count, of->home->stream) == 0 && has_arrived(of) &&
+  const bool is_set = cuda.clear(passed_over, 0, count, of->home->stream) == 0 && write_bitmap(of, missing, found, count) &&
       cuda.write_all(of->home->stream, 2, writes, 0) == 0 && has_arrived(of);
   if (!is_set) return __cuinstr_c_free(found);
   all.looking.take();
@@ -235,11 +261,12 @@ __cuinstr_once void take_back(queue* at) {
 __cuinstr_once void ask(queue* at, u64 now) {
   at->runs_on = why_it_runs_on(at, now);
   image* of = last_of(at).what->home;
-  // A request that is on its way may arrive late, and blocks decline then. So it counts from here on, and the gate waits until it is taken back.
-  if (at->runs_on != nullptr || !send_request(of, 1)) return;
+  // It counts from here on, whether it has arrived or not.
+  if (at->runs_on != nullptr || !send_request(of, last_of(at).again->word)) return;
   at->phase = declining;
   at->asked_number = at->running;
   at->asked_of = of;
+  at->unknown_since = 0;
   of->paused_in = at;
 }
 // Its context is lost or gone, and all that was in its streams.
@@ -256,22 +283,41 @@ __cuinstr_once void tend(queue* at, bool pauses, bool may_ask, u64 now) {
   int answer = cuda.set_context(at->home->handle);
   if (answer == 0) answer = cuda.query_stream(at->home->stream);
   if (answer != 0 && answer != 600) return drop(at);
-  if (at->phase == declining && at->runs && at->running != at->asked_number) {
-    // What was asked came to its end before the gate was closed, and this is another one.
-    at->asked_number = at->running;
-    if (at->asked_of != last_of(at).what->home) {
-      if (!write_request(at->asked_of, 0)) return;
-      at->phase = unasked;
-      at->asked_of->paused_in = nullptr;
-    }
+  if (at->phase == declining && at->running != at->asked_number) {
+    // What was asked came to its end before the gate was closed, and this is another one, which does not obey that.
+    at->phase = unasked;
+    at->is_taken_back = false;
+    at->asked_of->paused_in = nullptr;
   }
-  if (at->phase == declining && !at->runs) settle(at);
+  if (at->phase == declining && !at->runs && answer == 600) {
+    // Which blocks have declined can't be read yet.
+    if (at->unknown_since == 0) at->unknown_since = now;
+    if (!pauses && now - at->unknown_since > drain_ns) give_up(at, answer);
+  } else if (at->phase == declining && !at->runs) settle(at);
   else if (at->is_rest && !at->runs && at->phase == unasked) restore(at);
   if (pauses && at->phase == unasked && at->runs && may_ask) ask(at, now);
-  else if (pauses && at->phase == declining && at->is_taken_back && !at->is_beside) at->is_taken_back = !write_request(at->asked_of, 1);
+  else if (pauses && at->phase == declining && at->is_taken_back && !at->is_beside) at->is_taken_back = !write_request(at->asked_of, last_of(at).again->word);
   else if (!pauses && at->phase == declining && at->runs && !at->is_taken_back) take_back(at);
   else if (!pauses && at->phase == resting) launch_rest(at);
   if (!pauses || !at->runs) at->runs_on = nullptr;
+}
+// Whether what is written now gets past the running kernels. It does not while the driver loads code of the program: that waits for all kernels, and whatever
+// comes later waits for that, in all streams. Behind a closed gate it would wait for ever. So no gate is closed before all threads are out of the driver and a
+// word that was written then has arrived.
+__cuinstr_once bool gets_through() {
+  state& all = here();
+  const driver& cuda = all.cuda;
+  const bool is_free = all.setting_up.try_for(0);
+  if (is_free) all.setting_up.give();
+  if (!is_free || __atomic_load_n(&shared().inside, __ATOMIC_SEQ_CST) != 0) return all.is_probed = false;
+  bool is_through = true;
+  for (const context* one = all.contexts; one != nullptr; one = one->next) {
+    if (cuda.set_context(one->handle) != 0) continue;
+    if (!all.is_probed) cuda.write(one->stream, one->memory + address((char*)&all.memory->probe - (char*)all.memory), 1, 0);
+    is_through &= cuda.query_stream(one->stream) != 600;
+  }
+  all.is_probed = true;
+  return is_through;
 }
 __cuinstr_once void set_has_gates(bool has) {
   state& all = here();
@@ -290,8 +336,13 @@ __cuinstr_once void tend_all() {
   const bool pauses = can_pause();
   // At its end a process runs what is in its streams, or does not: its own affair.
   if ((!pauses && !all.has_gates) || all.leaves_at != 0) return;
-  set_has_gates(true);
   const u32 count = __atomic_load_n(&all.queue_count, __ATOMIC_ACQUIRE);
+  if (pauses && !all.has_gates && !gets_through()) {
+    for (u32 index = 0; index < count; ++index) all.queues[index]->runs_on = all.is_probed ? "the driver loads code, which waits for it" : "a call of the program waits for it";
+    return;
+  }
+  all.is_probed = false;
+  set_has_gates(true);
   for (u32 index = 0; index < count && pauses; ++index) set_gate(all.queues[index], false);
   // What is being set up may be a launch of the same module in another stream.
   const bool may_ask = pauses && all.setting_up.try_for(0);
@@ -372,10 +423,18 @@ __cuinstr_once void learn_pauses(image* of) {
   else if (cuda.global(&of->pause_at, &size, of->handle, "cuinstr_pause_v1") != 0 || size != sizeof(pause_block)) of->unpausable = "it was compiled without --pausable";
   else if (cuda.allocate(&of->request, 64) != 0) of->unpausable = "there is no memory for a pause";
   if (of->unpausable != nullptr) return;
-  const pause_block words = {1, 0, ~0u, 0, of->request, 0, 0, 0};
+  const pause_block words = {0, 0, ~0u, 0, of->request, 0, 0, 0};
   const bool is_set = cuda.clear(of->request, 0, 16, of->home->stream) == 0 && cuda.to_device(of->pause_at, &words, sizeof words, of->home->stream) == 0 &&
       cuda.wait_stream(of->home->stream) == 0;
   if (!is_set) of->unpausable = "its pause block can't be written";
+  // All its code is loaded now: that would wait for a paused launch later, and keep everything waiting.
+  u32 count = 0;
+  if (cuda.count_functions == nullptr || cuda.list_functions == nullptr || cuda.load_function == nullptr || cuda.count_functions(&count, of->handle) != 0) return;
+  void** functions = (void**)__cuinstr_c_calloc(count, sizeof(void*));
+  if (functions != nullptr && cuda.list_functions(functions, count, of->handle) == 0) {
+    for (u32 index = 0; index < count; ++index) cuda.load_function(functions[index]);
+  }
+  __cuinstr_c_free(functions);
 }
 // Room for a bit of each block. What was there before is not given back: launches on their way may point to it.
 __cuinstr_once void make_room(image* of, u32 blocks) {
@@ -388,6 +447,10 @@ __cuinstr_once void make_room(image* of, u32 blocks) {
     const bool is_made = cuda.allocate(&one, words * 4ul) == 0 && cuda.clear(one, 0, words, of->home->stream) == 0;
     if (!is_made || cuda.wait_stream(of->home->stream) != 0) return;
   }
+  // Read and write; private, of nobody's file.
+  void* staging = __cuinstr_c_mmap(nullptr, words * 4ul, 3, 0x22, -1, 0);
+  if (staging == (void*)-1l || cuda.register_memory(staging, words * 4ul, 1) != 0) return;
+  of->staging = (u32*)staging;
   __builtin_memcpy(of->bitmaps, made, sizeof made);
   of->room = words * 32;
 }

@@ -26,6 +26,10 @@ __asm__(
 #pragma redefine_extname cudaGraphLaunch_ptsz __cuinstr_@HASH@_graph_ptsz
 #pragma redefine_extname cudaFree __cuinstr_@HASH@_free
 #pragma redefine_extname cudaFreeHost __cuinstr_@HASH@_free_host
+#pragma redefine_extname cudaMemcpy __cuinstr_@HASH@_copy
+#pragma redefine_extname cudaMemcpy2D __cuinstr_@HASH@_copy_rows
+#pragma redefine_extname cudaMemcpyToSymbol __cuinstr_@HASH@_copy_to
+#pragma redefine_extname cudaMemcpyFromSymbol __cuinstr_@HASH@_copy_from
 #pragma redefine_extname cudaStreamCreate __cuinstr_@HASH@_stream
 #pragma redefine_extname cudaStreamCreateWithFlags __cuinstr_@HASH@_stream_flags
 #pragma redefine_extname cudaStreamCreateWithPriority __cuinstr_@HASH@_stream_priority

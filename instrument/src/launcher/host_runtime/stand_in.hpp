@@ -85,11 +85,12 @@ __cuinstr_sized(cooperative_ptsz, false, true, true)
 __cuinstr_configured(extended, false)
 __cuinstr_configured(extended_ptsz, true)
 // Calls that a pause comes before or behind: the driver waits in them for the GPU, or does not come back beside a held stream.
-#define __cuinstr_outside(name, real, parameters, given)                        \
+#define __cuinstr_outside(name, real, parameters, given) __cuinstr_entered(enter_waiting, name, real, parameters, given)
+#define __cuinstr_entered(enter, name, real, parameters, given)                 \
   extern "C" __cuinstr_shown int __cuinstr_@HASH@_##name parameters {          \
     using namespace __cuinstr_half_@HASH@;                                     \
     if (is_off() || !asked().pausable) return __cuinstr_r_##real given;         \
-    enter_waiting();                                                            \
+    enter();                                                                    \
     const int result = __cuinstr_r_##real given;                                \
     leave_driver();                                                             \
     return result;                                                              \
@@ -99,6 +100,12 @@ __cuinstr_outside(free_host, cudaFreeHost, (void* memory), (memory))
 __cuinstr_outside(stream, stream, (void** made), (made))
 __cuinstr_outside(stream_flags, stream_flags, (void** made, unsigned int flags), (made, flags))
 __cuinstr_outside(stream_priority, stream_priority, (void** made, unsigned int flags, int priority), (made, flags, priority))
+__cuinstr_entered(enter_copy, copy, copy, (void* to, const void* from, unsigned long bytes, int kind), (to, from, bytes, kind))
+__cuinstr_entered(enter_copy, copy_rows, copy_rows,
+                  (void* to, unsigned long to_pitch, const void* from, unsigned long from_pitch, unsigned long width, unsigned long height, int kind),
+                  (to, to_pitch, from, from_pitch, width, height, kind))
+__cuinstr_entered(enter_copy, copy_to, copy_to, (const void* to, const void* from, unsigned long bytes, unsigned long offset, int kind), (to, from, bytes, offset, kind))
+__cuinstr_entered(enter_copy, copy_from, copy_from, (void* to, const void* from, unsigned long bytes, unsigned long offset, int kind), (to, from, bytes, offset, kind))
 extern "C" __cuinstr_shown int __cuinstr_@HASH@_graph(void* graph, void* stream) {
   using namespace __cuinstr_half_@HASH@;
   if (!is_off()) launches_graph();

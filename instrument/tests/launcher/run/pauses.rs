@@ -292,3 +292,41 @@ fn polls_with_and_without_the_decision_lie_apart_in_the_cache() {
     let texts: Vec<String> = cached.map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("a text")).collect();
     assert_eq!((texts.len(), texts.iter().filter(|text| text.contains("cuinstr_pause_v1")).count()), (2, 1));
 }
+
+#[test]
+fn a_copy_of_the_program_that_waits_holds_up_no_pause() {
+    let world = World::new();
+    let mut command = world.command("--quiet --pausable", "plt blocks-H");
+    command.env("CUINSTR_STAND_IN", "exclusive 1");
+    let watched = Watched::start(&world, command, "blocks");
+    for _ in 0..2 {
+        watched.pause();
+        watched.ask("resume PID");
+        std::thread::sleep(Duration::from_millis(40));
+    }
+    assert_eq!(watched.said(), "behind: 96\nblocks-H: 0 0 0 once\n");
+}
+
+#[test]
+fn code_that_is_loaded_behind_a_launch_loses_no_block() {
+    let world = World::new();
+    let start = |does: &str| {
+        let mut command = world.command("--quiet --pausable", does);
+        command.env("CUINSTR_STAND_IN", "lazy 1");
+        Watched::start(&world, command, "blocks")
+    };
+    // All code of its module is loaded in front of it.
+    let watched = start("plt blocks-o");
+    let (done, left) = watched.pause();
+    assert_eq!(done + left, 96);
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n");
+    // Nothing gets past the launch if that of another module is loaded behind it.
+    let watched = start("plt blocks-M");
+    watched.runs_on("the driver loads code, which waits for it");
+    watched.ask("resume PID");
+    watched.runs_on("the driver loads code, which waits for it");
+    std::thread::sleep(Duration::from_secs(1));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-M: 0 0 0 once\n");
+}

@@ -27,6 +27,7 @@ int cuStreamBeginCapture_v2(handle, int);
 int cuStreamEndCapture(handle, handle*);
 int cuMemAlloc_v2(u64*, size_t);
 int cuMemFree_v2(u64);
+int cuFuncLoad(handle);
 int cuMemcpyDtoH_v2(void*, u64, size_t);
 int cuMemcpyDtoHAsync_v2(void*, u64, size_t, handle);
 int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**);
@@ -176,7 +177,10 @@ int main(int count, char** words) {
       printf("local: %d\n", probe());
     } else if (!strncmp(word, "blocks-", 7)) {
       set_up();
+      handle other_module, function;
+      if (word[7] == 'M' && cuModuleLoadData(&other_module, ptx) != 0) abort();
       int a = 0, many = word[7] == 'q' ? 300 : word[7] == 'm' ? 3 : 1;
+      if (word[7] == 'H') stream = 0;
       for (int i = 0; i < many && !a; ++i) a = start_blocks(word[7], stream);
       if (word[7] == 't' || word[7] == 'l') {
         handle other;
@@ -196,10 +200,15 @@ int main(int count, char** words) {
         cuMemAlloc_v2(&memory, 64);
         a = a || cuMemFree_v2(memory);
       }
-      if (word[7] == 'h') {
-        /* A copy behind the grid. */
+      if (word[7] == 'M') {
+        /* Code that is loaded while the grid runs. */
+        a = a || cuModuleGetFunction(&function, other_module, "done") || cuFuncLoad(function);
+      }
+      if (word[7] == 'h' || word[7] == 'H') {
+        /* A copy behind the grid, by a call that waits. */
         unsigned found[BLOCKS], complete = 0;
-        cuMemcpyDtoHAsync_v2(found, counts[0], sizeof found, stream);
+        if (word[7] == 'h') cuMemcpyDtoHAsync_v2(found, counts[0], sizeof found, stream);
+        else cuMemcpyDtoH_v2(found, counts[0], sizeof found);
         for (int at = 0; at < BLOCKS; ++at) complete += found[at] == 1;
         printf("behind: %u\n", complete);
       }
