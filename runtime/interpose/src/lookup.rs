@@ -2,7 +2,7 @@
 
 use crate::calls::ENTRIES;
 use crate::{compilers, driver};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -15,22 +15,52 @@ const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
 #[cfg(not(target_arch = "x86_64"))]
 const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];
 
-/// Finds the C library's `dlsym`, by a version that our own does not have.
-extern "C" fn find_real() -> *mut c_void {
-    let known = REAL.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
+/// A function of the C library's own, whatever libraries were loaded in front of it: they have no functions with its versions.
+fn of_c_library(name: &CStr) -> *mut c_void {
     for version in VERSIONS {
         // SAFETY: both names end with a zero.
-        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
         if !found.is_null() {
-            REAL.store(found, Ordering::Release);
             return found;
         }
     }
     // SAFETY: ends the process: no program runs without it.
     unsafe { libc::abort() }
+}
+
+/// Finds the C library's `dlsym`.
+extern "C" fn find_real() -> *mut c_void {
+    let known = REAL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    let found = of_c_library(c"dlsym");
+    REAL.store(found, Ordering::Release);
+    found
+}
+
+/// The handle of a library that is loaded under this path. Tools have a `dlopen` that gives other libraries; this is the C library's own.
+pub(crate) fn loaded_at(path: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the C library exports it with this signature.
+    let open =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void>(of_c_library(c"dlopen")) };
+    // SAFETY: the path ends with a zero; nothing is loaded that is not there already.
+    let library = unsafe { open(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    (!library.is_null()).then_some(library)
+}
+
+/// The handles of the loaded libraries whose files' names begin so, in the order in which they were loaded.
+pub(crate) fn loaded(beginning: &[u8]) -> Vec<*mut c_void> {
+    unsafe extern "C" fn each(about: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
+        // SAFETY: the loader gives a record whose name ends with a zero, and the list that it was given.
+        unsafe { (*paths.cast::<Vec<CString>>()).push(CStr::from_ptr((*about).dlpi_name).to_owned()) };
+        0
+    }
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: the list lives through the call.
+    unsafe { libc::dl_iterate_phdr(Some(each), ptr::from_mut(&mut paths).cast()) };
+    paths.retain(|path| path.to_bytes().rsplit(|byte| *byte == b'/').next().is_some_and(|file| file.starts_with(beginning)));
+    paths.iter().filter_map(|path| loaded_at(path)).collect()
 }
 
 /// The C library's `dlsym`.
