@@ -44,14 +44,7 @@ impl Libraries {
 
 /// The handle of the loaded library that an address is of.
 fn library_of(address: *const c_void) -> Option<Handle> {
-    // SAFETY: the record lives through the call; the path that it gets is the loader's own, and ends with a zero.
-    let library = unsafe {
-        let mut about: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(address, &raw mut about) == 0 || about.dli_fname.is_null() {
-            return None;
-        }
-        lookup::loaded_at(CStr::from_ptr(about.dli_fname))?
-    };
+    let library = lookup::loaded_at(&lookup::path_of(address)?)?;
     library.expose_provenance();
     Some(library)
 }

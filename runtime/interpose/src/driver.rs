@@ -28,13 +28,16 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 /// Thread that fills the table: what it looks up itself is not ours.
 static FILLING: AtomicUsize = AtomicUsize::new(0);
 
+/// How the names of the driver's files begin. Some only hand on to another one.
+const FILE: &[u8] = b"libcuda.so";
+
 /// The driver's library, if the process has loaded it. Its file's name tells it from a tool's library that has its SONAME, and calls it.
 fn library() -> Option<*mut c_void> {
     let known = LIBRARY.load(Ordering::Acquire);
     if !known.is_null() {
         return Some(known);
     }
-    let library = *lookup::loaded(b"libcuda.so").first()?;
+    let library = *lookup::loaded(FILE).first()?;
     LIBRARY.store(library, Ordering::Release);
     Some(library)
 }
@@ -43,6 +46,11 @@ fn library() -> Option<*mut c_void> {
 pub(crate) fn exported(name: &CStr) -> *mut c_void {
     let found = library().map_or(ptr::null_mut(), |library| lookup::real_dlsym(library, name));
     if is_ours(found.addr()) { ptr::null_mut() } else { found }
+}
+
+/// Whether an address is in the driver.
+pub(crate) fn holds(address: *const c_void) -> bool {
+    lookup::path_of(address).is_some_and(|path| lookup::file_of(&path).starts_with(FILE))
 }
 
 fn is_ours(function: usize) -> bool {

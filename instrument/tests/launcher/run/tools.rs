@@ -26,3 +26,19 @@ fn a_tool_that_gives_its_own_library_for_the_drivers_sees_the_calls_as_we_do() {
         }
     }
 }
+
+/// What programs load as the driver looks up the functions of another library that has the driver's file name.
+#[test]
+fn a_driver_that_hands_on_to_another_library_gets_that_ones_own_functions() {
+    let world = World::new();
+    world.project.write("tool.c", include_str!("tool.c"));
+    std::fs::create_dir(world.project.path().join("front")).expect("a folder");
+    let build = "cc -O2 -shared -fPIC -DINJECTION -DFRONT -o front/libcuda.so tool.c -Wl,--no-as-needed fake/libcuda.so.1";
+    expect(world.project.command("sh").args(["-c", &format!("{build} && ln -s libcuda.so front/libcuda.so.1")]), 0);
+    for way in ["plt", "dlsym", "ask"] {
+        let line = format!("{BINARY} run --timeout 100ms --on-stop leave -- env LD_LIBRARY_PATH=front ./program {way} done spin done");
+        let (said, told) = world.other(124, "", &["sh", "-c", &line]);
+        assert_eq!(said, "done: 0 0\nspin: 0 0\ndone: 0 0\n", "{way}: {told}");
+        assert!(told.contains("2 kernels with polls, 3 launches; 0 kernels without, 0 launches"), "{way}: {told}");
+    }
+}
