@@ -30,7 +30,7 @@ def with_cupy():
 
 def with_numba():
     import numpy as np
-    from numba import cuda
+    from cuda_of_numba import cuda
 
     cuinstr.numba.install()
 

@@ -1,9 +1,8 @@
-"""A Numba kernel that is right, then one that never ends."""
-import numpy as np
+"""A Numba kernel that is right, then one that never ends: `python numba_hang.py [right]`, which ends behind the first."""
+import sys
 
-if not hasattr(np, "row_stack"):
-    np.row_stack = np.vstack  # Releases of Numba ask for it that are older than NumPy 2.
-from numba import cuda
+import numpy as np
+from cuda_of_numba import cuda
 
 
 @cuda.jit
@@ -25,6 +24,8 @@ def spin(flag, out):
 x = cuda.to_device(np.arange(8, dtype=np.float32))
 scale[1, 32](x)
 print("right", x.copy_to_host().tolist() == [2.0 * i for i in range(8)])
+if sys.argv[1:] == ["right"]:
+    sys.exit()
 flag = cuda.to_device(np.zeros(1, np.int32))
 spin[1, 1](flag, cuda.to_device(np.zeros(1, np.int32)))
 cuda.synchronize()

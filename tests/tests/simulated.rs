@@ -208,6 +208,34 @@ fn the_fuel_that_a_kernel_uses_is_the_fuel_that_it_needs() {
     assert!(counted > 3, "{counted}");
 }
 
+#[test]
+fn the_end_of_a_kernel_says_when_the_launch_began_and_whether_a_thread_came_late() {
+    let short = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 7; ret; }";
+    let header = Header::parse("//@ about: short\n//@ entry: k\n//@ grid: 1\n//@ block: 40\n//@ arg: u32[1] zero\n", Place::Kernel);
+    let (header, text) = (header.expect("a header"), polled(short, Polls::default()));
+    let (leave, lifted, later) = (1, u64::MAX, 1 << 60);
+    // Another launch's number stands in the record. The flag holds zero, so that is the number of a launch which is being stopped.
+    for (what, action, launch, timeout, start, began, late) in [
+        ("no host armed it", leave, 1, 2, 0, false, 5),
+        ("it has no limit", leave, 7, 0, 0, false, 5),
+        ("its first block ends", leave, 7, 1 << 40, 0, true, 5),
+        ("its deadline has passed", leave, 7, 2, 1, true, 7),
+        ("its deadline has passed under `trap`", 0, 7, 2, 1, true, 5),
+        ("its deadline is to come", leave, 7, 1 << 40, 1, true, 5),
+        ("its limit is lifted", leave, 7, lifted, 1, true, 5),
+        ("another clock is ahead", leave, 7, 2, later, true, 5),
+        ("it is being stopped", leave, 0, lifted, 1, true, 0),
+        ("it is being stopped, and has no limit", leave, 0, 0, 0, false, 0),
+        ("it is being stopped under `trap`", 0, 0, lifted, 1, true, 5),
+    ] {
+        let words = [(4, 4, action), (8, 4, launch), (24, 8, timeout), (32, 8, start), (72 + 20, 4, 5)];
+        let found = recorded(&text, &header, STEPS, &words).expect("it is PTX");
+        assert_eq!((found.left.outcome, found.start_ns != 0, found.late), (Some(Outcome::Completed), began, late), "{what}");
+        assert!(start == 0 || found.start_ns == start, "{what}");
+    }
+}
+
 /// A kernel, a statement of it, and what stands there instead.
 const FAULTS: &[(&str, &str, &str)] = &[
     ("collatz", "add.s32 \t%r11, %r11, 1;", "add.s32 \t%r11, %r11, 2;"),

@@ -13,6 +13,7 @@ mod compilers;
 mod fuel;
 mod pauses;
 mod random;
+mod tools;
 
 const PROGRAM: &str = include_str!("run/program.c");
 

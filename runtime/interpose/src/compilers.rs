@@ -44,16 +44,9 @@ impl Libraries {
 
 /// The handle of the loaded library that an address is of.
 fn library_of(address: *const c_void) -> Option<Handle> {
-    // SAFETY: the record lives through the call; the path that it gets is the loader's own, and ends with a zero. Nothing new is loaded.
-    let library = unsafe {
-        let mut about: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(address, &raw mut about) == 0 || about.dli_fname.is_null() {
-            return None;
-        }
-        libc::dlopen(about.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
-    };
+    let library = lookup::loaded_at(&lookup::path_of(address)?)?;
     library.expose_provenance();
-    Some(library).filter(|library| !library.is_null())
+    Some(library)
 }
 
 pub(crate) static NVRTC: Libraries = Libraries::new();
@@ -119,22 +112,8 @@ unsafe extern "C" fn bound(program: Handle, place: *mut c_char, caller: *const c
 
 /// `nvrtcGetCUBIN` of each loaded NVRTC. Those come last whose functions a program looks up: it does not get here.
 fn loaded() -> Vec<*mut c_void> {
-    unsafe extern "C" fn each(about: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader gives a record whose name ends with a zero, and the list that it was given.
-        let (name, found) = unsafe { (CStr::from_ptr((*about).dlpi_name), &mut *found.cast::<Vec<Vec<u8>>>()) };
-        let file = name.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if file.starts_with(b"libnvrtc.so") {
-            found.push(name.to_bytes_with_nul().to_vec());
-        }
-        0
-    }
-    let mut paths: Vec<Vec<u8>> = Vec::new();
-    // SAFETY: the list lives through the call.
-    unsafe { libc::dl_iterate_phdr(Some(each), ptr::from_mut(&mut paths).cast()) };
     let known = NVRTC.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    // SAFETY: each path ends with a zero, and is loaded.
-    let open = |path: &Vec<u8>| unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    let mut libraries: Vec<Handle> = paths.iter().map(open).filter(|library| !library.is_null()).collect();
+    let mut libraries = lookup::loaded(b"libnvrtc.so");
     libraries.sort_by_key(|library| known.contains(&library.addr()));
     libraries.into_iter().map(|library| lookup::real_dlsym(library, c"nvrtcGetCUBIN")).filter(|found| !found.is_null()).collect()
 }

@@ -28,24 +28,33 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 /// Thread that fills the table: what it looks up itself is not ours.
 static FILLING: AtomicUsize = AtomicUsize::new(0);
 
-/// The driver's library, if the process has loaded it.
+/// How the names of the driver's files begin. Some only hand on to another one.
+const FILE: &[u8] = b"libcuda.so";
+
+/// The driver's library, if the process has loaded it. Its file's name tells it from a tool's library that has its SONAME, and calls it.
 fn library() -> Option<*mut c_void> {
     let known = LIBRARY.load(Ordering::Acquire);
     if !known.is_null() {
         return Some(known);
     }
-    // SAFETY: the name ends with a zero; nothing is loaded that is not there already.
-    let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if library.is_null() {
-        return None;
-    }
+    let library = *lookup::loaded(FILE).first()?;
     LIBRARY.store(library, Ordering::Release);
     Some(library)
 }
 
-/// A function that the driver's library exports.
+/// A function that the driver's library exports. One of ours is none of the driver's, whoever gives it: it would call itself.
 pub(crate) fn exported(name: &CStr) -> *mut c_void {
-    library().map_or(ptr::null_mut(), |library| lookup::real_dlsym(library, name))
+    let found = library().map_or(ptr::null_mut(), |library| lookup::real_dlsym(library, name));
+    if is_ours(found.addr()) { ptr::null_mut() } else { found }
+}
+
+/// Whether an address is in the driver.
+pub(crate) fn holds(address: *const c_void) -> bool {
+    lookup::path_of(address).is_some_and(|path| lookup::file_of(&path).starts_with(FILE))
+}
+
+fn is_ours(function: usize) -> bool {
+    ENTRIES.iter().any(|entry| entry.wrapper.0.addr() == function)
 }
 
 fn table() -> Option<&'static Table> {
@@ -79,13 +88,13 @@ fn fill() -> Table {
             // SAFETY: the name ends with a zero, and the out pointer lives through the call. The answer's reason is not asked for.
             let result =
                 unsafe { ask(base.as_ptr(), &raw mut by_version, entry.version, STREAMS[usize::from(entry.per_thread)], ptr::null_mut()) };
-            if result != 0 {
+            if result != 0 || is_ours(by_version.addr()) {
                 by_version = ptr::null_mut();
             }
         }
         *real = if by_name == 0 { by_version.addr() } else { by_name };
         for found in [by_name, by_version.addr()] {
-            if found != 0 && found != entry.wrapper.0.addr() {
+            if found != 0 {
                 // Two entries with one function are the same call under two names: the first one serves both.
                 table.wrappers.entry(found).or_insert(entry.wrapper.0.addr());
             }

@@ -2,7 +2,7 @@
 
 use crate::calls::ENTRIES;
 use crate::{compilers, driver};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -15,22 +15,67 @@ const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
 #[cfg(not(target_arch = "x86_64"))]
 const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];
 
-/// Finds the C library's `dlsym`, by a version that our own does not have.
-extern "C" fn find_real() -> *mut c_void {
-    let known = REAL.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
+/// A function of the C library's own, whatever libraries were loaded in front of it: they have no functions with its versions.
+fn of_c_library(name: &CStr) -> *mut c_void {
     for version in VERSIONS {
         // SAFETY: both names end with a zero.
-        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
         if !found.is_null() {
-            REAL.store(found, Ordering::Release);
             return found;
         }
     }
     // SAFETY: ends the process: no program runs without it.
     unsafe { libc::abort() }
+}
+
+/// Finds the C library's `dlsym`.
+extern "C" fn find_real() -> *mut c_void {
+    let known = REAL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    let found = of_c_library(c"dlsym");
+    REAL.store(found, Ordering::Release);
+    found
+}
+
+/// The handle of a library that is loaded under this path. Tools have a `dlopen` that gives other libraries; this is the C library's own.
+pub(crate) fn loaded_at(path: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the C library exports it with this signature.
+    let open =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void>(of_c_library(c"dlopen")) };
+    // SAFETY: the path ends with a zero; nothing is loaded that is not there already.
+    let library = unsafe { open(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    (!library.is_null()).then_some(library)
+}
+
+/// The last part of a path.
+pub(crate) fn file_of(path: &CStr) -> &[u8] {
+    path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
+/// The path of the loaded library that an address is of, as the loader has it.
+pub(crate) fn path_of(address: *const c_void) -> Option<CString> {
+    // SAFETY: the record lives through the call; the path that it gets is the loader's own, and ends with a zero.
+    unsafe {
+        let mut about: libc::Dl_info = std::mem::zeroed();
+        let is_known = libc::dladdr(address, &raw mut about) != 0 && !about.dli_fname.is_null();
+        is_known.then(|| CStr::from_ptr(about.dli_fname).to_owned())
+    }
+}
+
+/// The handles of the loaded libraries whose files' names begin so, in the order in which they were loaded.
+pub(crate) fn loaded(beginning: &[u8]) -> Vec<*mut c_void> {
+    unsafe extern "C" fn each(about: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
+        // SAFETY: the loader gives a record whose name ends with a zero, and the list that it was given.
+        unsafe { (*paths.cast::<Vec<CString>>()).push(CStr::from_ptr((*about).dlpi_name).to_owned()) };
+        0
+    }
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: the list lives through the call.
+    unsafe { libc::dl_iterate_phdr(Some(each), ptr::from_mut(&mut paths).cast()) };
+    paths.retain(|path| file_of(path).starts_with(beginning));
+    paths.iter().filter_map(|path| loaded_at(path)).collect()
 }
 
 /// The C library's `dlsym`.
@@ -53,8 +98,8 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// What a program gets for a name of the driver's, or of a library that compiles.
-extern "C" fn found(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+/// What a program gets for a name of the driver's, or of a library that compiles. What the driver itself looks up stays its own: a wrapper would call it back.
+extern "C" fn found(handle: *mut c_void, name: *const c_char, caller: *const c_void) -> *mut c_void {
     // SAFETY: the program gave a name that ends with a zero.
     let name = unsafe { CStr::from_ptr(name) };
     let found = real_dlsym(handle, name);
@@ -68,7 +113,8 @@ extern "C" fn found(handle: *mut c_void, name: *const c_char) -> *mut c_void {
         // Found by the program's own handle, where ours come first. Without a driver there is no such function.
         return if driver::exported(name).is_null() { ptr::null_mut() } else { found };
     }
-    driver::wrapper_of(found.addr()).map_or(found, ptr::with_exposed_provenance_mut)
+    let wrapper = driver::wrapper_of(found.addr()).filter(|_| !driver::holds(caller));
+    wrapper.map_or(found, ptr::with_exposed_provenance_mut)
 }
 
 /// Looks up a name, as the C library does; names of the driver's that are wrapped lead to the wrappers.
@@ -100,6 +146,7 @@ pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) 
         "je 2f",
         "cmp rdi, -1", // RTLD_NEXT
         "je 2f",
+        "mov rdx, qword ptr [rsp]", // the caller
         "jmp {found}",
         "2:",
         "mov rax, qword ptr [rip + {real}]",
@@ -152,6 +199,7 @@ pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) 
         "cbz x0, 2f", // RTLD_DEFAULT
         "cmn x0, #1", // RTLD_NEXT
         "b.eq 2f",
+        "mov x2, x30", // the caller
         "b {found}",
         "2:",
         "stp x0, x1, [sp, #-32]!",

@@ -32,8 +32,7 @@ extern "C" fn keeps_flag(path: *const c_char) -> bool {
         return true;
     }
     // SAFETY: the program gave a path that ends with a zero.
-    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let file = lookup::file_of(unsafe { CStr::from_ptr(path) });
     file.starts_with(b"libcuda.so") || file.starts_with(b"libnvidia-")
 }
 

@@ -25,6 +25,10 @@ pub struct Recorded {
     pub fuel_used: u64,
     /// Cycles that the first thread ran which stopped.
     pub elapsed_cycles: u64,
+    /// Number of the launch once a thread came late to its end.
+    pub late: u64,
+    /// When the launch began.
+    pub start_ns: u64,
 }
 
 /// Runs the kernel of a header. Its grid has no more blocks than asked along each axis.
@@ -52,7 +56,14 @@ pub fn recorded(text: &str, header: &Header, steps: u64, words: &[(u64, usize, u
     let bytes = started.machine.memory.bytes(control).unwrap_or_default();
     let word = |from: usize, size: usize| bytes[from..from + size].iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
     let record = std::mem::offset_of!(cuinstr_abi::control::ControlBlock, own_record);
-    Ok(Recorded { left, why: word(record + 16, 4), fuel_used: word(record + 56, 8), elapsed_cycles: word(record + 72, 8) })
+    Ok(Recorded {
+        left,
+        why: word(record + 16, 4),
+        fuel_used: word(record + 56, 8),
+        elapsed_cycles: word(record + 72, 8),
+        late: word(record + 20, 4),
+        start_ns: word(32, 8),
+    })
 }
 
 /// A launch before its first step, and where the buffers of its header lie.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 impl World {
     /// What another program than the usual one says, and what we say.
-    fn other(&self, status: i32, options: &str, words: &[&str]) -> (String, String) {
+    pub(super) fn other(&self, status: i32, options: &str, words: &[&str]) -> (String, String) {
         let mut command = self.project.command("timeout");
         command.args(["-s", "KILL", "60"]);
         if !options.is_empty() {
