@@ -147,7 +147,9 @@ __cuinstr_once void* serve(void* data) {
 // What keeps it from listening keeps nothing else from working.
 __cuinstr_once void begin_listening() {
   listening& own = held_listening<void>::value;
-  if (own.process == __cuinstr_c_getpid() || !bind_socket(own)) return;
+  if (own.process == __cuinstr_c_getpid()) return;
+  __atomic_add_fetch(&shared().halves, 1, __ATOMIC_SEQ_CST);
+  if (!bind_socket(own)) return;
   own.process = __cuinstr_c_getpid();
   begin_thread(serve, &own);
 }

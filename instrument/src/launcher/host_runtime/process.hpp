@@ -6,6 +6,8 @@ struct process_words {
   int held;
   // Halves whose gates may be closed; threads in a call of the driver that may wait for the GPU; whether the process launches graphs; numbers of sockets that were given.
   u32 gated, inside, launches_graphs, sockets;
+  // Halves that tell at their end what was stopped, and have not come to it; whether the process ends with status 124 when all have.
+  u32 halves, is_stopped;
 };
 struct membership {
   lock joining;

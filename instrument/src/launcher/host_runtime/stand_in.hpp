@@ -43,7 +43,10 @@ __cuinstr_once void finish() {
     message << "cuinstr: warning: CUINSTR_TIMEOUT names the kernel `" << cut(limit.name, limit.length).data << "`, and none of that name was launched\n";
     message.write_to(2);
   }
-  if (set.leave && at.stops > at.stops_read) {
+  process_words& words = shared();
+  if (set.leave && at.stops > at.stops_read) __atomic_store_n(&words.is_stopped, 1, __ATOMIC_SEQ_CST);
+  // The last half ends the process, so that each has told what it knows.
+  if (__atomic_sub_fetch(&words.halves, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&words.is_stopped, __ATOMIC_SEQ_CST) != 0) {
     __cuinstr_c_fflush(nullptr);
     __cuinstr_c_exit(124);
   }
