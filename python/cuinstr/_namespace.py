@@ -50,7 +50,7 @@ def enter(scratch: str, more: Iterable[str] = ()) -> tuple[str, list[str]]:
     """Shuts this process in, and everything that it forks; `scratch` becomes its `/tmp`. Says where `scratch` is now, and what the system does not
     allow."""
     user, group = os.getuid(), os.getgid()
-    alone = _NEW_MOUNTS | _NEW_IPC | _NEW_NETWORK | _NEW_PROCESSES
+    alone = _NEW_MOUNTS | _NEW_IPC | _NEW_NETWORK
     try:
         if user == 0:
             _checked(_libc().unshare(alone), "unshare")
@@ -65,6 +65,8 @@ def enter(scratch: str, more: Iterable[str] = ()) -> tuple[str, list[str]]:
         _files(scratch, _visible(more))
     except OSError as error:
         return scratch, [f"files are not hidden ({error})"]
+    # Last, since this process can start one process only from here on, where that one has ended.
+    _checked(_libc().unshare(_NEW_PROCESSES), "unshare")
     return "/tmp", []
 
 

@@ -527,6 +527,13 @@ class Modules(unittest.TestCase):
         # Where the system has no such namespaces, candidates are not shut in, and the command says so.
         self.assertIn(said, ("True False /tmp", "not allowed"))
 
+    def test_a_process_that_can_not_be_shut_in_goes_on(self) -> None:
+        code = (
+            "import subprocess; from cuinstr import _namespace; _namespace.shut_in('/no/such/folder')\n"
+            "for _ in range(2): subprocess.run(['true'], check=True)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+
 
 class Package(unittest.TestCase):
     def test_it_is_typed_documented_and_of_the_release_it_says(self) -> None:

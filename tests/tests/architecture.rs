@@ -1,8 +1,10 @@
 //! The invariants that are about the source itself, most of them about what is absent.
 
 use cuinstr_harness::fixtures::workspace;
+use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::Command;
 
 /// Longest a file may get.
 const MOST_LINES: usize = 600;
@@ -266,32 +268,45 @@ fn each_term_of_the_glossary_has_a_line_and_a_reference_that_is_there() {
     }
 }
 
+/// The workspace's crates as Cargo describes them.
+fn crates() -> Vec<serde_json::Value> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let done = Command::new(cargo).args(words).current_dir(workspace()).output().expect("cargo runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut described: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let serde_json::Value::Array(packages) = described["packages"].take() else { panic!("no packages") };
+    assert!(packages.len() > 20, "{} crates", packages.len());
+    packages
+}
+
 #[test]
 fn every_crate_of_the_workspace_takes_its_lints() {
-    for folder in [
-        "instrument",
-        "instrument/clang",
-        "instrument/ptx",
-        "instrument/verify",
-        "mutate",
-        "python",
-        "runtime",
-        "runtime/abi",
-        "runtime/c",
-        "runtime/checkpoint",
-        "runtime/gpus",
-        "runtime/image",
-        "runtime/interpose",
-        "tests",
-        "tests/differential",
-        "tests/gpu",
-        "tests/harness",
-        "tests/measure",
-        "tests/trial",
-        "tests/trial/attribute",
-    ] {
-        let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
-        assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
-        assert!(Path::new(&workspace().join(folder).join("src")).is_dir());
+    for package in crates() {
+        let path = package["manifest_path"].as_str().expect("a path");
+        let manifest = fs::read_to_string(path).expect("a manifest");
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{path}");
+    }
+}
+
+#[test]
+fn a_published_crate_says_what_it_is_and_needs_published_crates_alone() {
+    let crates = crates();
+    let published: Vec<_> = crates.iter().filter(|package| package["publish"].is_null()).collect();
+    let names: Vec<_> = published.iter().map(|package| &package["name"]).collect();
+    for package in &published {
+        let name = &package["name"];
+        for key in ["description", "license", "repository", "readme", "keywords", "categories"] {
+            let value = &package[key];
+            assert!(
+                value.as_str().is_some_and(|text| !text.is_empty()) || value.as_array().is_some_and(|list| !list.is_empty()),
+                "{name}: {key}"
+            );
+        }
+        // A development dependency without a version stays out of the package; any other must be had from the registry.
+        for needed in package["dependencies"].as_array().expect("a list").iter().filter(|needed| needed["path"].is_string()) {
+            let stays_out = needed["kind"] == "dev" && needed["req"] == "*";
+            assert!(stays_out || (needed["req"] != "*" && names.contains(&&needed["name"])), "{name} needs {}", needed["name"]);
+        }
     }
 }

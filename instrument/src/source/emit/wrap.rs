@@ -5,11 +5,15 @@
 //! tokens in the same lines.
 
 use crate::common::rewrite::Rewrite;
-use crate::source::syntax::token::{Kind, Lexed, lex};
+use crate::source::syntax::token::{Kind, Lexed, Token, lex};
 use std::ops::Range;
 
 /// Fewest bytes of a line that is broken, where there is a choice.
 const FEWEST: usize = 60;
+
+/// Functions of the prelude among whose arguments a line may be broken: those that weigh loops, by sums of any length.
+const FUNCTIONS: [&str; 6] =
+    ["__cuinstr_shift", "__cuinstr_share", "__cuinstr_tick", "__cuinstr_trips", "__cuinstr_weigh", "__cuinstr_weigh_shares"];
 
 /// A place where a line may be broken.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +71,8 @@ fn places(text: &[u8], start: usize, inserted: &[Range<usize>]) -> Vec<Place> {
     let (mut open, mut arguments): (Vec<(u8, bool)>, usize) = (Vec::new(), 0);
     // Of a template's arguments, as they stand in insertions: no space stands beside their brackets.
     let mut angles = 0_usize;
-    let mut before = None;
+    let mut before: Option<Token> = None;
+    let is_function = |token: Token| FUNCTIONS.iter().any(|name| text[token.range()] == *name.as_bytes());
     for token in lexed.tokens.iter().filter(|token| !matches!(token.kind, Kind::Directive(_))) {
         let at = token.start as usize;
         if at >= end {
@@ -84,7 +89,7 @@ fn places(text: &[u8], start: usize, inserted: &[Range<usize>]) -> Vec<Place> {
         }
         match token.kind {
             Kind::Punct(bracket @ (b'(' | b'[' | b'{')) => {
-                let may_hold = bracket == b'(' && before == Some(Kind::Ident);
+                let may_hold = bracket == b'(' && before.is_some_and(|token| token.kind == Kind::Ident && !is_function(token));
                 arguments += usize::from(may_hold);
                 open.push((bracket, may_hold));
             }
@@ -95,12 +100,12 @@ fn places(text: &[u8], start: usize, inserted: &[Range<usize>]) -> Vec<Place> {
                 // Arms of a condition with brackets of their own: what lies around is not known from here on.
                 _ => break,
             },
-            Kind::Punct(b'<') if before == Some(Kind::Ident) && text[at - 1] != b' ' => angles += 1,
+            Kind::Punct(b'<') if before.is_some_and(|token| token.kind == Kind::Ident) && text[at - 1] != b' ' => angles += 1,
             Kind::Punct(b'>') if text[at - 1] != b' ' => angles = angles.saturating_sub(1),
             Kind::Punct(b';') => angles = 0,
             _ => {}
         }
-        before = Some(token.kind);
+        before = Some(*token);
     }
     places
 }
@@ -214,6 +219,22 @@ mod tests {
         );
         assert_eq!(wrapped(LOOPS, 100_000), wrapped(LOOPS, 5_000));
         assert!(!wrapped(LOOPS, 100_000).contains("#line"));
+    }
+
+    #[test]
+    fn sums_of_weights_are_broken_since_no_macro_takes_them() {
+        let prelude = crate::source::emit::prelude::body();
+        for name in super::FUNCTIONS {
+            assert!(prelude.contains(&format!("{name}(")) && !prelude.contains(&format!("#define {name}(")), "{name}");
+        }
+        let inner = "for (int j = 0; j < 4; ++j) { p[j] += i; for (int k = 0; k < 4; ++k) p[k] *= j; }";
+        let text = wrapped(
+            &format!(
+                "__global__ void k(int *p, int n) {{\n    for (int i = 0; i < n; ++i) {{\n        {inner}\n        {inner}\n        {inner}\n    }}\n}}\n"
+            ),
+            200,
+        );
+        assert!(text.contains("#line") && text.lines().all(|line| line.len() <= 200), "{text}");
     }
 
     #[test]
