@@ -41,7 +41,10 @@ def assemble(ptx: str, arch: str, into: pathlib.Path) -> dict[str, Any]:
         image = out.read_bytes()
         code = machine_code(image, str(into / name))
         out.replace(into / name)
-    total = lambda pattern: sum(int(number) for number in re.findall(pattern, said))  # noqa: E731
+
+    def total(pattern: str) -> int:
+        return sum(int(number) for number in re.findall(pattern, said))
+
     return {
         "cubin": name,
         "registers": total(r"Used (\d+) registers"),

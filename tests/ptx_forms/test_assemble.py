@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import sys
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -29,4 +28,4 @@ class Assemble(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    unittest.main()
