@@ -81,6 +81,25 @@ fn many_blocks_take_no_longer_than_their_number() {
     }
 }
 
+/// Processor time for a loop whose bound is a sum of so many, each of the one before with itself, behind more blocks than are walked for a value.
+fn cost_of_sums(count: usize) -> Duration {
+    let mut body = "ld.global.u32 %r1, [%rd1];\n".to_owned();
+    for at in 0..3_000 {
+        let _ = writeln!(body, "setp.eq.u32 %p1, %r2, {at};\n@%p1 bra $F{at};\nadd.u32 %r2, %r2, 1;\n$F{at}:");
+    }
+    body.push_str(&"mad.lo.u32 %r1, %r1, %r1, %r1;\n".repeat(count));
+    body.push_str("mov.u32 %r3, 0;\n$L:\nadd.u32 %r3, %r3, 1;\nsetp.ne.u32 %p1, %r3, %r1;\n@%p1 bra $L;\nret;\n");
+    let begun = processor_time();
+    assert!(!verify_ptx(&kernel(&body)).holds());
+    processor_time().saturating_sub(begun)
+}
+
+#[test]
+fn operands_that_meet_again_are_looked_at_once() {
+    let (few, many) = (cost_of_sums(1), cost_of_sums(14));
+    assert!(many < 10 * few.max(Duration::from_millis(20)), "one sum {few:?}, fourteen {many:?}");
+}
+
 #[test]
 fn deep_chains_of_scopes_calls_and_expressions_are_no_deep_recursion() {
     let depth = 100_000;

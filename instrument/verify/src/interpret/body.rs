@@ -43,7 +43,9 @@ pub(crate) struct Body<'a> {
     walks: Cell<usize>,
     /// What statements write to registers, at a depth of the chain, as far as it was asked. They stand in front of the
     /// loop for which it was asked. What is noted of that loop, or of any further down, does not matter to them.
-    asked: RefCell<BTreeMap<(u32, Register, u32), Value>>,
+    asked: RefCell<BTreeMap<Asked, Value>>,
+    /// The same behind the longest walk of a question, for that question alone.
+    given_up: RefCell<BTreeMap<Asked, Value>>,
     /// For each block the last walk that came by.
     marks: RefCell<Vec<u32>>,
     last_mark: Cell<u32>,
@@ -58,6 +60,9 @@ pub(crate) struct Body<'a> {
     /// Statements that leave remainders of divisions.
     remainders: OnceCell<BTreeMap<u32, Remainder>>,
 }
+
+/// A statement, a register that it writes, and how long the chain is that leads to it.
+type Asked = (u32, Register, u32);
 
 /// A loop that ends by itself, and is in no other.
 #[derive(Debug)]
@@ -78,6 +83,7 @@ impl<'a> Body<'a> {
             dead: vec![false; graph.blocks.len()],
             walks: Cell::new(0),
             asked: RefCell::default(),
+            given_up: RefCell::default(),
             marks: RefCell::default(),
             last_mark: Cell::new(0),
             spare_slots: RefCell::default(),
@@ -205,8 +211,14 @@ impl<'a> Body<'a> {
             }
             starts.extend(self.graph.sources(block).iter().filter(|source| !member(**source)));
         }
-        self.walks.set(0);
+        self.ask_anew();
         self.at_ends(register, starts, 0)
+    }
+
+    /// Begins another question.
+    fn ask_anew(&self) {
+        self.walks.set(0);
+        self.given_up.borrow_mut().clear();
     }
 
     /// A number that no block is marked with.
@@ -261,14 +273,13 @@ impl<'a> Body<'a> {
 
     fn written_by(&self, register: Register, statement: u32, depth: u32) -> Value {
         let key = (statement, register, depth);
-        if let Some(known) = self.asked.borrow().get(&key) {
+        if let Some(known) = self.asked.borrow().get(&key).or(self.given_up.borrow().get(&key)) {
             return *known;
         }
         let value = self.follow_back(register, statement, depth);
-        // What was given up for its length may be short where less was walked before.
-        if self.walks.get() <= MOST_WALKED {
-            self.asked.borrow_mut().insert(key, value);
-        }
+        // What was given up for its length may be short where less was walked before. But operands that meet again are as many as ways to them.
+        let is_whole = self.walks.get() <= MOST_WALKED;
+        if is_whole { &self.asked } else { &self.given_up }.borrow_mut().insert(key, value);
         value
     }
 
@@ -316,7 +327,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds in front of a statement.
     pub(crate) fn value_at(&self, register: Register, statement: u32) -> Value {
-        self.walks.set(0);
+        self.ask_anew();
         self.in_front(register, statement, 0)
     }
 
