@@ -73,3 +73,9 @@ fn operators_of_numbers_call_nothing() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn a_call_in_an_initialiser_that_leads_back_is_named() {
+    let (rewrite, _) = polled_calls("struct Deep { int x; __device__ Deep(int n) : x(n > 0 ? Deep(n - 1).x : 0) {} };\n");
+    assert_eq!(rewrite.summary.gaps, 1, "{:?}", rewrite.diagnostics);
+}

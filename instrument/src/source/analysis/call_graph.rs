@@ -15,6 +15,7 @@ use crate::source::syntax::known_names;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Calls between functions, by their index in the order of their bodies.
 ///
@@ -153,12 +154,14 @@ impl CallGraph {
         found
     }
 
-    /// Calls in front of functions' bodies, in initialisers of constructors, that lead back there and pass no body on the way: no poll stops them.
-    pub(crate) fn cycles_in_heads(&self, functions: &[&Function]) -> Vec<BTreeMap<usize, Vec<Call>>> {
+    /// Calls in front of functions' bodies that lead back there and pass no body on the way: no poll stops them. They stand in arguments of initialisers and in
+    /// default arguments. An initialiser itself makes a part of the object or delegates, and both come to an end.
+    pub(crate) fn cycles_in_heads(&self, fragment: &Fragment, functions: &[&Function]) -> Vec<BTreeMap<usize, Vec<Call>>> {
         let edges = |node: usize| {
-            let implicit = self.implicit[node].iter().filter(|edge| edge.unless_numbers.is_none()).map(|edge| edge.call);
-            let all = self.callees[node].iter().copied().chain(implicit);
-            all.filter(|call| functions.get(node).is_none_or(|function| call.at < function.open)).collect::<Vec<Call>>()
+            let Some(function) = functions.get(node) else { return self.callees[node].clone() };
+            let arguments = arguments_in_head(fragment, function);
+            let calls = self.callees[node].iter().copied();
+            calls.filter(|call| arguments.iter().any(|range| range.contains(&call.at))).collect()
         };
         let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
         components(&edges, self.functions)
@@ -180,6 +183,26 @@ impl CallGraph {
         }
         found
     }
+}
+
+/// What stands in brackets in front of a function's body: arguments of its initialisers, and default arguments of its own.
+fn arguments_in_head(fragment: &Fragment, function: &Function) -> Vec<Range<usize>> {
+    let parameters = list(fragment, function);
+    let mut found = Vec::new();
+    let mut at = function.head;
+    while at < function.open {
+        let close = fragment.mate(at).filter(|close| *close > at && *close < function.open);
+        match close {
+            Some(close) if parameters == Some((at, close)) => {
+                let defaults = (at..close).filter(|token| fragment.kind(*token) == Some(Kind::Assign));
+                found.extend(defaults.map(|assign| assign..(assign..close).find(|token| fragment.is(*token, b',')).unwrap_or(close)));
+            }
+            Some(close) => found.push(at..close),
+            None => {}
+        }
+        at = close.unwrap_or(at) + 1;
+    }
+    found
 }
 
 /// The components of a graph that hold a cycle, each with the calls between its members: of these only the first nodes, which are functions (Tarjan's

@@ -85,7 +85,7 @@ impl Planner<'_> {
         for (index, operands) in calls.cycles_unless_numbers(&polled) {
             recursive.insert(index, Descent::UnlessNumbers(operands.into_iter().collect()));
         }
-        let heads = calls.cycles_in_heads(&functions).into_iter().flatten();
+        let heads = calls.cycles_in_heads(fragment, &functions).into_iter().flatten();
         let unpolled = heads.filter_map(|(index, calls)| Some((index, calls.first()?.at))).collect();
         Known {
             source,
