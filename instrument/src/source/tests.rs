@@ -73,3 +73,26 @@ fn operators_of_numbers_call_nothing() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn a_nest_stands_twice_only_if_each_of_its_tokens_may() {
+    let stands_twice = |body: &str| {
+        let nest = format!("for (int y = -r; y <= r; ++y) for (int x = -r; x <= r; ++x) {{ {body} }}");
+        let output = rewritten(&format!("const int r = p[0] / 2; int sum = 0; {nest} p[1] = sum;")).output.expect("it is rewritten");
+        String::from_utf8_lossy(&output).contains("if (__cuinstr_long(")
+    };
+    assert!(stands_twice("sum += p[y + x];"));
+    for body in [
+        "sum += p[y]; asm(x);",
+        "switch (x) { case 1: sum += 1; default: sum += p[y]; }",
+        "if (x) goto skip; sum += p[y]; skip: ;",
+        "class S { int a; } s; sum += p[y];",
+        "sum += p[y]; p.operator+(x);",
+        "try { sum += p[y]; } catch (int) { }",
+        "__syncwarp(); sum += p[y];",
+        "sum += p[y] + 1'000;",
+        "sum += p[y] + \"a\"[0];",
+    ] {
+        assert!(!stands_twice(body), "{body}");
+    }
+}
