@@ -80,3 +80,26 @@ fn units(session: &Path) -> Vec<UnitFiles> {
     }
     units.into_values().map(|(_, unit)| unit).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rewritten_file::Facts;
+    use super::*;
+
+    #[test]
+    fn of_a_pass_that_was_repeated_the_one_with_the_most_files_counts() {
+        let session = tempfile::tempdir().expect("a folder");
+        // The folder's order is by chance: each unit has its passes in another.
+        let files = |unit: usize, pass: usize| [[2, 1, 3], [3, 2, 1], [1, 3, 2], [1, 2, 3]][unit % 4][pass];
+        for (unit, pass) in (0..48).map(|number| (number / 3, number % 3)) {
+            let mut plan =
+                Plan { key: unit.to_string(), main: (0, "a.cu".into()), roots: vec![("src".into(), "src".into())], ..Plan::default() };
+            plan.files = (0..files(unit, pass)).map(|file| (format!("{file}.cuh").into(), Facts::default())).collect();
+            let overlay = session.path().join(format!("{pass}-{unit}"));
+            fs::create_dir(&overlay).and_then(|()| plan.write(&overlay)).expect("it can be written");
+        }
+        let units = units(session.path());
+        assert_eq!(units.len(), 16);
+        assert!(units.iter().all(|unit| unit.files.len() == 3 && unit.source == Path::new("src/a.cu")), "{units:?}");
+    }
+}

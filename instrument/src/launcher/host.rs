@@ -426,4 +426,24 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&text).replace("/v/r0/", "own/"));
         assert_eq!(names.len(), 8, "{names:?}");
     }
+
+    /// Fails once in each of these ways before it gives the text.
+    struct Failing<'a>(Vec<io::ErrorKind>, &'a [u8]);
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0.pop().map_or_else(|| self.1.read(into), |kind| Err(kind.into()))
+        }
+    }
+
+    #[test]
+    fn a_signal_interrupts_no_copy_and_other_failures_end_it() {
+        let translator = Translator::new(b"/v", vec![b"own/".to_vec()]);
+        let copied = |kinds: &[io::ErrorKind]| {
+            let mut out = Vec::new();
+            copy(Failing(kinds.to_vec(), b"int x;\n"), &mut out, &translator, None).map(|_| out).map_err(|error| error.kind())
+        };
+        assert_eq!(copied(&[io::ErrorKind::Interrupted; 2]).as_deref(), Ok(&b"int x;\n"[..]));
+        assert_eq!(copied(&[io::ErrorKind::BrokenPipe]), Err(io::ErrorKind::BrokenPipe));
+    }
 }

@@ -244,6 +244,7 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
 mod tests {
     use super::*;
     use crate::options::Polls;
+    use std::fs;
 
     fn made(source: &str, settings: &Settings) -> RewrittenFile {
         rewritten("a.cu", source.as_bytes(), &settings.options(), &[])
@@ -296,6 +297,23 @@ mod tests {
         assert_ne!(plain, made(&Settings { polls: Polls::Each, ..Settings::default() }, &[]));
         // What the other files of its unit say of it counts, too.
         assert_ne!(plain, made(&default, &[b"#define while if (0) ; else while\n"]));
+    }
+
+    #[test]
+    fn what_other_calls_can_not_use_is_not_kept_for_them() {
+        let header = b"#include \"b.cuh\"\n__device__ void f(int *p) { while (*p) ; }\n";
+        let include = [(9..16, b"<b.cuh>".to_vec())];
+        for (edits, shared, kept) in
+            [(&include[..0], true, 1), (&include[..0], false, 0), (&include[..], true, 0), (&include[..], false, 0)]
+        {
+            let folder = tempfile::tempdir().expect("a folder");
+            let settings = Settings::default();
+            let mut maker = Maker::new(&settings, Cache::new(folder.path()));
+            let file = maker.make(Path::new("a.cuh"), header, edits, shared).expect("a file");
+            let text = String::from_utf8(file.text.expect("it is rewritten")).expect("it is text");
+            assert_eq!(text.contains("#include <b.cuh>"), !edits.is_empty(), "{text}");
+            assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), kept, "{edits:?} {shared}");
+        }
     }
 
     #[test]

@@ -79,3 +79,26 @@ fn a_call_in_an_initialiser_that_leads_back_is_named() {
     let (rewrite, _) = polled_calls("struct Deep { int x; __device__ Deep(int n) : x(n > 0 ? Deep(n - 1).x : 0) {} };\n");
     assert_eq!(rewrite.summary.gaps, 1, "{:?}", rewrite.diagnostics);
 }
+
+#[test]
+fn a_nest_stands_twice_only_if_each_of_its_tokens_may() {
+    let stands_twice = |body: &str| {
+        let nest = format!("for (int y = -r; y <= r; ++y) for (int x = -r; x <= r; ++x) {{ {body} }}");
+        let output = rewritten(&format!("const int r = p[0] / 2; int sum = 0; {nest} p[1] = sum;")).output.expect("it is rewritten");
+        String::from_utf8_lossy(&output).contains("if (__cuinstr_long(")
+    };
+    assert!(stands_twice("sum += p[y + x];"));
+    for body in [
+        "sum += p[y]; asm(x);",
+        "switch (x) { case 1: sum += 1; default: sum += p[y]; }",
+        "if (x) goto skip; sum += p[y]; skip: ;",
+        "class S { int a; } s; sum += p[y];",
+        "sum += p[y]; p.operator+(x);",
+        "try { sum += p[y]; } catch (int) { }",
+        "__syncwarp(); sum += p[y];",
+        "sum += p[y] + 1'000;",
+        "sum += p[y] + \"a\"[0];",
+    ] {
+        assert!(!stands_twice(body), "{body}");
+    }
+}

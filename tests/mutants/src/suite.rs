@@ -60,6 +60,7 @@ const LAUNCHER: &[Entry] = &[
     ("cuinstr", "launcher", &["arguments", "coverage", "failures", "hook", "quotes", "unlucky"]),
     ("cuinstr", "launcher", &["project", "toolkit"]),
     ("cuinstr", "launcher", &["recursion"]),
+    ("cuinstr", "launcher", &["half"]),
 ];
 
 /// The longest beginning of a path decides.
