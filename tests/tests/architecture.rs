@@ -3,7 +3,7 @@
 use cuinstr_harness::fixtures::workspace;
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Longest a file may get.
@@ -302,6 +302,10 @@ fn a_published_crate_says_what_it_is_and_needs_published_crates_alone() {
                 value.as_str().is_some_and(|text| !text.is_empty()) || value.as_array().is_some_and(|list| !list.is_empty()),
                 "{name}: {key}"
             );
+        }
+        let folder = Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
+        for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            assert!(folder.join(license).is_file(), "{name} has no {license}: link it to the one at the top");
         }
         // A development dependency without a version stays out of the package; any other must be had from the registry.
         for needed in package["dependencies"].as_array().expect("a list").iter().filter(|needed| needed["path"].is_string()) {
