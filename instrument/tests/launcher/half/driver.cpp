@@ -303,6 +303,10 @@ int cudaLaunchKernelExC_ptsz(const void* all, const void* what, void** more) { r
 int cudaGetFuncBySymbol(void** function, const void* host) { return *function = (void*)host, 0; }
 int cudaFree(void*) { return 0; }
 int cudaFreeHost(void*) { return 0; }
+int cudaMemcpy(void*, const void*, size_t, int) { return 0; }
+int cudaMemcpy2D(void*, size_t, const void*, size_t, size_t, size_t, int) { return 0; }
+int cudaMemcpyToSymbol(const void*, const void*, size_t, size_t, int) { return 0; }
+int cudaMemcpyFromSymbol(void*, const void*, size_t, size_t, int) { return 0; }
 int cudaStreamCreateWithFlags(void** stream, unsigned) { return *stream = new Stream, 0; }
 int cudaStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new Stream, 0; }
 int cudaGraphLaunch(void*, void*) { return 0; }
