@@ -247,6 +247,8 @@ struct state {
   lock setting_up, watching, looking, releasing;
   int process;
   bool fails, finished, is_full;
+  // Whether it is one of the halves that tell at their end what was stopped.
+  bool is_counted;
   // Whether a gate may be closed, and whether it was asked what gets past the running kernels.
   bool has_gates, is_probed;
   u32 queue_count, stream_count, image_count, rests;

@@ -148,6 +148,7 @@ __cuinstr_once void* serve(void* data) {
 __cuinstr_once void begin_listening() {
   listening& own = held_listening<void>::value;
   if (own.process == __cuinstr_c_getpid()) return;
+  here().is_counted = true;
   __atomic_add_fetch(&shared().halves, 1, __ATOMIC_SEQ_CST);
   if (!bind_socket(own)) return;
   own.process = __cuinstr_c_getpid();

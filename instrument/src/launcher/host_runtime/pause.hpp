@@ -31,13 +31,13 @@ __cuinstr_once void enter_copy() {
   const driver& cuda = here().cuda;
   void* event = nullptr;
   int answer = 0;
-  // Whose process has launched nothing waits for nothing. The event takes no time.
+  // A process that has launched nothing has nothing to wait for. The event is one without a time.
   if (here().memory != nullptr && here().process == __cuinstr_c_getpid() && cuda.make_event != nullptr && (answer = cuda.make_event(&event, 2)) == 0) {
     answer = cuda.record_event(event, nullptr);
     if (answer == 0) answer = cuda.wait_event(event);
     cuda.free_event(event);
   }
-  // Of a context that is lost the program hears at once.
+  // If the context is lost, the program's own call says so.
   if (answer == 0) enter_driver(true);
   else __atomic_add_fetch(&shared().inside, 1, __ATOMIC_SEQ_CST);
 }
@@ -110,8 +110,8 @@ __cuinstr_once u32* read_declined(const queue* at, const repeat* again) {
   const u32 count = words_of(again);
   u32* found = (u32*)__cuinstr_c_calloc(count, 4);
   if (found == nullptr) return nullptr;
-  const u32* staging = at->asked_of->staging;
-  const bool is_read = cuda.to_host(at->asked_of->staging, again->bitmaps[at->turn], count * 4ul, at->home->stream) == 0 && has_arrived(at->asked_of);
+  u32* const staging = at->asked_of->staging;
+  const bool is_read = cuda.to_host(staging, again->bitmaps[at->turn], count * 4ul, at->home->stream) == 0 && has_arrived(at->asked_of);
   for (u32 word = 0; word < count && is_read; ++word) found[word] = staging[word] & (at->part != nullptr ? at->part[word] : ~0u);
   if (is_read) return found;
   __cuinstr_c_free(found);
@@ -119,8 +119,9 @@ __cuinstr_once u32* read_declined(const queue* at, const repeat* again) {
 }
 // Writes such a list to a bitmap.
 __cuinstr_once bool write_bitmap(const image* of, address to, const u32* from, u32 count) {
-  __builtin_memcpy(of->staging, from, count * 4ul);
-  return here().cuda.to_device(to, of->staging, count * 4ul, of->home->stream) == 0 && has_arrived(of);
+  u32* const staging = of->staging;
+  __builtin_memcpy(staging, from, count * 4ul);
+  return here().cuda.to_device(to, staging, count * 4ul, of->home->stream) == 0 && has_arrived(of);
 }
 // How many bits are set, and the first and the last of them.
 __cuinstr_once u32 count_bits(const u32* words, u32 count, u32& first, u32& last) {

@@ -43,6 +43,7 @@ __cuinstr_once void finish() {
     message << "cuinstr: warning: CUINSTR_TIMEOUT names the kernel `" << cut(limit.name, limit.length).data << "`, and none of that name was launched\n";
     message.write_to(2);
   }
+  if (!at.is_counted) return;
   process_words& words = shared();
   if (set.leave && at.stops > at.stops_read) __atomic_store_n(&words.is_stopped, 1, __ATOMIC_SEQ_CST);
   // The last half ends the process, so that each has told what it knows.
