@@ -74,7 +74,8 @@ fn each_block_of_random_grids_runs_once_or_the_stop_is_reported() {
     for seed in 0..count {
         let mut random = Random((seed + 1_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // Blocks that take long do not drain before the resume, and those that begin late are passed over by what runs beside them.
-        let habits = ["", "exclusive 1", "pace 300000", "depth 40", "blocks 40000000;pace 600000"][random.below(5) as usize];
+        let habits = ["", "exclusive 1", "pace 300000", "depth 40", "blocks 40000000;pace 600000", "lazy 1", "exclusive 1;lazy 1"]
+            [random.below(7) as usize];
         let mut command = world.command("--pausable --on-stop leave", &seed.to_string());
         command.env("CUINSTR_STAND_IN", habits);
         let child = command.spawn().expect("it starts");
