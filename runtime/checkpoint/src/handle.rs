@@ -5,7 +5,7 @@ use crate::gpu::Mapping;
 use crate::helper::Helper;
 use crate::state::State;
 use crate::system;
-use crate::wire::{Ask, Look, Refusal, Told};
+use crate::wire::{Ask, Bytes, Look, Refusal, Told};
 use std::time::Duration;
 
 /// The driver's answers that have a meaning here.
@@ -91,13 +91,9 @@ impl Handle {
     /// [`Error::Mps`], [`Error::Mig`].
     pub fn preflight(&self) -> Result<Look> {
         let pid = self.pid;
-        if let Some(folder) = system::mps_folder(pid) {
-            return Err(Error::Mps { pid, folder: folder.display().to_string() });
-        }
+        self.refuse_mps()?;
         let look = self.look()?;
-        let files = system::gpu_files(pid);
-        let split = look.gpus.iter().find(|gpu| gpu.is_mig && (gpu.is_used || gpu.minor.is_some_and(|minor| files.contains(&minor))));
-        match split {
+        match look.split_under(pid) {
             Some(gpu) => Err(Error::Mig { pid, gpu: gpu.uuid.to_string() }),
             None => Ok(look),
         }
@@ -112,13 +108,16 @@ impl Handle {
             None => 0,
             Some(given) => u32::try_from(given.as_millis()).ok().filter(|ms| *ms > 0).ok_or(Error::BadTimeout(given))?,
         };
-        self.preflight()?;
+        self.refuse_mps()?;
         self.change(&Ask::Lock { pid: self.pid, timeout_ms }, timeout)
     }
 
-    /// The checkpoint alone: [`checkpoint`](Self::checkpoint) sees to room and writes down what a restore needs.
-    pub(crate) fn copy_out(&self) -> Result<Duration> {
-        self.change(&Ask::Checkpoint { pid: self.pid }, None)
+    /// The checkpoint alone, with what it freed: [`checkpoint`](Self::checkpoint) writes that down for a restore.
+    pub(crate) fn copy_out(&self) -> Result<(Bytes, Duration)> {
+        match self.ask(&Ask::Checkpoint { pid: self.pid }, None)? {
+            (Told::Freed(bytes), took) => Ok((bytes, took)),
+            _ => Err(strange()),
+        }
     }
 
     /// The restore alone: [`restore`](Self::restore) sees to room.
@@ -145,6 +144,11 @@ impl Handle {
         Failure { error, pid: self.pid, state: self.state().ok() }
     }
 
+    fn refuse_mps(&self) -> Result<()> {
+        let folder = system::mps_folder(self.pid);
+        folder.map_or(Ok(()), |folder| Err(Error::Mps { pid: self.pid, folder: folder.display().to_string() }))
+    }
+
     fn change(&self, ask: &Ask, timeout: Option<Duration>) -> Result<Duration> {
         self.ask(ask, timeout).map(|(_, took)| took)
     }
@@ -167,6 +171,8 @@ impl Handle {
             Refusal::Symbol(name) => return Error::SymbolMissing(name),
             Refusal::ToggleOnly(version) => return Error::ToggleOnly(version),
             Refusal::Program(said) => return Error::Program { pid, said },
+            Refusal::Mig(gpu) => return Error::Mig { pid, gpu },
+            Refusal::HostMemory { needed, available } => return Error::HostMemory { pid, needed, available },
             Refusal::Driver { code, name } => (code, name),
         };
         if system::start_time(pid) != Some(self.start) {

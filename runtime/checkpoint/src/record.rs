@@ -3,14 +3,12 @@
 use crate::gpu::Uuid;
 use crate::handle::Handle;
 use crate::system;
+use crate::wire::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
-
-/// Bytes by GPU.
-pub(crate) type Bytes = BTreeMap<String, u64>;
 
 #[derive(Serialize, Deserialize)]
 struct Record {

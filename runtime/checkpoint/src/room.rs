@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::gpu::{Mapping, Uuid};
 use crate::handle::Handle;
-use crate::record::{self, Bytes};
+use crate::record;
 use crate::system;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,17 +16,7 @@ impl Handle {
     /// # Errors
     /// [`Error::HostMemory`] before anything is touched; [`Error::Unsupported`] for memory that can't be checkpointed: the process stays locked.
     pub fn checkpoint(&self) -> Result<Duration> {
-        let before = self.look()?;
-        let needed: u64 = before.gpus.iter().filter_map(|gpu| gpu.used).sum();
-        if let Some(available) = system::available().filter(|available| *available < needed) {
-            return Err(Error::HostMemory { pid: self.pid(), needed, available });
-        }
-        let took = self.copy_out()?;
-        let after = self.look()?;
-        // NVML may not list the process, as in a container: then what became free counts.
-        let freed = |uuid: Uuid, free: u64| after.gpus.iter().find(|gpu| gpu.uuid == uuid).map_or(0, |gpu| gpu.free.saturating_sub(free));
-        let bytes: Bytes =
-            before.gpus.iter().map(|gpu| (gpu.uuid.to_string(), freed(gpu.uuid, gpu.free).max(gpu.used.unwrap_or(0)))).collect();
+        let (bytes, took) = self.copy_out()?;
         record::write(self, &bytes);
         Ok(took)
     }

@@ -4,7 +4,8 @@ use crate::driver::Driver;
 use crate::helper::VARIABLE;
 use crate::program;
 use crate::state::State;
-use crate::wire::{Answer, Ask, Gpu, Look, Refusal, Told, VERSION};
+use crate::system;
+use crate::wire::{Answer, Ask, Bytes, Gpu, Look, Refusal, Told, VERSION};
 use cuinstr_gpus::{Library, Share};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -64,11 +65,12 @@ impl Server {
     }
 
     fn answer(&mut self, ask: &Ask) -> Answer {
-        // Loading is not the call's own time.
-        let loaded = if let Ask::Look { .. } = ask { Ok(()) } else { self.driver().map(drop) };
+        // Loading, and looks before and after it, are not the call's own time.
+        let before = self.before(ask);
         let since = Instant::now();
-        let told = loaded.and_then(|()| self.perform(ask));
+        let told = before.and_then(|before| Ok((self.perform(ask)?, before)));
         let driver_us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let told = told.map(|(told, before)| if let Ask::Checkpoint { .. } = ask { Told::Freed(self.freed(&before)) } else { told });
         if told.is_ok() {
             match ask {
                 Ask::Lock { pid, .. } => self.locked.insert(*pid),
@@ -84,6 +86,33 @@ impl Server {
             Some(driver) => Ok(driver),
             none => Ok(none.insert(Driver::load()?)),
         }
+    }
+
+    /// Refuses what the driver would not, or would fail at half way. Tells what a process that is to be checkpointed has on each GPU.
+    fn before(&mut self, ask: &Ask) -> Result<Vec<Share>, Refusal> {
+        let (Ask::Lock { pid, .. } | Ask::Checkpoint { pid }) = ask else {
+            return if let Ask::Look { .. } = ask { Ok(Vec::new()) } else { self.driver().map(|_| Vec::new()) };
+        };
+        self.driver()?;
+        let Ok(library) = self.nvml() else { return Ok(Vec::new()) };
+        if let Ask::Lock { .. } = ask {
+            // What a process has on each GPU takes long to find.
+            let look = if library.is_any_split() { self.look(*pid) } else { Look::default() };
+            return look.split_under(*pid).map_or(Ok(Vec::new()), |gpu| Err(Refusal::Mig(gpu.uuid.to_string())));
+        }
+        let shares = library.shares(*pid);
+        let needed = shares.iter().filter_map(|share| share.used).sum();
+        match system::available().filter(|available| *available < needed) {
+            Some(available) => Err(Refusal::HostMemory { needed, available }),
+            None => Ok(shares),
+        }
+    }
+
+    /// What a checkpoint freed on each GPU. NVML may not list the process, as in a container: then what became free counts.
+    fn freed(&mut self, before: &[Share]) -> Bytes {
+        let free = self.nvml().map(Library::free).unwrap_or_default();
+        let freed = |share: &Share| free.get(&share.uuid).map_or(0, |free| free.saturating_sub(share.free)).max(share.used.unwrap_or(0));
+        before.iter().map(|share| (share.uuid.clone(), freed(share))).collect()
     }
 
     fn perform(&mut self, ask: &Ask) -> Result<Told, Refusal> {
@@ -108,11 +137,15 @@ impl Server {
         Ok(Told::Done)
     }
 
+    fn nvml(&mut self) -> Result<&Library, &String> {
+        self.nvml.get_or_insert_with(|| Library::open().map_err(|error| error.to_string())).as_ref()
+    }
+
     fn look(&mut self, pid: u32) -> Look {
         let driver = self.driver().map(|driver| (driver.version(), driver.has_calls()));
         let (version, has_calls) = driver.unwrap_or_default();
         let mut look = Look { driver: version, program: (!has_calls).then(program::find).flatten(), ..Look::default() };
-        match self.nvml.get_or_insert_with(|| Library::open().map_err(|error| error.to_string())) {
+        match self.nvml() {
             Err(error) => look.nvml = Some(error.clone()),
             Ok(library) => look.gpus = library.shares(pid).into_iter().filter_map(gpu).collect(),
         }

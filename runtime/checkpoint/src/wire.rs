@@ -1,11 +1,16 @@
 //! What a helper is asked, and what it answers: one JSON object a line.
 
 use crate::gpu::Uuid;
+use crate::system;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Changes with the messages: a helper of another version refuses to serve.
-pub(crate) const VERSION: &str = "1";
+pub(crate) const VERSION: &str = "2";
+
+/// Bytes by GPU.
+pub(crate) type Bytes = BTreeMap<String, u64>;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Ask {
@@ -69,6 +74,8 @@ pub(crate) enum Told {
     State(u32),
     ThreadId(i32),
     Look(Look),
+    /// What a checkpoint freed on each GPU.
+    Freed(Bytes),
 }
 
 /// Why a helper did not do what it was asked.
@@ -81,6 +88,13 @@ pub(crate) enum Refusal {
     ToggleOnly(i32),
     /// `cuda-checkpoint` failed, with what it said.
     Program(String),
+    /// The process is on a GPU that is split.
+    Mig(String),
+    /// The host can't take what the process has on GPUs.
+    HostMemory {
+        needed: u64,
+        available: u64,
+    },
     Driver {
         code: u32,
         name: String,
@@ -98,6 +112,14 @@ pub struct Look {
     pub gpus: Vec<Gpu>,
     /// Why NVML tells nothing, if it does not.
     pub nvml: Option<String>,
+}
+
+impl Look {
+    /// A GPU of the process that is split by MIG. NVML may not list the process, as in a container: then its open files tell.
+    pub(crate) fn split_under(&self, pid: u32) -> Option<&Gpu> {
+        let files = system::gpu_files(pid);
+        self.gpus.iter().find(|gpu| gpu.is_mig && (gpu.is_used || gpu.minor.is_some_and(|minor| files.contains(&minor))))
+    }
 }
 
 /// A GPU and what a process has on it.

@@ -157,6 +157,15 @@ fn a_restore_without_room_is_refused_before_it_is_tried() {
 }
 
 #[test]
+fn what_the_host_cannot_take_is_refused_and_the_process_runs_on() {
+    let world = World::new();
+    let target = world.target(&[("bytes", GB << 20)]);
+    let failure = world.group(&target).suspend(SHORT).expect_err("no host has that much");
+    assert!(matches!(failure.error, Error::HostMemory { needed, available, .. } if needed == GB << 20 && available < needed), "{failure}");
+    assert_eq!(states(&failure), [Some(State::Running)]);
+}
+
+#[test]
 fn gpus_are_mapped_as_a_whole() {
     let world = World::new();
     world.know("gpu1", &[]);

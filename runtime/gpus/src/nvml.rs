@@ -6,6 +6,7 @@ use nvml_wrapper::enum_wrappers::device::ComputeMode;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
+use std::collections::BTreeMap;
 
 /// Lists the GPUs in NVML's order. A GPU in MIG mode is listed as its parts.
 ///
@@ -60,8 +61,23 @@ impl Library {
     /// What a process has on each GPU. A GPU that can't be read is left out.
     #[must_use]
     pub fn shares(&self, pid: u32) -> Vec<Share> {
-        let count = self.0.device_count().unwrap_or(0);
-        (0..count).filter_map(|index| share(&self.0.device_by_index(index).ok()?, pid).ok()).collect()
+        self.devices().filter_map(|device| share(&device, pid).ok()).collect()
+    }
+
+    /// Bytes of memory that are free on each GPU, by its UUID.
+    #[must_use]
+    pub fn free(&self) -> BTreeMap<String, u64> {
+        self.devices().filter_map(|device| Some((device.uuid().ok()?, device.memory_info().ok()?.free))).collect()
+    }
+
+    /// Whether a GPU is split by MIG.
+    #[must_use]
+    pub fn is_any_split(&self) -> bool {
+        self.devices().any(|device| is_split(&device))
+    }
+
+    fn devices(&self) -> impl Iterator<Item = Device<'_>> {
+        (0..self.0.device_count().unwrap_or(0)).filter_map(|index| self.0.device_by_index(index).ok())
     }
 }
 
