@@ -72,8 +72,8 @@ fn pure(step: &Step<'_>) -> Option<u32> {
 }
 
 impl Pass<'_, '_> {
-    /// Takes in what the equations say at a block's end of what differs from `before`; false if that can't be.
-    pub(crate) fn solve(&self, block: u32, before: &State, state: &mut State) -> bool {
+    /// Takes in what the equations say at a block's end, or in front of a statement of it, of what differs from `before`; false if that can't be.
+    pub(crate) fn solve(&self, (block, end): (u32, Option<u32>), before: &State, state: &mut State) -> bool {
         let Some(equations) = self.slice.equations.get(&block) else { return true };
         let mut is_new = vec![false; self.slice.slots.len()];
         for (slot, held) in state.iter() {
@@ -83,6 +83,9 @@ impl Pass<'_, '_> {
         let mut all = state.clone();
         for &index in equations {
             let step = &self.slice.steps[index as usize];
+            if end.is_some_and(|end| step.statement >= end && self.body.block_of(step.statement) == block) {
+                continue;
+            }
             let (into, reads_new) =
                 (step.writes[0], |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if is_new[*slot as usize]));
             if !step.instruction.rest.iter().any(reads_new) {
@@ -95,9 +98,11 @@ impl Pass<'_, '_> {
             if !met.meet(value.range, width) {
                 return false;
             }
-            is_new[into as usize] = held.is_none_or(|held| held.range != met.range);
+            let is_narrowed = held.is_none_or(|held| held.range != met.range);
+            // A branch may have narrowed it before.
+            is_new[into as usize] |= is_narrowed;
             let can_be = match held {
-                Some(held) if is_new[into as usize] => {
+                Some(held) if is_narrowed => {
                     self.narrow(state, held.name, met.range, width) && self.narrow(&mut all, held.name, met.range, width)
                 }
                 Some(_) => true,

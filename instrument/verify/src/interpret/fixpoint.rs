@@ -316,7 +316,7 @@ impl Pass<'_, '_> {
                 continue;
             };
             let before = self.slice.equations.contains_key(&block).then(|| state.clone());
-            if self.refine(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve(block, &before, &mut state)) {
+            if self.refine(&mut state, slot, holds, 0) && before.is_none_or(|before| self.solve((block, None), &before, &mut state)) {
                 ways.push((first + nth, edge.to, state));
             }
         }
@@ -374,7 +374,8 @@ impl Pass<'_, '_> {
     fn choose(&self, step: &Step<'_>, nth: usize, state: &mut State) -> Option<Value> {
         let (width, signed) = step.instruction.op.of?;
         if let Some(Operand::Register(predicate)) = step.instruction.rest.get(2) {
-            let can_be = self.refine(state, *predicate, nth == 0, 0);
+            let (before, at) = (state.clone(), step.statement);
+            let can_be = self.refine(state, *predicate, nth == 0, 0) && self.solve((self.body.block_of(at), Some(at)), &before, state);
             return can_be.then(|| Here { pass: self, state }.value(step.instruction.rest[nth], width));
         }
         let order = if step.instruction.op.head == "max" { Order::Ge } else { Order::Le };

@@ -131,15 +131,16 @@ pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
     let instruction = &step.instruction;
     let is_plain = instruction.guard.is_none() && instruction.op.suffix == instruction.op.kind && !step.is_wild;
     let of = (instruction.op.head, &instruction.rest[..]);
-    let (("min" | "max", [one @ Operand::Register(_), two @ Operand::Register(_)]) | ("selp", [one, two, Operand::Register(_)])) = of
-    else {
+    let (("min" | "max", [one, two]) | ("selp", [one, two, Operand::Register(_)])) = of else {
         return false;
     };
     let is_distance = |step: &Step<'_>| {
         let is_register = |operand: &Operand<'_>| matches!(operand, Operand::Register(_));
-        match step.instruction.op.head {
-            "neg" => true,
-            "add" | "sub" => step.instruction.rest.iter().all(is_register),
+        match (step.instruction.op.head, &step.instruction.rest[..]) {
+            ("neg", _) => true,
+            ("add", [one, two]) => is_register(one) && is_register(two),
+            // What is left of a number is a distance, too.
+            ("sub", [_, two]) => is_register(two),
             _ => false,
         }
     };

@@ -81,9 +81,16 @@ impl Pass<'_, '_> {
     pub(crate) fn find_sums(&self, index: u32, step: &Step<'_>, state: &mut State) {
         for number in step.apart.map(|apart| apart.sum).into_iter().chain(step.derived.map(|derived| derived.sum)) {
             let slot = self.slice.first_sum + number;
-            if state.get(slot).is_none() {
-                let sum = self.total(number, state);
-                Self::put(slot, self.name_of_sum(index, number), sum, state);
+            match state.get(slot).copied() {
+                None => {
+                    let sum = self.total(number, state);
+                    Self::put(slot, self.name_of_sum(index, number), sum, state);
+                }
+                // In a case the one operand may cancel out registers of the other.
+                Some(held) if self.choice.is_some() && held.form.is_none() => {
+                    state.set(slot, Value { form: self.total(number, state).form, ..held });
+                }
+                Some(_) => {}
             }
         }
     }
@@ -112,6 +119,15 @@ impl Pass<'_, '_> {
             && let Some(both) = range.meet(form.range(root.map_or(Interval::full(width), |root| root.range), width), width)
         {
             range = both;
+        }
+        if let Some(form) = form.filter(|_| self.choice.is_some()) {
+            // The distance by which cases are told is another sum of the same names.
+            for (slot, held) in state.iter().filter(|(slot, _)| self.slice.slots[*slot as usize].1 == width) {
+                let related = held.form.and_then(|known| form.relative_to(&known)).filter(|_| slot != self.slice.first_sum + number);
+                let of_it =
+                    related.map(|(sign, offset)| held.range.times(sign.into(), width).add(Interval::constant(offset.into(), width), width));
+                range = of_it.and_then(|of_it| range.meet(of_it, width)).unwrap_or(range);
+            }
         }
         Value { form: form.filter(|form| form.parts().next().is_some()), ..Value::of(range) }
     }
