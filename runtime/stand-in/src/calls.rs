@@ -115,7 +115,7 @@ pub(crate) fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<
     let op = make(&mut machine)?;
     let captured = machine.streams.get_mut(&key).and_then(|stream| stream.captured.as_mut());
     match (captured, op) {
-        // Nobody waits for what a graph may record.
+        // No call waits for what a graph may record.
         (Some(_), Op::Record { event, generation }) => drop(machine.events.get_mut(&event).map(|event| event.open.remove(&generation))),
         (Some(graph), op) => graph.push(op),
         (None, op) => drop(machine.streams.get_mut(&key).map(|stream| stream.queue.push_back(op))),
