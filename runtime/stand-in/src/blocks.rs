@@ -4,7 +4,7 @@ use crate::raw;
 use cuinstr_abi::control::PauseBlock;
 
 /// The blocks of a launch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Blocks {
     count: u64,
     /// Those that have not begun; made when the first do.

@@ -111,14 +111,14 @@ pub(crate) fn enqueue(handle: Handle, make: impl FnOnce(&mut Machine) -> Result<
     let key = stream(&mut machine, handle)?;
     let is_full = |machine: &Machine| state(machine, key).is_ok_and(|stream| stream.queue.len() >= machine.depth);
     let mut machine = wait(machine, |machine| !is_full(machine));
-    let is_capturing = state(&machine, key)?.is_capturing;
-    // What a capture holds is not done here.
-    if is_capturing {
-        return Ok(key);
-    }
+    state(&machine, key)?;
     let op = make(&mut machine)?;
-    if let Some(stream) = machine.streams.get_mut(&key) {
-        stream.queue.push_back(op);
+    let captured = machine.streams.get_mut(&key).and_then(|stream| stream.captured.as_mut());
+    match (captured, op) {
+        // No call waits for what a graph may record.
+        (Some(_), Op::Record { event, generation }) => drop(machine.events.get_mut(&event).map(|event| event.open.remove(&generation))),
+        (Some(graph), op) => graph.push(op),
+        (None, op) => drop(machine.streams.get_mut(&key).map(|stream| stream.queue.push_back(op))),
     }
     machine.step();
     crate::machine::changed();
@@ -385,24 +385,31 @@ calls! {
     fn cuStreamIsCapturing(handle: Handle, status: *mut c_int) {
         let mut machine = lock();
         let key = stream(&mut machine, handle)?;
-        give(status, c_int::from(state(&machine, key)?.is_capturing))
+        give(status, c_int::from(state(&machine, key)?.captured.is_some()))
     }
     fn cuStreamBeginCapture_v2(handle: Handle, _mode: c_int) {
         let mut machine = lock();
         let key = stream(&mut machine, handle)?;
-        machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.is_capturing = true;
+        machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.captured = Some(Vec::new());
         Ok(())
     }
     fn cuStreamEndCapture(handle: Handle, graph: *mut Handle) {
         let mut machine = lock();
         let key = stream(&mut machine, handle)?;
-        machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.is_capturing = false;
+        let captured = machine.streams.get_mut(&key).ok_or(code::INVALID_HANDLE)?.captured.take().unwrap_or_default();
         let made = machine.handle();
+        machine.graphs.insert(made, captured);
         give(graph, pointer(made))
     }
-    fn cuGraphDestroy(_graph: Handle) { Ok(()) }
-    // Nothing is done that a capture holds.
-    fn cuGraphLaunch(_graph: Handle, _stream: Handle) { Ok(()) }
+    fn cuGraphDestroy(graph: Handle) { lock().graphs.remove(&graph.addr()); Ok(()) }
+    // Kernels and written words are done. A null graph holds nothing.
+    fn cuGraphLaunch(graph: Handle, stream: Handle) {
+        let held = lock().graphs.get(&graph.addr()).cloned().unwrap_or_default();
+        for op in held.into_iter().filter(|op| matches!(op, Op::Launch(_) | Op::Put { .. })) {
+            enqueue(stream, |_| Ok(op))?;
+        }
+        Ok(())
+    }
     fn cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
         let wanted = get(mode).ok_or(code::INVALID_VALUE)?;
         give(mode, CAPTURE_MODE.replace(wanted))

@@ -184,9 +184,8 @@ runtime! {
     fn cudaStreamCreateWithFlags(stream: *mut Handle, flags: c_uint) -> u32 { initialised(); told(calls::cuStreamCreate(stream, flags)) }
     fn cudaStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) -> u32 { cudaStreamCreateWithFlags(stream, flags) }
     fn cudaFreeHost(address: *mut c_void) -> u32 { initialised(); told(calls::cuMemFreeHost(address)) }
-    // Nothing is done that a capture holds.
-    fn cudaGraphLaunch(_graph: Handle, _stream: Handle) -> u32 { 0 }
-    fn cudaGraphLaunch_ptsz(_graph: Handle, _stream: Handle) -> u32 { 0 }
+    fn cudaGraphLaunch(graph: Handle, stream: Handle) -> u32 { told(calls::cuGraphLaunch(graph, stream)) }
+    fn cudaGraphLaunch_ptsz(graph: Handle, stream: Handle) -> u32 { told(calls::cuGraphLaunch(graph, stream)) }
     fn cudaStreamDestroy(stream: Handle) -> u32 { told(calls::cuStreamDestroy_v2(stream)) }
     fn cudaStreamSynchronize(stream: Handle) -> u32 { initialised(); told(calls::cuStreamSynchronize(stream)) }
     fn cudaStreamBeginCapture(stream: Handle, mode: c_int) -> u32 { told(calls::cuStreamBeginCapture_v2(stream, mode)) }

@@ -27,7 +27,7 @@ use std::mem::offset_of;
 const CLOCK_NS: u64 = 2_000_000;
 
 /// What a stream holds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Op {
     Copy {
         to: u64,
@@ -56,7 +56,7 @@ pub(crate) enum Op {
 }
 
 /// A kernel's launch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Launched {
     pub(crate) name: String,
     pub(crate) control: Option<u64>,

@@ -43,7 +43,8 @@ pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) context: usize,
     pub(crate) is_default: bool,
-    pub(crate) is_capturing: bool,
+    /// What a graph will hold that is captured here.
+    pub(crate) captured: Option<Vec<Op>>,
     pub(crate) queue: VecDeque<Op>,
     pub(crate) running: Option<Launched>,
 }
@@ -131,6 +132,8 @@ pub(crate) struct Machine {
     pub(crate) streams: BTreeMap<usize, Stream>,
     pub(crate) thread_streams: BTreeMap<(usize, u64), usize>,
     pub(crate) events: BTreeMap<usize, Event>,
+    /// What was captured.
+    pub(crate) graphs: BTreeMap<usize, Vec<Op>>,
     pub(crate) modules: BTreeMap<usize, Module>,
     pub(crate) functions: BTreeMap<usize, Function>,
     pub(crate) memory: BTreeMap<u64, Allocation>,
@@ -174,6 +177,7 @@ fn machine() -> &'static Mutex<Machine> {
             streams: BTreeMap::new(),
             thread_streams: BTreeMap::new(),
             events: BTreeMap::new(),
+            graphs: BTreeMap::new(),
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             memory: BTreeMap::new(),
@@ -275,7 +279,7 @@ impl Machine {
 
     pub(crate) fn make_stream(&mut self, context: usize, is_default: bool) -> usize {
         let (handle, id) = (self.handle(), self.id());
-        let stream = Stream { id, context, is_default, is_capturing: false, queue: VecDeque::new(), running: None };
+        let stream = Stream { id, context, is_default, captured: None, queue: VecDeque::new(), running: None };
         self.streams.insert(handle, stream);
         handle
     }

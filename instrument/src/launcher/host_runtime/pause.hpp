@@ -141,9 +141,10 @@ __cuinstr_once bool restore(queue* at) {
   const launched it = last_of(at);
   if (is_asked(at)) {
     const address first = it.again->bitmaps[0];
-    const memory_write writes[] = {write_of(of->pause_at + 24, 0, 5), write_of(of->pause_at + 4, 0, 2), write_of(of->pause_at + 8, ~0u, 2),
+    // A kernel of a graph brings no number, and the request still stands where it was written.
+    const memory_write writes[] = {write_of(of->pause_at, 0, 2), write_of(of->pause_at + 24, 0, 5), write_of(of->pause_at + 4, 0, 2), write_of(of->pause_at + 8, ~0u, 2),
                                    write_of(of->pause_at + 32, first, 5), write_of(of->pause_at + 40, 0, 5)};
-    const bool is_done = cuda.clear(first, 0, words_of(it.again), of->home->stream) == 0 && cuda.write_all(of->home->stream, 5, writes, 0) == 0;
+    const bool is_done = cuda.clear(first, 0, words_of(it.again), of->home->stream) == 0 && cuda.write_all(of->home->stream, sizeof writes / sizeof *writes, writes, 0) == 0;
     if (!is_done || !has_arrived(of)) return false;
   }
   __cuinstr_c_free(at->part);

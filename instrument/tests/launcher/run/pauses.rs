@@ -330,3 +330,23 @@ fn code_that_is_loaded_behind_a_launch_loses_no_block() {
     watched.ask("resume PID");
     assert_eq!(watched.said(), "blocks-M: 0 0 0 once\n");
 }
+
+/// A request stays where it was written. Here it comes when all blocks of the first grid have begun, or when they have ended, and the second grid finds it.
+#[test]
+fn a_request_to_one_launch_is_not_obeyed_by_the_next() {
+    let world = World::new();
+    // The first such write looks whether anything gets through. The second is the request.
+    for (rule, held_up) in [("", 0), ("block cuStreamWriteValue32_v2 2", 1)] {
+        let mut command = world.command("--quiet --pausable", "plt blocks-L");
+        command.env("CUINSTR_STAND_IN", rule);
+        let watched = Watched::start(&world, command, "blocks");
+        assert_eq!(watched.ask("pause PID"), (0, "paused: later launches wait\n".to_owned()), "{rule}");
+        watched.ask("resume PID");
+        assert_eq!(watched.said(), format!("held up: {held_up}\nblocks-L: 0 0 0 once\n"), "{rule}");
+    }
+    // A graph's kernel comes with no number of its own.
+    let watched = start(&world, "--pausable", "plt blocks-R");
+    assert_eq!(watched.ask("pause PID"), (0, "paused: later launches wait\n".to_owned()));
+    watched.ask("resume PID");
+    assert_eq!(watched.said(), "blocks-R: 0 0 0 once\n");
+}

@@ -67,6 +67,11 @@ static int start_blocks(char how, handle in) {
   cuMemAlloc_v2(at, sizeof zeroes);
   cuMemcpyHtoD_v2(*at, zeroes, sizeof zeroes);
   if (how == 'q') ns = 1000000;
+  if (how == 'L' || how == 'R') {
+    /* All at once. */
+    slots = BLOCKS;
+    ns = 600000000;
+  }
   u64 packed[] = {slots, ns, *at};
   size_t size = sizeof packed;
   void *words[] = {&slots, &ns, at}, *extra[] = {(void*)1, packed, (void*)2, &size, 0};
@@ -95,9 +100,11 @@ static const char* times(void) {
   }
   return least == 1 && most == 1 ? "once" : most <= 1 ? "not all" : "too often";
 }
+static long long command(const char* words) {
+  return ((long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in"))(words);
+}
 /* A block that runs waits until all others have begun, as in a scan by the blocks' numbers: the stand-in holds one on request. */
 static void* hold_one(void* which) {
-  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
   for (int have_begun = 0; have_begun < BLOCKS; usleep(1000)) {
     have_begun = 0;
     for (int at = 0; at < BLOCKS; ++at) have_begun += ((volatile unsigned*)*(u64*)which)[at] != 0;
@@ -115,7 +122,6 @@ static void* free_later(void* context) {
   return 0;
 }
 static void* lose_all(void* context) {
-  long long (*command)(const char*) = (long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in");
   usleep(1000000);
   cuCtxSetCurrent(context);
   command("lose 700");
@@ -179,7 +185,7 @@ int main(int count, char** words) {
       set_up();
       handle other_module, function;
       if (word[7] == 'M' && cuModuleLoadData(&other_module, ptx) != 0) abort();
-      int a = 0, many = word[7] == 'q' ? 300 : word[7] == 'm' ? 3 : 1;
+      int a = 0, many = word[7] == 'q' ? 300 : word[7] == 'm' ? 3 : word[7] == 'L' ? 2 : 1;
       if (word[7] == 'H') stream = 0;
       for (int i = 0; i < many && !a; ++i) a = start_blocks(word[7], stream);
       if (word[7] == 't' || word[7] == 'l') {
@@ -195,6 +201,18 @@ int main(int count, char** words) {
       if (word[7] == 's') pthread_create(&holder, 0, hold_one, &counts[0]);
       if (word[7] == 'd') pthread_create(&holder, 0, lose_all, context);
       if (word[7] == 'F') pthread_create(&holder, 0, free_later, context);
+      if (word[7] == 'R') {
+        /* The grid is over and was paused, and its kernel runs again as part of a graph. */
+        int cuGraphLaunch(handle, handle);
+        handle graph;
+        usleep(1500000);
+        a = a || cuStreamBeginCapture_v2(stream, 0) || start_blocks('R', stream) || cuStreamEndCapture(stream, &graph) || cuGraphLaunch(graph, stream);
+      }
+      if (word[7] == 'L') {
+        /* The first grid is over, and the second one waits. How many calls of the driver had been held up until now? */
+        usleep(1000000);
+        printf("held up: %lld\n", command("release"));
+      }
       if (word[7] == 'f') {
         u64 memory;
         cuMemAlloc_v2(&memory, 64);
