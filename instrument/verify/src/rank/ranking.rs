@@ -3,7 +3,7 @@
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
 use crate::interpret::work::Work;
-use crate::rank::logarithmic::logarithmic;
+use crate::rank::logarithmic::{MOST_LENGTHS, logarithmic};
 use crate::rank::remaining::{Remaining, ends_at_zero, may_stop_at_zero, remaining_from};
 use crate::rank::wrapping::wrapping;
 
@@ -21,8 +21,14 @@ pub(crate) fn remaining(
     shut: &[usize],
 ) -> Remaining {
     let left = remaining_from(work, blocks, head, base, (assumption, shut), None);
-    if left.count.is_some() || left.blocks.is_empty() {
+    if left.blocks.is_empty() || left.count.is_some_and(|count| count.rounds <= MOST_LENGTHS) {
         return left;
+    }
+    let by_lengths = |work: &mut Work<'_, '_>, left: &Remaining| {
+        left.again.as_ref().and_then(|again| logarithmic(work, (&left.blocks, head), base, (assumption, shut), again))
+    };
+    if left.count.is_some() {
+        return Remaining { count: by_lengths(work, &left).or(left.count), ..left };
     }
     for slot in left.again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 1)) {
         let Some(asks) = ends_at_zero(work, &left.blocks, head, &base.0, (assumption, shut), slot) else { continue };
@@ -31,7 +37,6 @@ pub(crate) fn remaining(
             return Remaining { asks: left.asks || asks || others.asks, ..others };
         }
     }
-    let count = left.again.as_ref().and_then(|again| logarithmic(work, (&left.blocks, head), base, (assumption, shut), again));
-    let count = count.or_else(|| wrapping(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
+    let count = by_lengths(work, &left).or_else(|| wrapping(work, (&left.blocks, head), base, (assumption, shut), &left.steps));
     Remaining { count, ..left }
 }
