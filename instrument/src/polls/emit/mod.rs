@@ -398,14 +398,18 @@ impl Place {
         let _ = write!(out, "$__cuinstr_over{number}:\n\t");
     }
 
-    /// Behind a header's label: so many iterations may run, of which some are `paid` for.
-    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, iterations: u32, paid: u32) {
+    /// Behind a header's label: so many iterations may run, of which some are `paid` for. Unless it `unrolls`, ptxas is kept from writing out all of them:
+    /// each asks whether it is the last one, so that only the counter would be spared.
+    pub(in crate::polls) fn prepaid(self, out: &mut Insertion<'_>, number: u32, (iterations, paid): (u32, u32), unrolls: bool) {
         let _ = write!(
             out,
             "\n\tmov.b32 %__cuinstr_c{number}, {iterations};\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {};",
             paid << self.weight
         );
         comes_back(out, number);
+        if !unrolls {
+            out.push("\n\t.pragma \"nounroll\";");
+        }
     }
 
     /// A poll at each passage, which is passed by where the loop is over.

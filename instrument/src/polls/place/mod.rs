@@ -27,6 +27,10 @@ const CHUNK: u32 = 8;
 /// Iterations that a loop within another one pays for where it begins, and for the rest once they have run: most of these end soon.
 const EXPECTED: u32 = 2;
 
+/// Statements of a loop from which on ptxas must not write out all iterations that are paid for: eight copies of such a body take it longer than they
+/// spare, and the kernel some registers.
+const UNROLLED: u32 = 12;
+
 /// Most statements of a loop that is left alone since it has few trips.
 const MOST_ALONE: u64 = 1024;
 
@@ -231,7 +235,8 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
             let name = self.counter();
             let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
-            place.prepaid(&mut self.edits.at(behind), name, CHUNK, paid);
+            let unrolls = one.statements < UNROLLED;
+            place.prepaid(&mut self.edits.at(behind), name, (CHUNK, paid), unrolls);
             let at = self.start_of(self.last(test.block));
             emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
             self.cold(number, place, name, test, Some(CHUNK - paid));
