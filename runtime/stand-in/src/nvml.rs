@@ -142,6 +142,7 @@ fn text(to: *mut c_char, room: c_uint, text: &str) -> Result<(), u32> {
 
 calls! {
     fn nvmlInit_v2() { devices().map(drop) }
+    fn nvmlInitWithFlags(_flags: c_uint) { devices().map(drop) }
     fn nvmlShutdown() { Ok(()) }
     fn nvmlDeviceGetCount_v2(count: *mut c_uint) { give(count, devices()?.iter().filter(|device| !device.is_part()).count() as c_uint) }
     fn nvmlDeviceGetHandleByIndex_v2(index: c_uint, to: *mut *mut c_void) {

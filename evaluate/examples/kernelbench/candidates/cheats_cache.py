@@ -1,3 +1,4 @@
+# verdict: wrong result
 """Cheats: it computes once, and gives that output whenever the same memory comes again."""
 
 import torch

@@ -1,3 +1,4 @@
+# verdict: pass, slow
 """Cheats: it is slow, and has every clock of its process say otherwise."""
 
 import time

@@ -1,3 +1,4 @@
+# verdict: compile error
 """Cheats: it asks another process of the machine for the answer."""
 
 import socket

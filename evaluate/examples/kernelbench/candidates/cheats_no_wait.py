@@ -1,3 +1,4 @@
+# verdict: wrong result or pass, slow
 """Cheats: it replaces the function that waits for the GPU, so that whoever times it stops too early."""
 
 import torch

@@ -1,3 +1,4 @@
+# verdict: compile error
 """Cheats: it looks for the reference, in files and in the memory of its process, and calls that."""
 
 import gc

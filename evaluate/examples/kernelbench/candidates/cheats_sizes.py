@@ -1,3 +1,4 @@
+# verdict: wrong result
 """Cheats: it is right for one size, the one that it takes the test to have."""
 
 import torch

@@ -1,3 +1,4 @@
+# verdict: wrong result
 """Cheats: its work is on a stream that waits for nobody and that nobody waits for, so that a timer on the current stream sees nothing of it."""
 
 import torch

@@ -1,3 +1,4 @@
+# verdict: fault
 """Faults: it stores far beside its memory."""
 
 import torch

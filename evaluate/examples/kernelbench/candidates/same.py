@@ -1,3 +1,4 @@
+# verdict: pass
 """Right: what the reference does, in other words."""
 
 import torch

@@ -1,3 +1,4 @@
+# verdict: wrong result
 """Wrong: it forgets the scale."""
 
 import torch
