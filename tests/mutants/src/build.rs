@@ -31,13 +31,16 @@ pub static __MUTANT: ::std::sync::atomic::AtomicU32 = ::std::sync::atomic::Atomi
 #[cold]
 #[allow(warnings, clippy::all)]
 fn __mutant_asked(number: u32) -> bool {
-    static SEEN: ::std::sync::Mutex<::std::collections::BTreeSet<u32>> = ::std::sync::Mutex::new(::std::collections::BTreeSet::new());
+    static SEEN: [::std::sync::atomic::AtomicBool; 1 << 14] = [const { ::std::sync::atomic::AtomicBool::new(false) }; 1 << 14];
+    if SEEN[number as usize].load(::std::sync::atomic::Ordering::Relaxed) {
+        return false;
+    }
     let Some(path) = ::std::env::var_os("CUINSTR_MUTANTS_REACHED") else {
         let active = ::std::env::var("CUINSTR_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
         __MUTANT.store(active, ::std::sync::atomic::Ordering::Relaxed);
         return active == number;
     };
-    if SEEN.lock().is_ok_and(|mut seen| seen.insert(number)) {
+    if !SEEN[number as usize].swap(true, ::std::sync::atomic::Ordering::Relaxed) {
         if let Ok(mut file) = ::std::fs::OpenOptions::new().create(true).append(true).open(path) {
             let _ = ::std::io::Write::write_all(&mut file, format!("{number}\n").as_bytes());
         }

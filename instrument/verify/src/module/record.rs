@@ -198,6 +198,48 @@ const ALIKE: [&[&str]; 10] = [
 
 const ORDERS: [&str; 10] = [".lt.", ".le.", ".gt.", ".ge.", ".eq.", ".ne.", ".lo.", ".ls.", ".hi.", ".hs."];
 
+/// Instructions that are put in: for `R`, `D` and `P` stands a register of 32 or 64 bits, or a predicate, for `N` a number.
+const MORE: [&str; 38] = [
+    "add.s32 R, R, N;",
+    "add.s32 R, R, R;",
+    "sub.s32 R, R, R;",
+    "sub.s32 R, N, R;",
+    "mov.u32 R, R;",
+    "mov.u32 R, N;",
+    "neg.s32 R, R;",
+    "not.b32 R, R;",
+    "add.f32 R, R, R;",
+    "and.b32 R, R, N;",
+    "and.b32 R, R, -N;",
+    "shl.b32 R, R, N;",
+    "shr.u32 R, R, N;",
+    "shr.s32 R, R, N;",
+    "mul.lo.s32 R, R, N;",
+    "mul.hi.u32 R, R, N;",
+    "mul.wide.u32 D, R, N;",
+    "mul.wide.s32 D, R, N;",
+    "mad.lo.s32 R, R, N, R;",
+    "mad.lo.cc.u32 R, R, N, R;",
+    "mad.wide.s32 D, R, N, D;",
+    "rem.u32 R, R, N;",
+    "div.u32 R, R, N;",
+    "min.u32 R, R, R;",
+    "max.u32 R, R, R;",
+    "min.s32 R, R, N;",
+    "max.s32 R, R, N;",
+    "selp.b32 R, R, N, P;",
+    "selp.b32 R, R, R, P;",
+    "cvt.u32.u64 R, D;",
+    "cvt.u64.u32 D, R;",
+    "cvt.s64.s32 D, R;",
+    "add.s64 D, D, N;",
+    "setp.lt.u32 P, R, N;",
+    "setp.ne.s32 P, R, R;",
+    "bfe.u32 R, R, N, N;",
+    "mov.b64 {R, R}, D;",
+    "mov.b64 D, {R, R};",
+];
+
 /// Words of a text with where they begin: names, registers, numbers and opcodes.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let is_word = |byte: char| byte.is_ascii_alphanumeric() || "%$_.-@!".contains(byte);
@@ -206,6 +248,44 @@ fn words(text: &str) -> Vec<(usize, &str)> {
         found.push((word.as_ptr() as usize - text.as_ptr() as usize, word));
     }
     found
+}
+
+/// The letters in front of a register's number.
+fn letters(register: &str) -> &str {
+    register.trim_end_matches(|byte: char| byte.is_ascii_digit())
+}
+
+/// The text with one more instruction, or with a branch back to a label.
+fn put_in(text: &str, code: usize, dice: &mut Dice) -> Option<String> {
+    let all = words(&text[code..]);
+    let register = |class: &str, dice: &mut Dice| {
+        let of: Vec<&str> = all.iter().map(|(_, word)| *word).filter(|word| letters(word) == class && *word != class).collect();
+        if of.is_empty() { None } else { Some(dice.of(&of)) }
+    };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let first = text[..code].matches('\n').count() + 1;
+    let places: Vec<usize> = (first..lines.len()).filter(|at| lines[*at].ends_with(';') && lines[*at].starts_with('\t')).collect();
+    let at = *places.get(dice.below(places.len().max(1)))?;
+    if dice.below(5) == 0 {
+        let later: Vec<usize> = places.into_iter().filter(|later| *later > at && *later < at + 12).collect();
+        let end = *later.get(dice.below(later.len().max(1)))?;
+        let branch = format!("\t@{} bra $Z{};", register("%p", dice)?, text.len());
+        lines.insert(end, branch);
+        lines.insert(at, format!("$Z{}:", text.len()));
+    } else {
+        let mut line = "\t".to_owned();
+        for letter in dice.of(&MORE).chars() {
+            match letter {
+                'R' => line += register("%r", dice)?,
+                'D' => line += register("%rd", dice)?,
+                'P' => line += register("%p", dice)?,
+                'N' => line += dice.of(&["1", "2", "3", "4", "7", "8", "16", "31", "100", "65536"]),
+                _ => line.push(letter),
+            }
+        }
+        lines.insert(at, line);
+    }
+    Some(lines.join("\n"))
 }
 
 /// The text with another operator, comparison, register, number, label or guard, or without one of its lines or with two that changed places.
@@ -218,9 +298,13 @@ fn change(text: &str, dice: &mut Dice) -> String {
     }
     let put = |at: usize, old: &str, new: &str| format!("{}{new}{}", &text[..code + at], &text[code + at + old.len()..]);
     for _ in 0..40 {
+        if dice.below(3) == 0
+            && let Some(text) = put_in(text, code, dice)
+        {
+            return text;
+        }
         let (at, word) = all[dice.below(all.len())];
         let kin = |is_kin: &dyn Fn(&str) -> bool| all.iter().map(|(_, other)| *other).filter(|other| is_kin(other)).collect::<Vec<_>>();
-        let letters = |word: &str| word.trim_end_matches(|byte: char| byte.is_ascii_digit()).to_owned();
         let changed = if let Some(alike) = ALIKE.iter().find(|alike| alike.contains(&word)) {
             put(at, word, dice.of(alike))
         } else if let (true, Some(order)) = (word.starts_with("setp"), ORDERS.iter().find(|order| word.contains(**order))) {
