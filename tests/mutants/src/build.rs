@@ -216,8 +216,11 @@ fn broken(messages: &[Value], places: &BTreeMap<String, Vec<(usize, Range<usize>
         let at = |name: &str| usize::try_from(span[name].as_u64().unwrap_or(0)).unwrap_or(0);
         let (start, end) = (at("byte_start"), at("byte_end"));
         let own = places.iter().find(|(name, _)| file.ends_with(name.as_str()) || name.ends_with(&file));
-        let hit = own.into_iter().flat_map(|(_, places)| places).filter(move |(_, place)| start < place.end && place.start < end);
-        hit.map(|(number, _)| *number).collect::<Vec<_>>()
+        let own = || own.into_iter().flat_map(|(_, places)| places);
+        let hit: Vec<usize> = own().filter(|(_, place)| start < place.end && place.start < end).map(|(number, _)| *number).collect();
+        // Where a `match` lacks an arm, the error is of what is matched, in front of the arms.
+        let next = own().filter(|(_, place)| place.start >= end).min_by_key(|(_, place)| place.start).map(|(number, _)| *number);
+        if hit.is_empty() { next.into_iter().collect() } else { hit }
     });
     found.collect()
 }

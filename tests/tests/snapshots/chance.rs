@@ -32,6 +32,37 @@ const ALIKE: &[&[&str]] = &[
     &["0", "1", "2", "3", "4", "8", "16", "32", "100", "1024", "65536", "2000000", "0x10", "16u", "1ll"],
 ];
 
+/// Headers of loops: `I` is the counter, `O` that of the loop around.
+const HEADERS: &[&str] = &[
+    "for (int I = 0; I < n; ++I)",
+    "for (int I = -n; I <= n; ++I)",
+    "for (int I = n; I < m + 3; ++I)",
+    "for (int I = n * 2; I < n * (m + 1); ++I)",
+    "for (int I = 0; I < 8; ++I)",
+    "for (int I = 0; I < 4096; ++I)",
+    "for (int I = O; I < 8; ++I)",
+    "for (int I = 0; I < O; ++I)",
+    "for (int I = O; I < n; I += 4)",
+    "for (unsigned I = threadIdx.x; I < n; I += blockDim.x)",
+    "for (;;)",
+    "\n#pragma unroll\nfor (int I = 0; I < 4; ++I)",
+    "\n#pragma unroll 1\nfor (int I = 0; I < 8; ++I)",
+    "for (int I = n; I > 0; I /= 2)",
+    "while (n > m)",
+];
+
+const BODIES: &[&str] = &[
+    "s += I * O;",
+    "s = 0; p[I] = O;",
+    "if (p[I]) break; p[O] = s;",
+    "if (p[I]) return P; n += p[O];",
+    "s += g(p, I);",
+    "__syncthreads(); p[I] += p[O];",
+    "p[I] = __expf(p[O]) * s + __sinf(p[I + 1]); p[I + 2] = p[O + 3] / s; s += p[I + 4] * p[O + 5]; p[O] += rsqrtf(s); s -= p[I] % 7; p[O + 8] = s;",
+];
+
+const FUNCTIONS: &[&str] = &["__device__ void", "__device__ int", "__device__ void *", "__device__ float *"];
+
 /// Statements that are put in.
 const MORE: &[&str] = &[
     "break;",
@@ -144,6 +175,27 @@ fn random_programs_are_rewritten_as_before() {
     let texts: Vec<String> = (0..PROGRAMS).map(|seed| generate::program(seed).text(Mode::Plain)).collect();
     let lines: Vec<String> = texts.par_chunks(4).map(made).collect();
     check("chance_programs", &lines.concat());
+}
+
+#[test]
+fn nests_are_rewritten_as_before() {
+    let nest = |outer: &str, inner: &str, nth: usize| {
+        let (body, function) = (BODIES[nth].replace('I', "j").replace('O', "i"), FUNCTIONS[nth % FUNCTIONS.len()]);
+        let (outer, inner) = (outer.replace('O', "n").replace('I', "i"), inner.replace('I', "j").replace('O', "i"));
+        let (of_kernel, of_function) = (body.replace('P', ""), body.replace('P', "0"));
+        format!(
+            "__device__ int g(int *p, int a);\n\
+             __global__ void k(int *p, int n, int m) {{ int s = 0, i = 0, j = 0; {outer} {{ {inner} {{ {of_kernel} }} }} }}\n\
+             {function} l(int *p, int n, int m, int i) {{ int s = 0, j = 0; {inner} {{ {of_function} }} }}\n"
+        )
+    };
+    let pairs: Vec<(&str, &str)> = HEADERS.iter().flat_map(|outer| HEADERS.iter().map(|inner| (*outer, *inner))).collect();
+    let line = |(outer, inner): &(&str, &str)| {
+        let texts: Vec<String> = (0..BODIES.len()).map(|nth| nest(outer, inner, nth)).collect();
+        format!("{} {{ {} }} {}", outer.replace('\n', " ").trim(), inner.replace('\n', " ").trim(), made(&texts))
+    };
+    let lines: Vec<String> = pairs.par_iter().map(line).collect();
+    check("chance_nests", &lines.concat());
 }
 
 #[test]
