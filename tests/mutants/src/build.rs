@@ -210,17 +210,28 @@ fn package(message: &Value) -> String {
 /// The faults in whose text the compiler finds an error.
 fn broken(messages: &[Value], places: &BTreeMap<String, Vec<(usize, Range<usize>)>>) -> BTreeSet<usize> {
     let spans = |message: &Value| message["message"]["spans"].as_array().cloned().unwrap_or_default();
-    let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
-    let found = errors.flat_map(spans).flat_map(|span| {
+    let in_file = |span: &Value| {
         let file = span["file_name"].as_str().unwrap_or_default().to_owned();
         let at = |name: &str| usize::try_from(span[name].as_u64().unwrap_or(0)).unwrap_or(0);
-        let (start, end) = (at("byte_start"), at("byte_end"));
         let own = places.iter().find(|(name, _)| file.ends_with(name.as_str()) || name.ends_with(&file));
-        let own = || own.into_iter().flat_map(|(_, places)| places);
-        let hit: Vec<usize> = own().filter(|(_, place)| start < place.end && place.start < end).map(|(number, _)| *number).collect();
+        (at("byte_start")..at("byte_end"), own.map_or(&[][..], |(_, places)| places))
+    };
+    let of_error = |message: &Value| {
+        let spans = spans(message);
+        let hits = |span: &Value| {
+            let (at, places) = in_file(span);
+            let hit = places.iter().filter(|(_, place)| at.start < place.end && place.start < at.end);
+            hit.map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        let found: Vec<usize> = spans.iter().flat_map(hits).collect();
         // Where a `match` lacks an arm, the error is of what is matched, in front of the arms.
-        let next = own().filter(|(_, place)| place.start >= end).min_by_key(|(_, place)| place.start).map(|(number, _)| *number);
-        if hit.is_empty() { next.into_iter().collect() } else { hit }
-    });
+        let next = |span: &Value| {
+            let (at, places) = in_file(span);
+            places.iter().filter(|(_, place)| place.start >= at.end).min_by_key(|(_, place)| place.start).map(|(number, _)| *number)
+        };
+        if found.is_empty() { spans.iter().filter_map(next).collect() } else { found }
+    };
+    let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
+    let found = errors.flat_map(of_error);
     found.collect()
 }

@@ -12,6 +12,7 @@ use cuinstr_differential::program::Mode;
 use cuinstr_harness::digest::digest;
 use cuinstr_harness::random::Random;
 use rayon::prelude::*;
+use std::fmt::Write as _;
 
 /// Random programs, and changes of each kernel.
 const PROGRAMS: u64 = 400;
@@ -160,7 +161,7 @@ fn made(texts: &[String]) -> String {
         // The prelude has a record of its own.
         let from = rewrite.inserted.first().map_or(0, |prelude| prelude.end);
         let output = rewrite.output.as_deref().map(|output| String::from_utf8_lossy(&output[from..]).into_owned());
-        whole += &format!("{output:?} {:?} {:?} {:?}", rewrite.sites, rewrite.diagnostics, rewrite.summary);
+        let _ = write!(whole, "{output:?} {:?} {:?} {:?}", rewrite.sites, rewrite.diagnostics, rewrite.summary);
         loops += rewrite.summary.loops;
         for site in rewrite.sites.sites.iter().filter(|site| site.form != Form::None) {
             *forms.entry(format!("{:?}", site.form)).or_default() += 1;
