@@ -7,6 +7,9 @@ use cuinstr::{Rewrite, rewrite};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+#[path = "snapshots/chance.rs"]
+mod chance;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -26,6 +26,13 @@ fn loops_that_have_no_poll_are_counted_and_told() {
 }
 
 #[test]
+fn a_text_may_begin_with_the_declaration_of_a_bound() {
+    let text = "int m;\n__global__ void k(float* p) { __shared__ float s[32]; for (int i = threadIdx.x; i < m; i += blockDim.x) { s[i] = p[i]; __syncthreads(); p[i] = s[m]; } }\n";
+    let rewrite = rewrite(text.as_bytes(), &Options { path: "a.cu".to_owned(), ..Options::default() });
+    assert_eq!(rewrite.summary.loops, 1);
+}
+
+#[test]
 fn a_macro_of_another_file_is_told_where_it_may_open_a_loop() {
     for (body, is_told) in [
         ("each(i, 3) if (p[i]) p[0] = i;", true),

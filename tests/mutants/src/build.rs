@@ -31,13 +31,16 @@ pub static __MUTANT: ::std::sync::atomic::AtomicU32 = ::std::sync::atomic::Atomi
 #[cold]
 #[allow(warnings, clippy::all)]
 fn __mutant_asked(number: u32) -> bool {
-    static SEEN: ::std::sync::Mutex<::std::collections::BTreeSet<u32>> = ::std::sync::Mutex::new(::std::collections::BTreeSet::new());
+    static SEEN: [::std::sync::atomic::AtomicBool; 1 << 14] = [const { ::std::sync::atomic::AtomicBool::new(false) }; 1 << 14];
+    if SEEN[number as usize].load(::std::sync::atomic::Ordering::Relaxed) {
+        return false;
+    }
     let Some(path) = ::std::env::var_os("CUINSTR_MUTANTS_REACHED") else {
         let active = ::std::env::var("CUINSTR_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
         __MUTANT.store(active, ::std::sync::atomic::Ordering::Relaxed);
         return active == number;
     };
-    if SEEN.lock().is_ok_and(|mut seen| seen.insert(number)) {
+    if !SEEN[number as usize].swap(true, ::std::sync::atomic::Ordering::Relaxed) {
         if let Ok(mut file) = ::std::fs::OpenOptions::new().create(true).append(true).open(path) {
             let _ = ::std::io::Write::write_all(&mut file, format!("{number}\n").as_bytes());
         }
@@ -207,14 +210,28 @@ fn package(message: &Value) -> String {
 /// The faults in whose text the compiler finds an error.
 fn broken(messages: &[Value], places: &BTreeMap<String, Vec<(usize, Range<usize>)>>) -> BTreeSet<usize> {
     let spans = |message: &Value| message["message"]["spans"].as_array().cloned().unwrap_or_default();
-    let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
-    let found = errors.flat_map(spans).flat_map(|span| {
+    let in_file = |span: &Value| {
         let file = span["file_name"].as_str().unwrap_or_default().to_owned();
         let at = |name: &str| usize::try_from(span[name].as_u64().unwrap_or(0)).unwrap_or(0);
-        let (start, end) = (at("byte_start"), at("byte_end"));
         let own = places.iter().find(|(name, _)| file.ends_with(name.as_str()) || name.ends_with(&file));
-        let hit = own.into_iter().flat_map(|(_, places)| places).filter(move |(_, place)| start < place.end && place.start < end);
-        hit.map(|(number, _)| *number).collect::<Vec<_>>()
-    });
+        (at("byte_start")..at("byte_end"), own.map_or(&[][..], |(_, places)| places))
+    };
+    let of_error = |message: &Value| {
+        let spans = spans(message);
+        let hits = |span: &Value| {
+            let (at, places) = in_file(span);
+            let hit = places.iter().filter(|(_, place)| at.start < place.end && place.start < at.end);
+            hit.map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        let found: Vec<usize> = spans.iter().flat_map(hits).collect();
+        // Where a `match` lacks an arm, the error is of what is matched, in front of the arms.
+        let next = |span: &Value| {
+            let (at, places) = in_file(span);
+            places.iter().filter(|(_, place)| place.start >= at.end).min_by_key(|(_, place)| place.start).map(|(number, _)| *number)
+        };
+        if found.is_empty() { spans.iter().filter_map(next).collect() } else { found }
+    };
+    let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
+    let found = errors.flat_map(of_error);
     found.collect()
 }

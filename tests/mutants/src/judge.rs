@@ -121,7 +121,7 @@ fn without_fault(manifest: &Manifest, pace: Pace) -> Result<BTreeMap<usize, Know
                         }
                         let numbers = fs::read_to_string(&reached).unwrap_or_default();
                         let reached = numbers.lines().filter_map(|line| line.parse().ok()).collect();
-                        let known_here = Known { reached, limit: took * 4 + Duration::from_secs(20) };
+                        let known_here = Known { reached, limit: took * 8 + Duration::from_secs(60) };
                         known.lock().unwrap_or_else(PoisonError::into_inner).insert(index, known_here);
                     }
                 })

@@ -57,8 +57,15 @@ const JOURNAL: &[Entry] = &[("cuinstr-evaluate", "lib", &[]), ("cuinstr-tests", 
 const LAUNCHER: &[Entry] = &[
     ("cuinstr", "lib", &["launcher"]),
     ("cuinstr", "launcher", &["headers"]),
-    ("cuinstr", "launcher", &["arguments", "coverage", "failures", "hook", "quotes", "unlucky"]),
-    ("cuinstr", "launcher", &["project", "toolkit"]),
+    // This program takes one filter at a time.
+    ("cuinstr", "launcher", &["arguments"]),
+    ("cuinstr", "launcher", &["coverage"]),
+    ("cuinstr", "launcher", &["failures"]),
+    ("cuinstr", "launcher", &["hook"]),
+    ("cuinstr", "launcher", &["quotes"]),
+    ("cuinstr", "launcher", &["unlucky"]),
+    ("cuinstr", "launcher", &["project"]),
+    ("cuinstr", "launcher", &["toolkit"]),
     ("cuinstr", "launcher", &["recursion"]),
     ("cuinstr", "launcher", &["half"]),
 ];

@@ -4,6 +4,7 @@
 //! set if some way from its entry does without a poll (a least fixed point over all functions). A thread may run for ever if the blocks that it can
 //! come to have a cycle of ways that are left then: to the next block, past a call that returns, or into a function that is called.
 
+use crate::record::Record;
 use cuinstr::verify::verify_ptx;
 use cuinstr_harness::random::Random;
 use std::fmt::Write;
@@ -182,16 +183,18 @@ impl Module {
 #[test]
 fn no_module_that_can_go_on_for_ever_is_proved() {
     let count = std::env::var("CUINSTR_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000_u64);
-    let (mut ends, mut proved) = (0, 0);
+    let (mut ends, mut proved, mut record) = (0, 0, Record::default());
     for seed in 0..count {
         let module = module(&mut Random::new(seed));
         let (endless, report) = (module.is_endless(), verify_ptx(&ptx(&module)));
         assert_eq!(report.faults, [], "module {seed}: {}", ptx(&module));
         assert!(!(endless && report.holds()), "module {seed}: {module:?}\n{}", ptx(&module));
+        record.add(&report);
         ends += u64::from(!endless);
         proved += u64::from(report.holds());
     }
     // A function that is asked of itself is taken to return.
     assert!(ends > count / 10 && ends < count * 9 / 10, "{ends} of {count} end");
     assert!(proved * 100 > ends * 70, "{proved} of {ends}");
+    record.check("graphs_calls", &["CUINSTR_GRAPHS"]);
 }

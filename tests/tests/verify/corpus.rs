@@ -4,6 +4,7 @@
 //! a form that is not taken any more, a block that begins elsewhere. Its checksums are of all that is known.
 
 use super::files;
+use super::record::{check, sum};
 use cuinstr::options::{AtExit, Limits, Options, PollGap, Polls};
 use cuinstr::rewrite_ptx;
 use cuinstr::verify::report::{Bound, Verdict};
@@ -12,18 +13,6 @@ use cuinstr_harness::fixtures::workspace;
 use cuinstr_ptx::{Code, Graph, parse};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-fn check(name: &str, text: &str) {
-    insta::with_settings!({ snapshot_path => "../../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, text);
-    });
-}
-
-/// FNV-1a, which is the same everywhere.
-fn sum(text: &str) -> u32 {
-    let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    (sum ^ sum >> 32) as u32
-}
 
 /// All files of PTX with their names.
 fn texts() -> Vec<(String, PathBuf)> {

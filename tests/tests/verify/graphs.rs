@@ -5,6 +5,7 @@
 //! no counter decides anything and each poll stands in one block, the two must agree exactly.
 
 use crate::kernel;
+use crate::record::Record;
 use cuinstr::verify::verify_ptx;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -423,6 +424,9 @@ fn is_endless(graph: &Graph) -> bool {
     }
 }
 
+/// What asks for other graphs than the record holds.
+const ASKED: [&str; 2] = ["CUINSTR_GRAPHS", "CUINSTR_GRAPHS_SEED"];
+
 /// How many graphs; `CUINSTR_GRAPHS` asks for more than a test run has time for.
 fn how_many() -> usize {
     std::env::var("CUINSTR_GRAPHS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
@@ -438,44 +442,53 @@ fn chance(seed: u64) -> Chance {
 #[test]
 fn graphs_with_polls_alone_are_judged_exactly() {
     let mut chance = chance(0x9e37_79b9_7f4a_7c15);
-    let mut endless = 0;
+    let (mut endless, mut record) = (0, Record::default());
     for number in 0..how_many() {
         let graph = graph(&mut chance, false, false);
         let truth = is_endless(&graph);
-        assert_eq!(verify_ptx(&ptx(&graph)).holds(), !truth, "graph {number}: {graph:?}");
+        let report = verify_ptx(&ptx(&graph));
+        assert_eq!(report.holds(), !truth, "graph {number}: {graph:?}");
+        record.add(&report);
         endless += usize::from(truth);
     }
     assert!(endless > how_many() / 10 && endless < how_many() * 9 / 10, "{endless}");
+    record.check("graphs_polls", &ASKED);
 }
 
 #[test]
 fn no_graph_that_can_go_on_for_ever_is_proved() {
     let mut chance = chance(0xd134_2543_de82_ef95);
-    let (mut proved, mut ends) = (0, 0);
+    let (mut proved, mut ends, mut record) = (0, 0, Record::default());
     for number in 0..how_many() {
         let graph = graph(&mut chance, true, false);
-        let (truth, holds) = (is_endless(&graph), verify_ptx(&ptx(&graph)).holds());
+        let (truth, report) = (is_endless(&graph), verify_ptx(&ptx(&graph)));
+        let holds = report.holds();
+        record.add(&report);
         assert!(!(truth && holds), "graph {number}: {graph:?}");
         ends += usize::from(!truth);
         proved += usize::from(holds);
     }
     // Most of those that end are proved.
     assert!(proved * 100 > ends * 90, "{proved} of {ends}");
+    record.check("graphs_counters", &ASKED);
 }
 
 #[test]
 fn no_graph_of_counters_that_depend_on_each_other_is_proved_if_it_can_go_on_for_ever() {
     let mut chance = chance(0x8538_eceb_bd45_6ea3);
-    let (mut proved, mut ends) = (0, 0);
+    let (mut proved, mut ends, mut record) = (0, 0, Record::default());
     for number in 0..how_many() {
         let graph = graph(&mut chance, true, true);
-        let (truth, holds) = (is_endless(&graph), verify_ptx(&ptx(&graph)).holds());
+        let (truth, report) = (is_endless(&graph), verify_ptx(&ptx(&graph)));
+        let holds = report.holds();
+        record.add(&report);
         assert!(!(truth && holds), "graph {number}: {graph:?}");
         ends += usize::from(!truth);
         proved += usize::from(holds);
     }
     // What counters make of each other by three and more operations is proved less often.
     assert!(proved * 100 > ends * 65, "{proved} of {ends}");
+    record.check("graphs_relations", &ASKED);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod input;
 mod marked;
 mod mutated;
 mod program;
+mod record;
 mod removed;
 mod samples;
 

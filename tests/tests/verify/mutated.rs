@@ -3,6 +3,7 @@
 //! `CUINSTR_MUTANTS` asks for more of them than a test run has time for, `CUINSTR_MUTANTS_SEED` is the number of the first, and `CUINSTR_SEEDS` names a
 //! folder of PTX files to make them of.
 
+use crate::record::Record;
 use cuinstr::verify::verify_ptx;
 use cuinstr_harness::process::processor_time;
 use cuinstr_harness::random::Random;
@@ -177,7 +178,7 @@ fn keep(number: usize, text: &str) -> String {
 fn what_is_changed_by_chance_is_answered_the_same_each_time_and_hides_no_loop() {
     let asked = |name: &str| std::env::var(name).ok().and_then(|count| count.parse::<usize>().ok());
     let seeds = seeds();
-    let (mut held, mut unlike) = (0_usize, 0_usize);
+    let (mut held, mut unlike, mut record) = (0_usize, 0_usize, Record::default());
     let count = asked("CUINSTR_MUTANTS").unwrap_or(60);
     let first = asked("CUINSTR_MUTANTS_SEED").unwrap_or(0);
     for number in first..first + count {
@@ -195,6 +196,7 @@ fn what_is_changed_by_chance_is_answered_the_same_each_time_and_hides_no_loop() 
         let report = verify_ptx(&text);
         let took = processor_time().saturating_sub(begun);
         assert!(took < LONGEST, "mutant {number}, {}, took {took:?}", keep(number, &text));
+        record.add(&report);
         held += usize::from(report.holds());
         unlike += usize::from(text != *seed);
         assert!(!verify_ptx(&(text.clone() + SPIN)).holds(), "mutant {number}, {}, hides a loop behind it", keep(number, &text));
@@ -205,4 +207,5 @@ fn what_is_changed_by_chance_is_answered_the_same_each_time_and_hides_no_loop() 
     assert!(unlike * 10 > count * 9, "{unlike} of {count} are changed");
     // Those of a folder may be proved or not.
     assert!(std::env::var_os("CUINSTR_SEEDS").is_some() || held > count / 50 && held < count, "{held} of {count} hold");
+    record.check("changed_texts", &["CUINSTR_MUTANTS", "CUINSTR_MUTANTS_SEED", "CUINSTR_SEEDS"]);
 }

@@ -300,8 +300,9 @@ impl<'a> Addresses<'a> {
         let declared = (0..fragment.len()).filter(|at| fragment.kind(*at) == Some(Kind::Ident) && fragment.text(source, *at) == name);
         // `kTile * kTile` is no declaration.
         let is_product = |at: &usize| {
-            let factor = fragment.text(source, at - 2);
-            fragment.is(at - 1, b'*') && facts.declarations.declares(factor) && !facts.declarations.is_type(factor)
+            let factor = at.checked_sub(2).map(|factor| fragment.text(source, factor));
+            let is_number = |factor| facts.declarations.declares(factor) && !facts.declarations.is_type(factor);
+            factor.is_some_and(|factor| fragment.is(at - 1, b'*') && is_number(factor))
         };
         let mut declared = declared.filter(|at| is_declared(source, fragment, *at) && !is_product(at)).peekable();
         declared.peek().is_some()

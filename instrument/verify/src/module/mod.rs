@@ -12,3 +12,6 @@ pub mod report;
 pub(crate) mod source_location;
 pub(crate) mod stores;
 pub(crate) mod weights;
+
+#[cfg(test)]
+mod record;
