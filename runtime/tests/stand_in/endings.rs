@@ -211,7 +211,7 @@ fn told() {
         assert!(latency + SHORT * 5 <= since.elapsed() + Duration::from_millis(1), "{latency:?} of {:?}", since.elapsed());
         latency
     };
-    assert!((0..6).any(|_| !latency().is_zero()));
+    assert!((0..40).any(|_| !latency().is_zero()));
 }
 
 /// A busy machine may keep the device from looking until the host's flag comes, but hardly each time.
