@@ -164,6 +164,15 @@ fn processes_threads_streams_and_modules_that_come_and_go() {
     assert_eq!(world.run("--quiet --timeout 150ms --on-stop leave", "plt streams", 124).0, "streams: 0 0 0\n");
 }
 
+/// The watch looks at times of its own, and at no module that is gone.
+#[test]
+fn a_stop_is_told_though_its_module_is_unloaded_at_once() {
+    let world = World::new();
+    let (said, told) = world.run("--timeout 100ms --on-stop leave", "plt unload", 124);
+    assert_eq!(said, "unload: 0\n", "{told}");
+    assert_eq!(told.matches("kernel `spin` was stopped: its deadline (100 ms) passed").count(), 8, "{told}");
+}
+
 #[test]
 fn limits_by_name_collectives_and_names_of_nothing() {
     let world = World::new();

@@ -32,9 +32,26 @@ __cuinstr_once void meet(kernel* met) {
 }
 inline bool watches_unpolled() { return true; }
 
+// What the GPU stopped of a module that goes is told before: the watch has not looked yet where a program ends right behind a launch, and looks at no
+// module that is gone.
+__cuinstr_once void tell_of_module(void* handle) {
+  state& at = here();
+  if (at.fails || at.finished || !at.watching.try_for(drain_ns)) return;
+  for (image* of = at.images; of != nullptr; of = of->next) {
+    if ((handle != nullptr && of->handle != handle) || !of->works || of->told) continue;
+    if (__atomic_load_n(&at.memory->records[of->index].published, __ATOMIC_ACQUIRE) == 0) continue;
+    void* before = nullptr;
+    at.cuda.context(&before);
+    at.cuda.set_context(of->home->handle);
+    tell_record(of, nullptr);
+    at.cuda.set_context(before);
+  }
+  at.watching.give();
+}
 // A module is about to go: what is known of it must not be taken for the next one at its address.
 __cuinstr_once void forget_module(void* handle) {
   state& at = here();
+  tell_of_module(handle);
   at.setting_up.take();
   for (auto& head : at.kernels) {
     for (kernel** link = &head; *link != nullptr;) {
