@@ -13,7 +13,7 @@ mod wait;
 
 use crate::cause::{Cause, Tier};
 use crate::context::orders::Orders;
-use crate::context::state::ContextState;
+use crate::context::state::{ContextState, FLAG_AT};
 use crate::context::watchdog::Watchdog;
 use crate::driver::{self, Event, Pinned};
 use crate::error::Error;
@@ -191,7 +191,7 @@ impl LaunchSlot {
         Ok(Self {
             shared,
             record: device,
-            flag: device + size_of::<StopRecord>() as u64,
+            flag: device + FLAG_AT as u64,
             managed: OnceLock::new(),
             begin: Event::new(true)?,
             end: Event::new(false)?,

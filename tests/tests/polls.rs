@@ -301,8 +301,8 @@ fn other_bytes_stay_and_files_without_code_do_too() {
     assert_eq!((output.as_str(), rewrite.sites.sites.len()), (text, 0));
 }
 
-/// Assembles PTX; the innermost loops of its kernel.
-fn loops(nvcc: &Nvcc, text: &str, kernel: &str) -> Vec<sass::Loop> {
+/// Assembles PTX; the machine code of its kernel, and of the functions that polls call, which stand behind it.
+fn assembled(nvcc: &Nvcc, text: &str, kernel: &str) -> sass::Code {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&source, text).expect("a file");
@@ -311,9 +311,12 @@ fn loops(nvcc: &Nvcc, text: &str, kernel: &str) -> Vec<sass::Loop> {
         .expect("ptxas starts");
     assert!(done.success(), "{}\n{text}", done.stderr);
     let image = std::fs::read(image).expect("a cubin");
-    let code = sass::read(cubin::function(&image, kernel).expect("the kernel")).expect("machine code");
-    // Functions that polls call stand behind the kernel.
-    code.innermost
+    sass::read(cubin::function(&image, kernel).expect("the kernel")).expect("machine code")
+}
+
+/// The innermost loops of a kernel.
+fn loops(nvcc: &Nvcc, text: &str, kernel: &str) -> Vec<sass::Loop> {
+    assembled(nvcc, text, kernel).innermost
 }
 
 /// What each loop of plain code does in a round, it does with polls in about as many instructions.
@@ -373,6 +376,20 @@ fn benchmark(nvcc: &Nvcc, name: &str) -> (String, String) {
     assert!(done.success(), "{}", done.stderr);
     let kernel = done.stdout.split(".entry").nth(1).and_then(|rest| rest.split('(').next()).expect("a kernel").trim().to_owned();
     (done.stdout, kernel)
+}
+
+/// ptxas takes a loop with a strong load for one that waits for another thread of its warp. Its threads then run on apart.
+#[test]
+fn ptxas_keeps_the_threads_of_a_warp_together_behind_loops() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    let (text, kernel) = benchmark(&nvcc, "hash_probe");
+    let yields = |text: &str| assembled(&nvcc, text, &kernel).yields;
+    assert_eq!(yields(&text), 0);
+    // Those of `__cuinstr_stop` and `__cuinstr_last`, which nothing comes behind.
+    assert_eq!(yields(&output(&text, Polls::Amortised).1), 4);
+    // Older GPUs have polls with strong loads.
+    let older = text.replace(".target sm_90", ".target sm_80");
+    assert!(yields(&output(&older, Polls::Amortised).1) > 4);
 }
 
 #[test]

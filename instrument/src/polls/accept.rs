@@ -75,10 +75,26 @@ pub(super) fn refusals(text: &str, module: &Module<'_>) -> Vec<Diagnostic> {
     refusals
 }
 
-/// Whether there is an instruction for the least of a warp's numbers.
-pub(super) fn has_redux(module: &Module<'_>) -> bool {
-    let version = module.version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    version.is_some_and(|version| version >= 7) && oldest(module).is_some_and(|architecture| architecture >= 80)
+/// What polls may be spelled with in a module.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::polls) struct Instructions {
+    /// The least of a warp's numbers (`redux.sync`).
+    pub(in crate::polls) has_redux: bool,
+    /// Loads that leave nothing in the first cache, on a GPU where that was seen to hold.
+    pub(in crate::polls) has_no_allocate: bool,
+}
+
+impl Instructions {
+    pub(super) fn of(module: &Module<'_>) -> Self {
+        let version = module.version.and_then(|version| {
+            let (major, minor) = version.split_once('.')?;
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        });
+        let has = |since, from| {
+            version.is_some_and(|version| version >= since) && oldest(module).is_some_and(|architecture| architecture >= from)
+        };
+        Self { has_redux: has((7, 0), 80), has_no_allocate: has((7, 4), 90) }
+    }
 }
 
 /// The oldest architecture that a module is for.

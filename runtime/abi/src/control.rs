@@ -17,6 +17,9 @@ pub const CONTROL_SYMBOL: &str = "cuinstr_control_v1";
 /// Symbol of the flag that [`ControlBlock::flag`] points to until a host says otherwise.
 pub const FLAG_SYMBOL: &str = "cuinstr_flag_v1";
 
+/// Bytes that the flag has for itself: a line of the GPU's caches. A load that keeps a line there must not keep the flag's.
+pub const FLAG_BYTES: usize = 128;
+
 /// Symbol of the pause block, in modules whose launches can be paused.
 pub const PAUSE_SYMBOL: &str = "cuinstr_pause_v1";
 
@@ -177,7 +180,7 @@ shared! {
         flag: u64 = "unsigned int*",
         /// Nanoseconds from `start_ns` to the deadline; 0 leaves the compiled-in limit in force, all ones lifts it. Host, before the launch.
         timeout_ns: u64 = "unsigned long long",
-        /// `%globaltimer` when the launch began; the host writes 0 before each armed launch, the device sets it once.
+        /// `%globaltimer` when the launch began; the host writes 0 before each armed launch, its first threads set it.
         start_ns: u64 = "unsigned long long",
         /// Cycles a block may run; 0 leaves the compiled-in budget in force, all ones lifts it. Obeyed where a budget is compiled in.
         budget_cycles: u64 = "unsigned long long",

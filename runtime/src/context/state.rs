@@ -8,7 +8,7 @@ use crate::driver::{self, BesideStream, Event, Pinned, PriorityStream, Support};
 use crate::error::{Error, Poison};
 use crate::fault::DriverFault;
 use cudarc::driver::{CudaModule, CudaStream, sys};
-use cuinstr_abi::control::StopRecord;
+use cuinstr_abi::control::{FLAG_BYTES, StopRecord};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,8 +18,11 @@ pub(crate) const SLOTS: usize = 32;
 /// Gates of a slot, a bit each, which is set while the gate is open. A stream that waits at one may be late to see that it was opened: the slot's next launch
 /// that is paused closes another, so the first stays open for long.
 pub(crate) const GATES: u32 = 256;
+/// Where a slot's flag lies in its device memory: behind its record, in a line of the cache that kernels load nothing else from.
+pub(crate) const FLAG_AT: usize = size_of::<StopRecord>().next_multiple_of(FLAG_BYTES);
 /// Bytes of device memory that a slot takes: its record, then its flag, the word that asks it to pause, and the gates behind it.
-pub(crate) const SLOT_BYTES: usize = size_of::<StopRecord>() + 16 + 4 * GATES as usize / 32;
+pub(crate) const SLOT_BYTES: usize = FLAG_AT + FLAG_BYTES;
+const _: () = assert!(16 + GATES as usize / 8 <= FLAG_BYTES);
 /// Times that the two clocks are compared when a context is opened.
 const ROUNDS: u64 = 8;
 /// Longest that this may take.

@@ -7,6 +7,7 @@ const SIZE: usize = 16;
 const BRANCH: u64 = 0x947;
 const INDEXED_BRANCH: u64 = 0x949;
 const EXIT: u64 = 0x94d;
+const YIELD: u64 = 0x946;
 const RETURN: u64 = 0x950;
 /// `LD`, `LDG`, `LDS`, `LDSM`, and `LDG` of compute capability 7.
 const LOADS: [u64; 5] = [0x980, 0x981, 0x984, 0x83b, 0x381];
@@ -58,6 +59,8 @@ impl Work {
 pub struct Code {
     /// Its instructions, without the padding at its end.
     pub instructions: usize,
+    /// `YIELD`s: where threads that wait for others of their warp go on without them.
+    pub yields: usize,
     /// Its innermost loops, in order of their addresses.
     pub innermost: Vec<Loop>,
 }
@@ -84,8 +87,10 @@ pub fn read(code: &[u8]) -> Result<Code, String> {
     }
     // A function ends with a branch to itself, and padding behind it.
     let end = flows.iter().position(|flow| !flow.falls_through && flow.target.is_some_and(|target| flow.is_self(target, &flows)));
-    let graph = Graph::new(&flows[..end.unwrap_or(flows.len())]);
-    Ok(Code { instructions: end.unwrap_or(flows.len()), innermost: graph.innermost() })
+    let instructions = end.unwrap_or(flows.len());
+    let yields =
+        code.chunks_exact(SIZE).take(instructions).filter(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff == YIELD as u16).count();
+    Ok(Code { instructions, yields, innermost: Graph::new(&flows[..instructions]).innermost() })
 }
 
 impl Flow {
@@ -255,7 +260,7 @@ mod tests {
         // 0: nop; 1: nop; 2: nop; 3: if p go to 2; 4: if p go to 1; 5: exit; 6: itself; 7: padding
         let parts = [code(&[NOP; 3]), branch(-2, true), branch(-4, true), code(&[0x794d]), branch(-1, false), code(&[NOP])];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 6, innermost: vec![Loop { round: 2, whole: 2, work: Work::default() }] });
+        assert_eq!(found, Code { instructions: 6, yields: 0, innermost: vec![Loop { round: 2, whole: 2, work: Work::default() }] });
     }
 
     #[test]
@@ -272,7 +277,7 @@ mod tests {
             code(&[0x794d]),
         ];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 9, innermost: vec![Loop { round: 4, whole: 6, work: Work::default() }] });
+        assert_eq!(found, Code { instructions: 9, yields: 0, innermost: vec![Loop { round: 4, whole: 6, work: Work::default() }] });
     }
 
     #[test]

@@ -60,8 +60,8 @@ impl Lines {
             },
             draw: if limits.fuel.is_some() {
                 format!(
-                    "{}\tcvt.u64.u32 limit, %__cuinstr_left;\n\tsub.s64 tank, tank, limit;\n\tst.local.b64 [where+16], tank;\n",
-                    address("limit")
+                    "{}\tcvt.u64.u32 begin, %__cuinstr_left;\n\tsub.s64 tank, tank, begin;\n\tst.local.b64 [where+16], tank;\n",
+                    address("begin")
                 )
             } else {
                 String::new()

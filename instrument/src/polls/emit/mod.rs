@@ -14,6 +14,7 @@ pub(super) mod edits;
 pub(super) mod limits;
 pub(super) mod old;
 
+use super::accept::Instructions;
 use super::find::counted::{Counted, Joined, Order};
 use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, PollGap};
@@ -91,10 +92,10 @@ pub(in crate::polls) struct Poll {
 const SAME: &str = "\tactivemask.b32 word;\n\tredux.sync.min.u32 pace, pace, word;\n";
 
 impl Spelling {
-    /// For a module of a PTX version. `has_redux` tells whether there is an instruction for the least of a warp's numbers (`sm_80`, PTX 7.0).
-    pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has_redux: bool, version: Option<&str>) -> Self {
+    /// For a module of a PTX version that has these instructions.
+    pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has: Instructions, version: Option<&str>) -> Self {
         let lines = Lines::new(limits);
-        let renew = renew(gap, &lines, limits, has_redux);
+        let renew = renew(gap, &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
             ("\t.param .b64 c;\n", "\tst.param.b64 [c], %__cuinstr_ran;\n", ", c", "\tmov.b64 %__cuinstr_ran, ran;\n")
         } else {
@@ -103,8 +104,8 @@ impl Spelling {
         let front = &format!("{cycles}\tmov.b64 %__cuinstr_site, ");
         let behind = ";\n\tmov.b32 %__cuinstr_why, launch;\n\tbra.uni $__cuinstr_leaves;\n$__cuinstr_stays:\n\t}\n";
         let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
-        let (entry, each) = (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(&lines, &lines.due_each, "", front)));
-        let (entry, renewing) = (keep(&poll(&entry, lines.no_cycles, "", front)), keep(&poll(&lines, &lines.due, &renew, front)));
+        let (entry, each) = (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(has, &lines, &lines.due_each, "", front)));
+        let (entry, renewing) = (keep(&poll(has, &entry, lines.no_cycles, "", front)), keep(&poll(has, &lines, &lines.due, &renew, front)));
         let behind = keep(behind);
         let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
         let call = polls(&format!(
@@ -165,9 +166,20 @@ impl Poll {
 
 /// A poll up to its site's number. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved
 /// names: a branch to one further on would be taken for one to an outer register of that name.
-fn poll(lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
+///
+/// ptxas puts YIELD into a loop that loads with `relaxed`, as it takes it for one that waits. There threads that wait for the others behind a loop go
+/// on without them: the rest of the kernel runs for each group of them (`hash_probe` 1.13), and what threads of a warp write for each other without
+/// a barrier is not there yet (`romberg` of `HeCBench`). A weak load has no YIELD. A fence keeps ptxas from using what was loaded before, and the hint
+/// keeps the flag out of the first cache. The launch's begin may be in there: a fence of the device empties it.
+fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
     let declared = "{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";
-    let poll = POLL.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
+    let [fence, fresh, fence_again, again] = if has.has_no_allocate {
+        ["\tfence.acq_rel.cta;\n", "global.L1::no_allocate", "\tfence.acq_rel.gpu;\n", "global"]
+    } else {
+        ["", "relaxed.sys.global", "", "relaxed.gpu.global"]
+    };
+    let poll = POLL.replace("@FENCE@", fence).replace("@FRESH@", fresh).replace("@FENCE_AGAIN@", fence_again).replace("@AGAIN@", again);
+    let poll = poll.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
 

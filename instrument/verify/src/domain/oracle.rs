@@ -525,7 +525,8 @@ fn try_opcode(opcode: &'static str, to: u8, widths: [u8; 3], seed: u64) -> Count
             rest.push(operand);
         }
         let op = Op::new(opcode);
-        let instruction = Instruction { guard: None, opcode, first: vec![0], rest, first_address: None, all: Vec::new(), op };
+        let instruction =
+            Instruction { guard: None, opcode, first: vec![0], rest, first_address: None, all: Vec::new(), op, is_behind_fence: false };
         let from = if opcode.starts_with("cvt") { op.of.expect("a type").0 } else { widths[0] };
         let value = compute(opcode, from, concrete).rem_euclid(1 << to);
         let known = transfer::result(&instruction, 0, to, 7, &world);

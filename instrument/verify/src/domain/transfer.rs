@@ -220,11 +220,9 @@ fn named_value(name: &str, width: u8, assumption: Assumption) -> Value {
 }
 
 fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Source) -> Option<Value> {
-    let mut strong = false;
     let (mut narrow_scope, mut elsewhere, mut kind) = (false, false, "");
     for part in instruction.opcode.split('.').skip(1) {
         match part {
-            "volatile" | "relaxed" | "acquire" => strong = true,
             // Blocks and clusters may be served from caches that the host's write does not reach.
             "cta" | "cluster" => narrow_scope = true,
             "shared" | "shared::cta" | "shared::cluster" | "local" | "const" | "param" | "param::entry" | "param::func" | "nc" => {
@@ -263,7 +261,9 @@ fn load(instruction: &Instruction<'_>, nth: usize, width: u8, source: &impl Sour
             (LAUNCH_AT, 32) => any.named(LAUNCH),
             _ => any,
         },
-        Kind::Flag if at == 0 && of == 32 && strong && !narrow_scope && assumption.asked && instruction.first.len() == 1 => {
+        Kind::Flag
+            if at == 0 && of == 32 && instruction.loads_anew() && !narrow_scope && assumption.asked && instruction.first.len() == 1 =>
+        {
             any.named(LAUNCH)
         }
         _ => any,

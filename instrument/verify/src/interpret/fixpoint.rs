@@ -389,7 +389,7 @@ impl Pass<'_, '_> {
     /// Gives a slot a step's n-th result.
     fn take(&self, index: u32, (nth, slot): (usize, u32), value: Value, state: &mut State, found: &mut Found) {
         let step = &self.slice.steps[index as usize];
-        found.asks |= self.assumption.asked && value.name == LAUNCH && is_strong(step.instruction.opcode);
+        found.asks |= self.assumption.asked && value.name == LAUNCH && step.instruction.loads_anew();
         let name = if nth < 4 { FIRST_NAME + index * 4 + nth as u32 } else { NO_NAME };
         if step.is_again
             && let Some(held) = state.get(slot).filter(|held| held.name != NO_NAME)
@@ -562,9 +562,4 @@ fn again(held: Value, new: Value, width: u8) -> Value {
         form: held.form.or(new.form),
         ..held
     }
-}
-
-/// Whether a load is one that reads what another thread or the host may have written.
-fn is_strong(opcode: &str) -> bool {
-    opcode.starts_with("ld.") && opcode.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire"))
 }

@@ -94,6 +94,21 @@ pub(crate) struct Instruction<'a> {
     pub(crate) all: Vec<Register>,
     /// The opcode taken apart.
     pub(crate) op: Op<'a>,
+    /// Whether it is a load that a fence stands directly in front of, so that ptxas can't take what was loaded before.
+    pub(crate) is_behind_fence: bool,
+}
+
+impl Instruction<'_> {
+    /// Whether it is a load that reads what another thread or the host may have written meanwhile: a strong one, or one behind a fence that keeps
+    /// nothing in the first cache.
+    pub(crate) fn loads_anew(&self) -> bool {
+        let says = |part: &str| match part {
+            "volatile" | "relaxed" | "acquire" => true,
+            "L1::no_allocate" => self.is_behind_fence,
+            _ => false,
+        };
+        self.op.head == "ld" && self.op.suffix.split('.').any(says)
+    }
 }
 
 /// An opcode taken apart.
@@ -167,12 +182,30 @@ pub(crate) fn spaces(opcode: &str) -> impl Iterator<Item = &str> {
     opcode.split('.').map(|part| part.split("::").next().unwrap_or(part)).filter(space)
 }
 
+/// Whether each run of a statement comes from a fence, the statement before it.
+fn is_behind_fence(code: &Code<'_>, statement: u32) -> bool {
+    let Some(before) = statement.checked_sub(1) else { return false };
+    matches!(head_of(code.opcode(before)), "fence" | "membar")
+        && code.guard(before).is_none()
+        && code.function.labels.binary_search_by_key(&statement, |label| label.statement).is_err()
+}
+
 /// Takes a statement apart.
 pub(crate) fn decode<'a>(code: &'a Code<'a>, statement: u32) -> Instruction<'a> {
     let opcode = code.opcode(statement);
     let op = Op::new(opcode);
     let guard = code.guard(statement);
-    let mut instruction = Instruction { guard, opcode, first: Vec::new(), rest: Vec::new(), first_address: None, all: Vec::new(), op };
+    let mut instruction = Instruction {
+        guard,
+        opcode,
+        first: Vec::new(),
+        rest: Vec::new(),
+        first_address: None,
+        all: Vec::new(),
+        op,
+        is_behind_fence: false,
+    };
+    instruction.is_behind_fence = op.head == "ld" && is_behind_fence(code, statement);
     if op.access == Access::Any {
         instruction.all = code.registers(statement).collect();
     }

@@ -384,5 +384,14 @@ pub(crate) fn copy(access: Word, width: u8, instruction: Instruction<'_>) -> Ins
     let opcode = if width == 64 { "mov.b64" } else { "mov.b32" };
     let (first, rest) =
         if access.is_store { (vec![access.word], instruction.rest) } else { (instruction.first, vec![Operand::Register(access.word)]) };
-    Instruction { guard: instruction.guard, opcode, first, rest, first_address: None, all: Vec::new(), op: Op::new(opcode) }
+    Instruction {
+        guard: instruction.guard,
+        opcode,
+        first,
+        rest,
+        first_address: None,
+        all: Vec::new(),
+        op: Op::new(opcode),
+        is_behind_fence: false,
+    }
 }

@@ -95,9 +95,10 @@ extern "C++" {
 #define __cuinstr_evaluated_by_compiler false
 #endif
 #define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
-__cuinstr_shared_definition __device__ unsigned int cuinstr_flag_v1 = 0u;
+// A line of the caches for itself, as in units that the PTX pass made.
+__cuinstr_shared_definition __device__ __attribute__((aligned(128))) unsigned int cuinstr_flag_v1[32] = {};
 __cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
-    1u, 0u, 1u, 0u, &cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
+    1u, 0u, 1u, 0u, cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
 #if __cuinstr_barriers && __cuinstr_global_marks
 // Number of a launch of which threads have left.
 __cuinstr_shared_definition __device__ __attribute__((used)) unsigned int cuinstr_left_v1 = 0u;

@@ -15,7 +15,7 @@ extern "C++" {
 #pragma GCC diagnostic ignored "-Wc++17-extensions"
 #endif
 #endif
-inline __device__ unsigned int cuinstr_flag_v1;
+inline __device__ unsigned int cuinstr_flag_v1[32];
 inline __device__ unsigned int cuinstr_left_v1;
 inline __device__ unsigned long long cuinstr_control_v1[@WORDS@];
 #if @PAUSABLE@
@@ -28,7 +28,7 @@ inline __device__ unsigned long long cuinstr_pause_v1[6];
 #pragma nv_diagnostic pop
 #endif
 #else
-static __device__ __attribute__((unused)) unsigned int cuinstr_flag_v1;
+static __device__ __attribute__((unused)) unsigned int cuinstr_flag_v1[32];
 static __device__ __attribute__((unused)) unsigned int cuinstr_left_v1;
 static __device__ __attribute__((unused)) unsigned long long cuinstr_control_v1[@WORDS@];
 #if @PAUSABLE@
