@@ -170,6 +170,22 @@ fn each_compiled_in_limit_stops_a_launch_that_nobody_armed() {
     }
 }
 
+/// Threads of a warp that found another begin may meet at a vote. One that found none yet is not late, whatever the others found.
+#[test]
+fn what_others_of_its_warp_saw_makes_no_thread_late() {
+    let text = limited(ENDLESS, Limits::default(), 2_000, Polls::Amortised).expect("it is PTX");
+    let vote = "activemask.b32 flag;\n\tvote.sync.any.pred asked, asked, flag;\n\t@asked bra.uni $__cuinstr_begun";
+    let others = text.replace(vote, "mov.pred asked, 1;\n\t@asked bra.uni $__cuinstr_begun");
+    assert_ne!(others, text);
+    let header = Header::parse("//@ about: counts\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n", Place::Kernel);
+    let left = |start| {
+        let words = [LEAVE, (8, 4, 7), (24, 8, 2), (32, 8, start)];
+        recorded(&others, header.as_ref().expect("a header"), 300_000, &words).expect("it is PTX").left.outcome
+    };
+    assert_eq!(left(0), None);
+    assert_eq!(left(1), Some(Outcome::Completed), "this launch began long ago");
+}
+
 #[test]
 fn fuel_runs_out_in_the_same_iteration_however_far_polls_are_apart() {
     for units in [1, 2, 63, 64, 65, 1_000, 5_000] {
