@@ -186,6 +186,30 @@ fn what_others_of_its_warp_saw_makes_no_thread_late() {
     assert_eq!(left(1), Some(Outcome::Completed), "this launch began long ago");
 }
 
+/// Behind a poll the loop's test is made once more, which is another one where its operands have changed meanwhile.
+#[test]
+fn a_test_whose_operands_change_behind_it_is_made_once() {
+    let head = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p<6>; .reg .b32 %r<6>; .reg .b64 %rd<3>;
+        ld.param.u64 %rd1, [out]; ld.global.u32 %r2, [%rd1]; mov.b32 %r1, 0; setp.eq.u32 %p4, %r1, 0; mov.b32 %r3, 0; setp.eq.u32 %p5, %r1, 0;
+        $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; mul.lo.u32 %r3, %r3, 3; add.u32 %r3, %r3, %r1;";
+    let header = "//@ about: counts\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[1] zero\n";
+    let header = Header::parse(header, Place::Kernel).expect("a header");
+    for (between, rounds) in [
+        // The first goes on, the second does not.
+        ("and.pred %p3, %p1, %p4; not.pred %p4, %p4; @%p3 bra $L;", 2),
+        ("and.pred %p3, %p1, %p4; mov.pred %p5, %p4; and.pred %p4, %p5, %p3; not.pred %p4, %p4; @%p3 bra $L;", 2),
+        ("and.pred %p3, %p1, %p4; mov.b32 %r2, 0; @%p3 bra $L;", 2),
+    ] {
+        let text =
+            format!("{head} {between} st.global.u32 [%rd1], %r1; ret; }}").replace("ld.global.u32 %r2, [%rd1];", "mov.b32 %r2, 100;");
+        for gap in GAPS {
+            let polled = limited(&text, Limits::default(), gap, Polls::Amortised).expect("it is PTX");
+            let found = recorded(&polled, &header, STEPS, &[LEAVE]).expect("it is PTX");
+            assert_eq!(u32::from_le_bytes(found.left.buffers[0][..4].try_into().expect("four bytes")), rounds, "{between}\n{polled}");
+        }
+    }
+}
+
 #[test]
 fn fuel_runs_out_in_the_same_iteration_however_far_polls_are_apart() {
     for units in [1, 2, 63, 64, 65, 1_000, 5_000] {

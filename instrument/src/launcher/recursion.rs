@@ -196,7 +196,7 @@ fn calls(text: &[u8]) -> Vec<(usize, usize, u64)> {
         let digits = text[open + 1..].strip_prefix(b"0x").map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count());
         let end = open + 3 + digits;
         let number = text.get(open + 3..end).and_then(|digits| std::str::from_utf8(digits).ok());
-        let number = number.filter(|_| digits > 0 && text[end..].starts_with(b"ull)"));
+        let number = number.filter(|_| text[end..].starts_with(b"ull)"));
         if let Some(site) = number.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             found.push((open + 1, end + 3, site));
         }

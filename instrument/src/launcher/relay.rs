@@ -169,6 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_word_is_known_at_a_texts_end() {
+        for (text, wanted) in
+            [(&b"a\0e"[..], true), (b"\0", true), (b"\0end", true), (b"\0enx", false), (b"a", false), (b"\0e\0x", false), (b"", false)]
+        {
+            assert_eq!(may_begin(b"\0end", text), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
     fn lines_come_as_they_are_written_and_the_end_comes_though_a_writer_lives() {
         for is_terminal in [false, true] {
             let relay = Relay::open(is_terminal).expect("a relay");

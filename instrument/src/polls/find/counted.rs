@@ -443,6 +443,43 @@ mod tests {
     }
 
     #[test]
+    fn a_name_means_one_register_or_it_is_left_alone() {
+        let body = "mov.b32 %r1, 0; mov.b32 %v, 0; mov.b32 %w, 0; mov.b32 %q, 0; { .reg .b32 %q, %s; mov.b32 %s, %r2; mov.b32 %q, 0; }";
+        let text = format!(
+            ".version 9.0 .target sm_90 .entry k() {{ .reg .b32 %r<9>; .reg .v2 .b32 %v; .reg .b32 %q; {body} .reg .b32 %w; ret; }}"
+        );
+        let module = cuinstr_ptx::parse(&text);
+        let function = &module.functions[0];
+        let declared = Declared::new(function);
+        for (name, statement, wanted) in [
+            ("%r1", 0, true),
+            ("%r2", 4, true),
+            // A vector; one of two; one that is declared further on, or in a scope that was left.
+            ("%v", 1, false),
+            ("%q", 3, false),
+            ("%q", 5, false),
+            ("%w", 2, false),
+            ("%s", 4, true),
+            ("%s", 6, false),
+            ("%t", 0, false),
+        ] {
+            assert_eq!(declared.means_one(function, name, statement), wanted, "{name} at {statement}");
+        }
+    }
+
+    #[test]
+    fn the_entry_and_what_nothing_leads_to_have_no_dominator() {
+        let text = ".version 9.0 .target sm_90 .entry k() { .reg .pred %p<2>; @%p1 bra $A; bra $B; $A: bra $B; $C: bra $A; $B: @%p1 bra $B; ret; }";
+        let module = cuinstr_ptx::parse(text);
+        let graph = Graph::new(&module.functions[0]);
+        let (loops, block) = (Loops::new(&graph), |statement: u32| graph.blocks.iter().position(|block| block.first == statement));
+        let dominator = |statement| loops.dominator(block(statement).expect("a block") as u32);
+        let first = block(0).map(|block| block as u32);
+        assert_eq!([dominator(0), dominator(3)], [None, None]);
+        assert_eq!([dominator(1), dominator(2), dominator(4)], [first; 3]);
+    }
+
+    #[test]
     fn each_comparison_is_read_with_either_sense() {
         let (up, down) = (["lt", "lo", "le", "ls"], ["gt", "hi", "ge", "hs"]);
         for (names, step, orders) in [(up, 1, ["Less", "LessEqual"]), (down, -1, ["Greater", "GreaterEqual"])] {
