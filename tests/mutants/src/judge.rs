@@ -54,7 +54,7 @@ pub(crate) fn judge(manifest: &Manifest, pace: Pace, results: &Path) -> Result<V
     let mut verdicts = Vec::new();
     for line in fs::read_to_string(results).unwrap_or_default().lines() {
         let verdict: Verdict = serde_json::from_str(line).with_context(|| results.display().to_string())?;
-        ensure!(verdict.digest == manifest.digest, "{} holds verdicts of other faults", results.display());
+        ensure!(verdict.digest == manifest.digest, "{} holds verdicts of other faults: remove it, or name another file with --results", results.display());
         verdicts.push(verdict);
     }
     let done: BTreeSet<usize> = verdicts.iter().map(|verdict| verdict.number).collect();
