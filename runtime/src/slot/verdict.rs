@@ -204,3 +204,17 @@ fn left(record: &StopRecord) -> u64 {
     let listed: u64 = record.sites.iter().filter(|count| count.site & 1 == 0).map(|count| count.threads).sum();
     listed + record.unlisted
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_that_left_are_counted_and_no_others() {
+        let mut record = StopRecord { unlisted: 3, ..StopRecord::EMPTY };
+        for (at, (site, threads)) in [(4, 10), (5, 20), (8, 40)].into_iter().enumerate() {
+            (record.sites[at].site, record.sites[at].threads) = (site, threads);
+        }
+        assert_eq!(left(&record), 53);
+    }
+}

@@ -42,6 +42,8 @@ pub(crate) struct Pace {
 const LONGEST: Duration = Duration::from_secs(900);
 /// Address space of a program, in KiB: some faults ask for memory without end.
 const MEMORY: u32 = 16 << 20;
+/// What the runtime reserves of it for memory that keeps its place, over the stand-in driver.
+const RESERVED: u32 = 1 << 30;
 
 /// What tests without a fault showed: which faults they reach, and how long they may take.
 struct Known {
@@ -54,7 +56,11 @@ pub(crate) fn judge(manifest: &Manifest, pace: Pace, results: &Path) -> Result<V
     let mut verdicts = Vec::new();
     for line in fs::read_to_string(results).unwrap_or_default().lines() {
         let verdict: Verdict = serde_json::from_str(line).with_context(|| results.display().to_string())?;
-        ensure!(verdict.digest == manifest.digest, "{} holds verdicts of other faults: remove it, or name another file with --results", results.display());
+        ensure!(
+            verdict.digest == manifest.digest,
+            "{} holds verdicts of other faults: remove it, or name another file with --results",
+            results.display()
+        );
         verdicts.push(verdict);
     }
     let done: BTreeSet<usize> = verdicts.iter().map(|verdict| verdict.number).collect();
@@ -161,7 +167,8 @@ fn one(manifest: &Manifest, part: &Part, number: usize, known: &BTreeMap<usize, 
 fn command(manifest: &Manifest, index: usize, pace: Pace) -> Command {
     let known = &manifest.tests[index];
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")]).arg(&known.program.path).args(&known.tests.arguments);
+    let memory = if known.tests.target == "stand_in" { MEMORY + RESERVED } else { MEMORY };
+    command.args(["-c", &format!("ulimit -v {memory}; exec \"$0\" \"$@\"")]).arg(&known.program.path).args(&known.tests.arguments);
     command.current_dir(&known.program.folder).env("CARGO_MANIFEST_DIR", &known.program.folder).env("INSTA_WORKSPACE_ROOT", &manifest.tree);
     command.env("INSTA_UPDATE", "no").env("RUST_BACKTRACE", "0").env_remove("CUINSTR_MUTANT").env_remove("CUINSTR_MUTANTS_REACHED");
     if pace.jobs > 1 {
