@@ -7,7 +7,7 @@ const SIZE: usize = 16;
 const BRANCH: u64 = 0x947;
 const INDEXED_BRANCH: u64 = 0x949;
 const EXIT: u64 = 0x94d;
-const YIELD: u64 = 0x946;
+const YIELD: u16 = 0x946;
 const RETURN: u64 = 0x950;
 /// `LD`, `LDG`, `LDS`, `LDSM`, and `LDG` of compute capability 7.
 const LOADS: [u64; 5] = [0x980, 0x981, 0x984, 0x83b, 0x381];
@@ -89,7 +89,7 @@ pub fn read(code: &[u8]) -> Result<Code, String> {
     let end = flows.iter().position(|flow| !flow.falls_through && flow.target.is_some_and(|target| flow.is_self(target, &flows)));
     let instructions = end.unwrap_or(flows.len());
     let yields =
-        code.chunks_exact(SIZE).take(instructions).filter(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff == YIELD as u16).count();
+        code.chunks_exact(SIZE).take(instructions).filter(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff == YIELD).count();
     Ok(Code { instructions, yields, innermost: Graph::new(&flows[..instructions]).innermost() })
 }
 

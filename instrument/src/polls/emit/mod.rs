@@ -167,9 +167,9 @@ impl Poll {
 /// A poll up to its site's number. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved
 /// names: a branch to one further on would be taken for one to an outer register of that name.
 ///
-/// ptxas puts YIELD into a loop that loads with `relaxed`, as it takes it for one that waits. There threads that wait for the others behind a loop go
-/// on without them: the rest of the kernel runs for each group of them (`hash_probe` 1.13), and what threads of a warp write for each other without
-/// a barrier is not there yet (`romberg` of `HeCBench`). A weak load has no YIELD. A fence keeps ptxas from using what was loaded before, and the hint
+/// ptxas puts YIELD into a loop that loads with `relaxed`, as it takes it for one that waits. Threads that have left such a loop go on without the
+/// others. So the rest of the kernel runs once for each group of them (`hash_probe` 1.12). And what threads of a warp write for each other without a
+/// barrier is not there yet (`romberg` of `HeCBench`). A weak load has no YIELD. A fence keeps ptxas from using what was loaded before, and the hint
 /// keeps the flag out of the first cache. The launch's begin may be in there: a fence of the device empties it.
 fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
     let declared = "{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";

@@ -309,21 +309,14 @@ int main(int count, char** words) {
       int a = cuModuleUnload(module) || cuModuleLoadData(&module, calling);
       printf("calls: %d %d", a, start("calls", 0));
       printf(" %d\n", cuCtxSynchronize());
-    } else if (!strcmp(word, "unload")) {
-      /* A module is gone as soon as its hang is over, as at the end of a program. */
+    } else if (!strcmp(word, "reload") || !strcmp(word, "unload")) {
+      /* The second one's module is gone as soon as its hang is over, as at the end of a program. */
       set_up();
-      int error = 0;
-      for (int i = 0; i < 8 && !error; ++i) {
-        error = start("spin", 0) || cuCtxSynchronize() || cuModuleUnload(module) || cuModuleLoadData(&module, ptx);
+      int error = 0, hangs = *word == 'u';
+      for (int i = 0; i < (hangs ? 8 : 40) && !error; ++i) {
+        error = start(hangs ? "spin" : "done", 0) || cuCtxSynchronize() || cuModuleUnload(module) || cuModuleLoadData(&module, ptx);
       }
-      printf("unload: %d\n", error);
-    } else if (!strcmp(word, "reload")) {
-      set_up();
-      int error = 0;
-      for (int i = 0; i < 40 && !error; ++i) {
-        error = start("done", 0) || cuCtxSynchronize() || cuModuleUnload(module) || cuModuleLoadData(&module, ptx);
-      }
-      printf("reload: %d\n", error);
+      printf("%s: %d\n", word, error);
     } else {
       set_up();
       printf("%s: %d", word, start(word, 0));
