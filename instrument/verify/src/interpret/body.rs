@@ -8,7 +8,7 @@ use crate::domain::transfer::result;
 use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
 use crate::program::cfg::Graph;
 use crate::program::definitions::Definitions;
-use crate::program::instruction::{Instruction, Operand, Register};
+use crate::program::instruction::{Instruction, Operand, Order, Register};
 use cuinstr_ptx::Code;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ const MOST_COUNTED: usize = 64;
 
 /// Longest chain of instructions that is followed for it.
 const MOST_DEPTH: u32 = 16;
+
+/// Most branches in front of a statement that are asked what they say of a register.
+const MOST_BRANCHES: usize = 8;
 
 /// A function with what is asked of it again and again.
 #[derive(Debug)]
@@ -339,7 +342,59 @@ impl<'a> Body<'a> {
         match writers[..behind].last().filter(|writer| **writer >= first) {
             Some(&writer) => self.written_by(register, writer, depth),
             None if block == 0 => Value::unknown(self.registers.width(register).clamp(1, 64)),
-            None => self.at_ends(register, self.graph.sources(block).to_vec(), depth),
+            None => {
+                let value = self.at_ends(register, self.graph.sources(block).to_vec(), depth);
+                Value { range: self.behind_branches(register, block, value.range), ..value }
+            }
+        }
+    }
+
+    /// What is left of a range that a register is in at the beginning of a block, by the branches in front of that.
+    ///
+    /// Let one edge alone lead to a block, from a block that ends with a branch. Then control has just taken that edge whenever it comes to the block. So
+    /// the branch's predicate is as the edge says. Let that block compare the register with a number for the predicate, and write neither of them behind
+    /// the comparison. Then the comparison says what the register is. It still says so one such block further on, if that does not write the register.
+    fn behind_branches(&self, register: Register, mut block: u32, mut range: Interval) -> Interval {
+        for _ in 0..MOST_BRANCHES {
+            let &[source] = self.graph.sources(block) else { break };
+            // A function begins with its first block.
+            if block == 0 {
+                break;
+            }
+            if let Some((order, signed, number, compared)) = self.compared(register, source, block)
+                && self.writers_between(register, compared..self.graph.blocks[source as usize].end).is_empty()
+            {
+                let width = self.registers.width(register);
+                // Where nothing is left control does not come.
+                range = range.restrict(order, Interval::constant(number, width), signed, width).unwrap_or(range);
+            }
+            let of = self.graph.blocks[source as usize];
+            if !self.writers_between(register, of.first..of.end).is_empty() {
+                break;
+            }
+            block = source;
+        }
+        range
+    }
+
+    /// What the branch at a block's end says of a register where it leads to that other block, by one edge: how it compares with which number, and the
+    /// statement that compares them.
+    fn compared(&self, register: Register, block: u32, to: u32) -> Option<(Order, bool, i128, u32)> {
+        let when = self.graph.edges(block).iter().find(|edge| edge.to == to)?.when?;
+        let (branch, first) = (self.graph.last(block)?, self.graph.blocks[block as usize].first);
+        let predicate = self.guard(branch)?;
+        // No branch writes its own guard: what the last statement would write comes too late for it.
+        let at = *self.writers_between(predicate, first..branch).last()?;
+        let compared = self.plain(at);
+        let (order, signed, width) = compared.op.compares.filter(|_| compared.guard.is_none())?;
+        let nth = compared.first.iter().position(|first| *first == predicate)?;
+        let holds = (when == self.polarity(branch)) != (nth == 1);
+        let order = if holds { order } else { order.not() };
+        match compared.rest[..] {
+            _ if nth > 1 || width != self.registers.width(register) => None,
+            [Operand::Register(of), Operand::Number(number)] if of == register => Some((order, signed, number, at)),
+            [Operand::Number(number), Operand::Register(of)] if of == register => Some((order.mirrored(), signed, number, at)),
+            _ => None,
         }
     }
 }
