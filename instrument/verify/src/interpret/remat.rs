@@ -48,12 +48,13 @@ pub(crate) fn settle<'a>(
     for (reader, instruction) in decoded.iter().rev() {
         let compares = instruction.op.compares.is_some() && matches!(instruction.rest[..], [Operand::Register(_), Operand::Register(_)]);
         let result = made(instruction).and_then(|into| found.binary_search_by_key(&into, |renewed| renewed.into).ok());
-        let compares = compares || result.is_some_and(|nth| decoded[found[nth].at].0 == *reader && found[nth].is_compared);
+        let of_compared = result.is_some_and(|nth| decoded[found[nth].at].0 == *reader && found[nth].is_compared);
         each_named(instruction, |register| {
             if let Ok(nth) = found.binary_search_by_key(&register, |renewed| renewed.into) {
-                let (writer, _) = decoded[found[nth].at];
+                let (writer, ref made) = decoded[found[nth].at];
                 found[nth].is_local &= writer < *reader && body.block_of(writer) == body.block_of(*reader);
-                found[nth].is_compared |= compares;
+                // Where sums are made of the smaller of two, cases are told where that is made.
+                found[nth].is_compared |= compares || of_compared && !is_extreme(made);
             }
         });
     }
@@ -104,16 +105,21 @@ fn masks(instruction: &Instruction<'_>) -> bool {
     mask & 1 == 0 && mask != 0 && matches!(instruction.opcode, "and.b32" | "and.b64")
 }
 
-/// Whether it is a sum, or a multiple.
+/// Whether it is a sum, a multiple, or the smaller or larger of two.
 fn sums(instruction: &Instruction<'_>) -> bool {
     let is_integer = |kind: &str| matches!(kind, "s32" | "u32" | "b32" | "s64" | "u64" | "b64");
     let (head, suffix) = (instruction.op.head, instruction.op.suffix);
     match head {
-        "add" | "sub" => is_integer(suffix),
+        "add" | "sub" | "min" | "max" => is_integer(suffix),
         "shl" => is_integer(suffix) && matches!(instruction.rest[..], [_, Operand::Number(_)]),
         "mul" | "mad" => suffix.strip_prefix("lo.").or(suffix.strip_prefix("wide.")).is_some_and(is_integer),
         _ => false,
     }
+}
+
+/// Whether it is the smaller or larger of two.
+fn is_extreme(instruction: &Instruction<'_>) -> bool {
+    matches!(instruction.op.head, "min" | "max")
 }
 
 /// Registers that an instruction may read.

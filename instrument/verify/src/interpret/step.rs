@@ -146,5 +146,11 @@ pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
     };
     let is_written = step.writes.len() == 1 && step.writes[0] != u32::MAX;
     let is_made = |of: &Operand<'_>, step: &Step<'_>| matches!(of, Operand::Register(slot) if step.writes.contains(slot));
-    is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made(one, step) || is_made(two, step)))
+    // A distance and a number are one as well.
+    let is_moved = |step: &Step<'_>, by: &Step<'_>| {
+        matches!(by.instruction.rest[..], [of, Operand::Number(_)] if by.instruction.op.sums().is_some() && is_made(&of, step))
+    };
+    let is_made_of =
+        |of: &Operand<'_>, step: &Step<'_>| is_made(of, step) || block.iter().any(|by| is_made(of, by) && is_moved(step, by));
+    is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made_of(one, step) || is_made_of(two, step)))
 }
