@@ -72,6 +72,22 @@ impl Affine {
         self
     }
 
+    /// For sums of one named value each, with the same factor and offset: that sum of what both are where they meet.
+    pub(crate) fn met(self, other: Self, name: impl Fn(Name, Name) -> Option<Name>) -> Option<Self> {
+        let ((one, times), (two, same)) = (self.alone()?, other.alone()?);
+        let is_same = times == same && (self.lo, self.hi) == (other.lo, other.hi);
+        let mut terms = [(NO_NAME, 0); MOST];
+        terms[0] = (name(one, two).filter(|_| is_same)?, times);
+        Some(Self { terms, ..self })
+    }
+
+    /// The same sum where one named value is another less a number.
+    pub(crate) fn replaced(self, old: Name, by: Name, less: i64) -> Option<Self> {
+        let times = self.parts().find(|(name, _)| *name == old).map_or(0, |(_, times)| i64::from(times));
+        let instead = Self::of(by)?.plus_range(less.checked_neg()?, less.checked_neg()?)?;
+        self.plus(Self::of(old)?, -times)?.plus(instead, times)
+    }
+
     fn near(self) -> Option<Self> {
         (self.lo > -FAR && self.hi < FAR).then_some(self)
     }

@@ -299,7 +299,9 @@ pub(crate) fn convert(suffix: &str, width: u8, value: Value, source: &impl Sourc
     let narrow = Interval::between(0, 0, from).add(value.range, from).as_integers(signed, from);
     let strided = |of: Interval, width: u8| Interval::constant(0, width).add(of, width);
     // Of a register of 64 bits whose lower half is read, the value of that name is not that half: what is said of it is not said of the half.
-    let low = if (from, to) == (32, 64) { held.affine(32).filter(|form| form.parts().next().is_some()) } else { None };
+    // What is a number on some way may be a sum on all.
+    let sum = || held.affine(32).filter(|form| form.parts().next().is_some()).or_else(|| held.of_names());
+    let low = if (from, to) == (32, 64) { sum() } else { None };
     // What is not negative and has that sum as its lower half is widened once: see `affine::widened`.
     let is_plain = low.is_some_and(|low| low.lo == low.hi) && narrow.lo >= 0;
     let alike =

@@ -163,6 +163,7 @@ impl State {
         let mut joined = Vec::with_capacity(self.0.len().min(new.0.len()) + MORE);
         // Slots that hold the same on one way, and on the other, hold the same where they meet.
         let mut names: BTreeMap<(Name, Name), Name> = BTreeMap::new();
+        let mut halves: Vec<(usize, Affine, Affine)> = Vec::new();
         let mut rest = new.0.iter().peekable();
         for (slot, known) in &self.0 {
             while rest.next_if(|(other, _)| other < slot).is_some() {}
@@ -177,8 +178,19 @@ impl State {
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
             let both = known.join(new, slots.width(*slot).clamp(1, 64), name);
+            if let (Kind::Wide(one), Kind::Wide(two), Kind::Plain) = (known.kind, new.kind, both.kind)
+                && slots.is_close()
+            {
+                halves.push((joined.len(), one, two));
+            }
             let same = [known, new].into_iter().find(|same| both == ***same);
             joined.push((*slot, same.map_or_else(|| Rc::new(both), Rc::clone)));
+        }
+        // A lower half that is the same sum of one value on one way, and of another on the other, is that sum of the value that is the one and the other.
+        for (index, one, two) in halves {
+            if let Some(half) = one.met(two, |one, two| names.get(&(one, two)).copied().filter(|name| *name != NO_NAME)) {
+                Rc::make_mut(&mut joined[index].1).kind = Kind::Wide(half);
+            }
         }
         Self(joined)
     }
@@ -209,6 +221,34 @@ impl State {
         );
     }
 
+    /// Says of other values what sums say of those of such names, which are about to be forgotten: as `i` holds `old + 1` behind `i = old + 1`, sums of
+    /// `old` are sums of `i`. What is in `but` will be another value. Returns what stands for what.
+    ///
+    /// Let a register hold the value y = x + c, modulo 2^w. Then x is y - c, and may be replaced by that in each sum modulo 2^w. All named values of a sum
+    /// have as many bits as the sum.
+    pub(crate) fn replace_roots(&mut self, old: impl Fn(Name) -> bool, but: u32) -> Vec<Root> {
+        let mut found: Vec<Root> = Vec::new();
+        let others = self.iter().filter(|(slot, held)| *slot != but && held.name != NO_NAME && !old(held.name));
+        for (by, form) in others.filter_map(|(_, held)| Some((held.name, held.form.filter(|form| form.lo == form.hi)?))) {
+            if let Some((root, 1)) = form.alone()
+                && old(root)
+                && found.iter().all(|known| known.old != root)
+            {
+                found.push(Root { old: root, by, less: form.lo });
+            }
+        }
+        for root in &found {
+            self.change(
+                |_, held| root.concerns(held),
+                |_, held| {
+                    root.replace(held);
+                    true
+                },
+            );
+        }
+        found
+    }
+
     /// Takes away names, and what is said about values of those names, but not in one slot.
     pub(crate) fn forget(&mut self, old: impl Fn(Name) -> bool, but: u32) {
         self.change(
@@ -220,19 +260,49 @@ impl State {
         );
     }
 
-    /// Gives values of such names others that nothing else has, and takes away what is said about them.
+    /// Gives values of such names others that nothing else has, and takes away what is said about them, but for lower halves.
     pub(crate) fn age(&mut self, old: impl Fn(Name) -> bool) {
         self.change(
             |_, held| mentions(held, &old),
             |_, held| {
-                let name = held.name;
+                let (name, kind) = (held.name, held.kind);
+                let aged = |name: Name| if old(name) { name | AGED } else { name };
                 forget(held, &old);
-                if old(name) {
-                    held.name = name | AGED;
+                held.name = if old(name) { aged(name) } else { held.name };
+                if let Kind::Wide(form) = kind {
+                    held.kind = Kind::Wide(form.renamed(aged));
                 }
                 true
             },
         );
+    }
+}
+
+/// A named value that is another one less a number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Root {
+    old: Name,
+    by: Name,
+    less: i64,
+}
+
+impl Root {
+    fn concerns(&self, held: &Value) -> bool {
+        let is_of_it = |form: &Affine| form.parts().any(|(part, _)| part == self.old);
+        held.form.as_ref().is_some_and(is_of_it) || matches!(&held.kind, Kind::Wide(form) if is_of_it(form))
+    }
+
+    /// Puts the other value in its place in what is said of a value.
+    pub(crate) fn replace(&self, held: &mut Value) {
+        let replaced = |form: Affine| form.replaced(self.old, self.by, self.less).unwrap_or(form);
+        // What is the value of a name and nothing else has that name, and needs no sum.
+        held.form = held.form.map(replaced);
+        if let Some(name) = held.form.and_then(|form| form.name()).filter(|name| [NO_NAME, *name].contains(&held.name)) {
+            (held.name, held.form) = (name, None);
+        }
+        if let Kind::Wide(form) = held.kind {
+            held.kind = Kind::Wide(replaced(form));
+        }
     }
 }
 

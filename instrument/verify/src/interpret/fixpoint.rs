@@ -398,6 +398,7 @@ impl Pass<'_, '_> {
             let value = again(*held, value, self.slice.slots[slot as usize].1.clamp(1, 64));
             return state.set(slot, value);
         }
+        let value = if self.slice.has_halves { Self::replace_root(slot, name, value, state) } else { value };
         if self.slice.sums_of(slot).is_empty() {
             Self::put(slot, name, value, state);
             return;
@@ -425,6 +426,21 @@ impl Pass<'_, '_> {
         };
         let by = Here { pass: self, state }.value(*by, width).range.signed(width).times(sign.into(), width).signed(width);
         Some((i64::try_from(by.lo).ok()?, i64::try_from(by.hi).ok()?))
+    }
+
+    /// A slot's new value where something else stands for the old one, which has that name: see [`State::replace_roots`].
+    fn replace_root(slot: u32, name: Name, mut value: Value, state: &mut State) -> Value {
+        if name == NO_NAME || value.name != NO_NAME {
+            return value;
+        }
+        for root in state.replace_roots(|old| old == name, slot) {
+            root.replace(&mut value);
+        }
+        // What is another value and nothing else relates to the round's beginning as that does.
+        if value.name != NO_NAME && value.delta.is_none() {
+            value.delta = state.iter().find(|(_, held)| held.name == value.name).and_then(|(_, held)| held.delta);
+        }
+        value
     }
 
     /// Gives a slot a value, and that a name unless it has one.
@@ -482,6 +498,9 @@ impl Pass<'_, '_> {
     /// At a join, what an earlier passage named there is another value by now.
     fn forget_old(&self, block: u32, state: &mut State) {
         let names = self.slice.names_at(block);
+        if self.slice.has_halves {
+            state.replace_roots(|old| names.contains(&u64::from(old)), u32::MAX);
+        }
         state.forget(|old| names.contains(&u64::from(old)), u32::MAX);
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Slice<'a> {
     pub(crate) equations: Equations,
     /// Whether some step takes the larger or smaller of two registers, in a way that loops may be told apart by.
     pub(crate) has_cases: bool,
+    /// Whether some step takes the lower half of 64 bits, at a closer look: then what the half is made of is kept for longer.
+    pub(crate) has_halves: bool,
     /// Whether this is more than a first look, and may cost more.
     pub(crate) is_close: bool,
 }

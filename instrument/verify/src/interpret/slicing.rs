@@ -46,6 +46,7 @@ impl<'a> Slice<'a> {
             thresholds: Thresholds::default(),
             equations: Equations::new(),
             has_cases: false,
+            has_halves: false,
             is_close: depth != Depth::Shallow,
         };
         let mut guards = guards(body, blocks);
@@ -63,6 +64,7 @@ impl<'a> Slice<'a> {
         let guards: Vec<(u32, u32)> = guards.into_iter().filter_map(|(block, register)| Some((block, slice.followed(register)?))).collect();
         slice.guards.extend(guards);
         slice.arrange(body, blocks, decoded);
+        slice.has_halves = slice.is_close && slice.steps.iter().any(|step| halves(&step.instruction.op));
         slice.first_sum = slice.slots.len() as u32;
         match depth {
             Depth::Shallow | Depth::Registers => {}
@@ -259,6 +261,11 @@ impl<'a> Slice<'a> {
             *register = register.and_then(|register| self.followed(register));
         }
     }
+}
+
+/// Whether it takes the lower half of 64 bits.
+fn halves(op: &Op<'_>) -> bool {
+    op.head == "cvt" && matches!(op.suffix, "u32.u64" | "s32.s64" | "u32.s64" | "s32.u64")
 }
 
 /// The registers that decide how blocks end.

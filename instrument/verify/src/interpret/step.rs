@@ -148,9 +148,9 @@ pub(crate) fn chooses(block: &[Step<'_>], step: &Step<'_>) -> bool {
     let is_made = |of: &Operand<'_>, step: &Step<'_>| matches!(of, Operand::Register(slot) if step.writes.contains(slot));
     // A distance and a number are one as well.
     let is_moved = |step: &Step<'_>, by: &Step<'_>| {
-        matches!(by.instruction.rest[..], [of, Operand::Number(_)] if by.instruction.op.sums().is_some() && is_made(&of, step))
+        let is_sum = by.instruction.op.sums().is_some();
+        is_sum && matches!(&by.instruction.rest[..], [of, Operand::Number(_)] if is_made(of, step))
     };
-    let is_made_of =
-        |of: &Operand<'_>, step: &Step<'_>| is_made(of, step) || block.iter().any(|by| is_made(of, by) && is_moved(step, by));
+    let is_made_of = |of: &Operand<'_>, step: &Step<'_>| is_made(of, step) || block.iter().any(|by| is_made(of, by) && is_moved(step, by));
     is_plain && is_written && block.iter().any(|step| is_distance(step) && (is_made_of(one, step) || is_made_of(two, step)))
 }
