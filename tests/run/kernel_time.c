@@ -1,12 +1,16 @@
-/* Adds up the time of all kernels of a process by CUPTI, and how long their blocks take, and writes it to the file that KERNEL_TIME names. The driver loads it:
-   CUDA_INJECTION64_PATH. */
+/* Appends a line for each kernel of a process to the file that KERNEL_TIME names, while the process runs: a hash of its name, its time by CUPTI, and that times
+   the time of one of its blocks. The driver loads it: CUDA_INJECTION64_PATH. */
 #include <dlfcn.h>
-#include <stdint.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-/* CUPTI's kinds and the beginning of its record of a kernel, which is the same in all versions since CUDA 7. */
-enum { KERNEL = 3, CONCURRENT_KERNEL = 10, BYTES = 1 << 23 };
+/* CUPTI's kinds and the beginning of its record of a kernel, up to the name: the same in CUpti_ActivityKernel3 of CUDA 7 to CUpti_ActivityKernel13 of 13.5.
+   A buffer comes once all kernels in it are over, so a small one comes soon. */
+enum { KERNEL = 3, CONCURRENT_KERNEL = 10, BYTES = 1 << 14, LINE = 64, PERIOD_US = 100000 };
 struct kernel {
   uint32_t kind;
   uint8_t cache, carveout;
@@ -15,12 +19,13 @@ struct kernel {
   uint64_t start, end, completed;
   uint32_t device, context, stream;
   int32_t grid[3], block[3], fixed_shared, shared;
+  uint32_t local, local_total, correlation;
+  int64_t grid_id;
+  const char* name;
 };
+_Static_assert(offsetof(struct kernel, name) == 104, "CUPTI's offset");
 static int (*next)(uint8_t*, size_t, void**);
 static int (*flush)(uint32_t);
-static uint64_t nanoseconds, kernels;
-/* The time of each kernel times that of one of its blocks: their mean by time is this over all time. */
-static double block_time;
 /* The first GPU's multiprocessors, and what each of them has: threads, blocks, registers, shared memory, and the driver's part of that in each block. */
 enum { ATTRIBUTES = 6 };
 static int device[ATTRIBUTES];
@@ -43,22 +48,40 @@ static void give(uint8_t** place, size_t* size, size_t* most) {
   *size = *place ? BYTES : 0;
   *most = 0;
 }
+static uint64_t hash_of(const char* name) {
+  uint64_t hash = 14695981039346656037u;
+  while (name && *name) hash = (hash ^ (uint8_t)*name++) * 1099511628211u;
+  return hash;
+}
+/* All lines of a buffer are one write, so that those of other threads and processes do not come between. */
 static void take(void* context, uint32_t stream, uint8_t* place, size_t size, size_t valid) {
+  (void)context, (void)stream, (void)size;
+  char lines[BYTES / sizeof(struct kernel) * LINE];
+  size_t length = 0;
   for (void* record = 0; valid > 0 && next(place, valid, &record) == 0;) {
     const struct kernel* one = record;
-    if (one->kind != KERNEL && one->kind != CONCURRENT_KERNEL) continue;
-    nanoseconds += one->end - one->start;
-    block_time += (double)(one->end - one->start) * block_of(one);
-    ++kernels;
+    if ((one->kind != KERNEL && one->kind != CONCURRENT_KERNEL) || one->end <= one->start) continue;
+    const uint64_t took = one->end - one->start;
+    length += (size_t)snprintf(lines + length, LINE, "%016" PRIx64 " %" PRIu64 " %.0f\n", hash_of(one->name), took, (double)took * block_of(one));
   }
+  const int file = open(getenv("KERNEL_TIME"), O_WRONLY | O_APPEND);
+  if (file >= 0 && write(file, lines, length) < 0) perror("KERNEL_TIME");
+  if (file >= 0) close(file);
   free(place);
 }
+/* CUPTI's own period returns full buffers alone. No flush is under way or begins once the process ends. */
+static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
+static void* flusher(void* none) {
+  while (pthread_mutex_lock(&flushing) == 0) {
+    flush(0);
+    pthread_mutex_unlock(&flushing);
+    usleep(PERIOD_US);
+  }
+  return none;
+}
 static void end(void) {
+  pthread_mutex_lock(&flushing);
   flush(1);
-  FILE* file = fopen(getenv("KERNEL_TIME"), "a");
-  if (!file) return;
-  fprintf(file, "%d %llu %llu %.0f\n", getpid(), (unsigned long long)nanoseconds, (unsigned long long)kernels, block_time);
-  fclose(file);
 }
 int InitializeInjection(void) {
   void* cupti = getenv("CUPTI") ? dlopen(getenv("CUPTI"), RTLD_NOW) : 0;
@@ -74,6 +97,9 @@ int InitializeInjection(void) {
   *(void**)&next = dlsym(cupti, "cuptiActivityGetNextRecord");
   *(void**)&flush = dlsym(cupti, "cuptiActivityFlushAll");
   for (int at = 0; attribute && at < ATTRIBUTES; ++at) attribute(&device[at], asked[at], 0);
-  if (callbacks && enable && next && flush && callbacks(give, take) == 0 && enable(CONCURRENT_KERNEL) == 0) atexit(end);
+  if (!callbacks || !enable || !next || !flush || callbacks(give, take) || enable(CONCURRENT_KERNEL)) return 1;
+  pthread_t thread;
+  if (pthread_create(&thread, 0, flusher, 0) == 0) pthread_detach(thread);
+  atexit(end);
   return 1;
 }
