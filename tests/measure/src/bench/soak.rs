@@ -7,6 +7,7 @@ use super::latency::{LONG, stopped};
 use super::rig::{Rig, Subject, grid, told};
 use cuinstr_harness::variant;
 use cuinstr_runtime::cudarc::driver::{CudaContext, CudaGraph, CudaStream, sys};
+use cuinstr_runtime::cudarc::nvrtc::Ptx;
 use cuinstr_runtime::{Cause, Clock, Error, FlagMemory, Module, Outcome, Running};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -131,6 +132,24 @@ fn visit(rig: &Rig) -> Result<(), String> {
     stopped(outcome, Cause::Deadline).map(drop)
 }
 
+/// The same without the runtime, and without a launch: what the driver keeps of a context.
+fn bare_visit(rig: &Rig) -> Result<(), String> {
+    let context = CudaContext::new_non_primary(0, 0).map_err(told)?;
+    let (image, _) = rig.image("probe/spin_count", variant::DEFAULT)?;
+    let _module = context.load_module(Ptx::from_binary(image)).map_err(told)?;
+    let stream = context.new_stream().map_err(told)?;
+    let _counters = stream.alloc_zeros::<u8>(1 << 20).map_err(told)?;
+    stream.synchronize().map_err(told)
+}
+
+/// Kilobytes by which so many of these make the process grow.
+fn growth_by(rig: &Rig, contexts: u64, visit: fn(&Rig) -> Result<(), String>) -> Result<u64, String> {
+    let before = resident()?;
+    (0..contexts).try_for_each(|_| visit(rig))?;
+    rig.context.bind_to_thread().map_err(told)?;
+    Ok(resident()?.saturating_sub(before))
+}
+
 pub(super) fn launches(rig: &Rig) -> Result<Vec<Row>, String> {
     let kernels = Kernels::new(rig)?;
     let wanted = rig.samples(LAUNCHES as usize) as u64;
@@ -162,9 +181,12 @@ pub(super) fn launches(rig: &Rig) -> Result<Vec<Row>, String> {
     flying.into_iter().try_for_each(landed)?;
     let after = (resident()?, in_use(rig)?);
     let note = format!("in {:.0?}, with {contexts} contexts that came and went", since.elapsed());
+    let (ours, bare) = (growth_by(rig, contexts, visit)?, growth_by(rig, contexts, bare_visit)?);
     Ok(vec![
         Row::new("launches, each with the right outcome", "", &[number(launches)]).target(Target::least(number(wanted))).note(note),
         Row::new("growth of the process's resident memory", "KB", &[number(after.0.saturating_sub(before.0))]).target(Target::most(1024.0)),
+        Row::new("growth by as many contexts more, without other launches", "KB", &[number(ours)]),
+        Row::new("growth by as many contexts without the runtime", "KB", &[number(bare)]),
         Row::new("growth of the device memory in use", "bytes", &[number(after.1.saturating_sub(before.1))]).target(Target::most(0.0)),
     ])
 }
