@@ -30,6 +30,8 @@ pub(crate) struct Functions<'a> {
     pub(crate) calls: Vec<Vec<(u32, u32)>>,
     /// The same with the kernels that it launches.
     pub(crate) leads_to: Vec<Vec<(u32, u32)>>,
+    /// Whether a poll may rely on a flag that is not in the first cache.
+    pub(crate) passes_by_cache: bool,
     /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
     returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: Cell<u32>,
@@ -42,7 +44,8 @@ impl<'a> Functions<'a> {
         let launches = callees.launches(module);
         let leads_to = calls.iter().zip(launches).map(|(calls, launches): (&Vec<_>, _)| [calls.clone(), launches].concat()).collect();
         let graphs = module.functions.iter().map(Graph::new).collect();
-        Self { text, module, graphs, callees, calls, leads_to, returns: RefCell::default(), depth: Cell::new(0) }
+        let passes_by_cache = memchr::memmem::find(text.as_bytes(), b"L1::no_allocate").is_some();
+        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache, returns: RefCell::default(), depth: Cell::new(0) }
     }
 
     /// The block of a function that the statement lies in.

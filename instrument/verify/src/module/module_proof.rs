@@ -82,7 +82,7 @@ fn prove(functions: &Functions<'_>, index: usize, components: &mut Components, l
     let read = || cuinstr_ptx::Code::new(functions.text, function);
     let mut code = mentions_control(functions.text, function).then(read);
     if let Some(code) = &code {
-        for (statement, what) in stores::forbidden(&Body::new(code, graph)) {
+        for (statement, what) in stores::forbidden(&Body::new(code, graph), functions.passes_by_cache) {
             let line = lines.of(function, statement);
             faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
         }

@@ -1,8 +1,9 @@
-//! Stores to the control block and to the flag. A kernel that changes them can't be stopped, whatever its loops poll.
+//! Stores to the control block and to the flag, and loads that keep the flag. A kernel with one can't be stopped, whatever its loops poll.
 //!
 //! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record
 //! (docs/ABI.md). A function makes addresses of the names of the control block and the flag, and of the flag's pointer.
-//! Any other store is a fault if it may write either of them through such an address.
+//! Any other store is a fault if it may write either of them through such an address. So is a load that may leave the
+//! flag's line in the first cache: polls that pass that by only as they load would find the flag there, as it was.
 //!
 //! An address is an interval of offsets from either, by reaching definitions. What an instruction other than a sum
 //! makes of such an address may be any address.
@@ -24,13 +25,16 @@ const MOST_CHANGES: u32 = 8;
 /// Beyond any offset.
 const FAR: i128 = 1 << 66;
 
-/// Bytes of the flag, and of a pointer.
+/// Bytes of the flag, of its line, and of a pointer.
 const WORD: i128 = 4;
+
+const FLAG_BYTES: i128 = 128;
 
 const POINTER: i128 = 8;
 
-/// Statements of a function that store where only the host may, and what they do.
-pub(crate) fn forbidden(body: &Body<'_>) -> Vec<(u32, &'static str)> {
+/// Statements of a function that store where only the host may, or keep the flag where polls that pass by the first cache would find it, and what
+/// they do.
+pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'static str)> {
     let mut addresses = Addresses { body, kept: Vec::new(), may_hold: BTreeMap::new(), held: BTreeMap::new() };
     addresses.find_kept();
     let mut found = Vec::new();
@@ -39,6 +43,7 @@ pub(crate) fn forbidden(body: &Body<'_>) -> Vec<(u32, &'static str)> {
         let what = match statement.flow {
             Flow::Call => addresses.gives_away(at),
             Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
+            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at),
             Flow::Next if stores(opcode) => addresses.look(at).or_else(|| addresses.keeps(at)),
             _ => None,
         };
@@ -54,6 +59,15 @@ fn stores(opcode: &str) -> bool {
         "wmma" => opcode.starts_with("wmma.store"),
         _ => access_of(opcode) == Access::Any,
     }
+}
+
+/// Whether an instruction may leave what it reads in the first cache.
+fn fills_first_cache(opcode: &str) -> bool {
+    let mut parts = opcode.split('.');
+    let head = parts.next().unwrap_or("");
+    let passes = |part| matches!(part, "volatile" | "relaxed" | "acquire" | "mmio" | "L1::no_allocate" | "L2");
+    let elsewhere = spaces(opcode).any(|space| space != "global");
+    matches!(head, "ld" | "ldu" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
 }
 
 /// Offsets from where something begins.
@@ -132,6 +146,17 @@ impl Addresses<'_, '_> {
             let held = self.pointed(address, at);
             self.forbids(&store, at, held)
         })
+    }
+
+    /// What a load does that it must not: a poll would find the flag's line in the first cache, as it was.
+    fn caches(&mut self, at: u32) -> Option<&'static str> {
+        let load = self.body.plain(at);
+        let all: Vec<Operand<'_>> = load.first_address.iter().chain(&load.rest).copied().collect();
+        let is_cached = all.into_iter().any(|address| {
+            let flag = self.pointed(address, at).flag;
+            flag.is_some_and(|flag| flag.meets(bytes(&load).unwrap_or(FAR), 0, FLAG_BYTES))
+        });
+        is_cached.then_some("the flag is kept in the first cache")
     }
 
     fn forbids(&self, store: &Instruction<'_>, statement: u32, held: Held) -> Option<&'static str> {
