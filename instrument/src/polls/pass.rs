@@ -106,6 +106,9 @@ impl Pass<'_> {
         let has_ends = function.is_kernel && way.cold == Cold::Call;
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
         let asks_last = has_ends && self.exits(&cycles, polled.fuel);
+        if has_ends && (asks_last || asks_first || polled.fuel != Fuel::None) {
+            polled.front.push_str(emit::BEGINS);
+        }
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
         }

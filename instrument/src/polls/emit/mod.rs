@@ -196,9 +196,9 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
-/// Declares a function's allowance, in statements by weight, and gives it the first one. Blocks of a kernel whose launch is being stopped get none, so
-/// that they poll in the first iteration of the first loop; those of a launch that no host armed get the most.
-pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool) -> String {
+/// Declares a function's allowance, in statements by weight, and gives it the first one. Later blocks of a kernel whose launch is being stopped get none,
+/// so that they poll in the first iteration of the first loop; those of a launch that no host armed get the most.
+pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool, is_flat: bool) -> String {
     let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
     let mut out = format!(
         "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
@@ -212,17 +212,33 @@ pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barri
             if has_barriers { "%ctaid.x" } else { "%warpid" },
             (1_u32 << first) / 32
         );
-        out.push_str(
-            "\n\t{\n\t.reg .pred q;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where;\n\tld.global.b64 where, [cuinstr_control_v1+16];\n\t\
-             ld.global.b32 launch, [cuinstr_control_v1+8];\n\tld.relaxed.gpu.global.b32 flag, [where];",
+        // The first blocks have just begun: they need not wait for what is in memory. Later ones read who leaves, and not the flag: what is read here stays in the
+        // first cache, and there polls would find the flag as it was.
+        let _ = write!(
+            out,
+            "\n\t{{\n\t.reg .pred q, later;\n\t.reg .b32 x, left, launch;\n\t{}setp.ge.u32 later, x, {FIRST_BLOCKS};\n\t\
+             mov.b32 left, 0;\n\tmov.b32 launch, 2;\n\t@later ld.global.b32 launch, [cuinstr_control_v1+8];\n\t@later ld.global.b32 left, [cuinstr_left_v1];",
+            block_number(is_flat)
         );
         if !spelling.limits.any() {
             let most = 1 << MOST_INTERVAL;
             let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
         }
-        out.push_str("\n\tsetp.eq.b32 q, flag, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
+        out.push_str("\n\tsetp.eq.b32 q, left, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
     }
     out
+}
+
+/// So many blocks, about, begin at once on a large GPU.
+const FIRST_BLOCKS: u32 = 1024;
+
+/// A block's number in its grid, or in a slice of that, into `x`. A kernel that never reads a second coordinate `is_flat`: it is taken to have one alone.
+fn block_number(is_flat: bool) -> &'static str {
+    if is_flat {
+        "mov.u32 x, %ctaid.x;\n\t"
+    } else {
+        "{\n\t.reg .b32 z, w;\n\tmov.u32 x, %ctaid.x;\n\tmov.u32 z, %ctaid.y;\n\tmov.u32 w, %nctaid.x;\n\tmad.lo.u32 x, z, w, x;\n\t}\n\t"
+    }
 }
 
 /// The counter of a strip.
@@ -471,13 +487,9 @@ pub(in crate::polls) enum Fuel {
     Allowance,
 }
 
-/// What stands around a kernel's site where its threads return.
+/// What stands around a kernel's site where its threads return, behind `x`: which blocks ask, by their number.
 const RETURNS: [&str; 2] = [
-    "\n\t{\n\t.reg .pred q;\n\t.reg .b32 x, y, z;\n\t.param .b64 site;\n\tmov.u32 x, %ctaid.x;\n\tmov.u32 y, %ctaid.y;\n\tadd.u32 x, x, y;\n\tand.b32 x, x, 7;\n\t\
-     mov.u32 y, %nctaid.x;\n\tmov.u32 z, %nctaid.y;\n\tmul.lo.u32 y, y, z;\n\tsetp.lt.u32 q, y, 1024;\n\tselp.b32 x, 0, x, q;\n\t\
-     mov.u32 y, %tid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.z;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.x;\n\tshr.u32 y, y, 5;\n\tor.b32 x, x, y;\n\t\
-     setp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_gone;\n\tld.global.b32 x, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, x, 1;\n\t\
-     @q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
+    "\tshr.u32 y, y, 5;\n\tor.b32 x, x, y;\n\tsetp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
     ";\n\tcall __cuinstr_last, (site);\n$__cuinstr_gone:\n\t}\n\tret;\n",
 ];
 
@@ -489,18 +501,43 @@ pub(in crate::polls) fn exit(out: &mut Insertion<'_>, guard: Option<(&str, bool)
     };
 }
 
-/// At a kernel's end: a few threads of each block, and where a grid is large of each eighth block, say that they came late. Nothing of the kernel's lives
-/// here, so the call takes no register from it.
-pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, site: u64) {
+/// At a kernel's end: a warp of some blocks says that it came late, or that the launch is being stopped. Nothing of the kernel's lives here, so the
+/// call takes no register from it.
+pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, is_flat: bool, site: u64) {
     out.push("$__cuinstr_returns:");
     if let (Some(units), true) = (spelling.limits.fuel, fuel != Fuel::None) {
         limits::end(out, units, fuel == Fuel::Allowance);
     }
+    out.push(&which_ask(fuel, is_flat));
     let [front, behind] = spelling.returns;
     out.common(front);
     let _ = write!(out, "{site}");
     out.common(behind);
 }
+
+/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun, and which is soon over where it never polls. Of another one
+/// 128 blocks or more do, spread evenly. Where a kernel polls, that is each 32nd block at least: what it finds empties the first cache, so that later
+/// blocks see the flag where they begin.
+fn which_ask(fuel: Fuel, is_flat: bool) -> String {
+    let rows = if is_flat { "" } else { "mov.u32 x, %nctaid.y;\n\tmul.lo.u32 y, y, x;\n\t" };
+    let most = if fuel == Fuel::None { "" } else { "max.u32 y, y, 27;\n\t" };
+    let others = if is_flat { "" } else { "mov.u32 y, %tid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.z;\n\tor.b32 x, x, y;\n\t" };
+    format!(
+        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\tmov.u32 y, %nctaid.x;\n\t{rows}\
+         setp.lt.u32 q, y, {FIRST_BLOCKS};\n\t@q bra $__cuinstr_gone;\n\tbfind.u32 y, y;\n\tsub.u32 y, 39, y;\n\t\
+         {most}{}shl.b32 x, x, y;\n\t{others}mov.u32 y, %tid.x;\n",
+        block_number(is_flat)
+    )
+}
+
+/// Where a kernel begins: the first thread of the first block says so. It does not where the launch has begun before: a grid that the device launches
+/// shares the control block of its parent.
+pub(in crate::polls) const BEGINS: &str = "\n\t{\n\t.reg .pred q, tells;\n\t.reg .b32 x, y;\n\t.reg .b64 begin, note, now;\n\tmov.u32 x, %ctaid.x;\n\t\
+     mov.u32 y, %ctaid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %ctaid.z;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.x;\n\tor.b32 x, x, y;\n\t\
+     setp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_begun_by_another;\n\tld.global.u64 begin, [cuinstr_control_v1+32];\n\t\
+     ld.global.u64 note, [cuinstr_control_v1+56];\n\tmov.u64 now, %globaltimer;\n\tsetp.ne.u64 tells, note, 0;\n\tsetp.ne.u64 q, begin, 0;\n\t\
+     @q bra $__cuinstr_begun_by_another;\n\tst.relaxed.gpu.global.u64 [cuinstr_control_v1+32], now;\n\t@tells st.volatile.global.u64 [note+48], now;\n\
+     $__cuinstr_begun_by_another:\n\t}";
 
 /// A record of the site map, a string that is found by its first words.
 pub(in crate::polls) fn site_map(out: &mut Insertion<'_>, json: &str, hash: u64) {

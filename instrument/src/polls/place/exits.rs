@@ -50,9 +50,14 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
     if has_asked {
         let mut out = edits.at(function.body.end - 1);
         close(cycles, &mut out);
-        emit::returns(&mut out, spelling, fuel, site);
+        emit::returns(&mut out, spelling, fuel, is_flat(text, function), site);
     }
     has_asked
+}
+
+/// Whether a kernel never reads a second coordinate of its threads and blocks.
+pub(in crate::polls) fn is_flat(text: &str, function: &Function<'_>) -> bool {
+    memchr::memmem::find(function.body.of(text).as_bytes(), b"id.y").is_none()
 }
 
 /// Returns where control comes to the closing brace, for what is put in front of that.

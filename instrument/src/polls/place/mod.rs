@@ -94,7 +94,9 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     if placer.has_allowance {
         let mut all = 0..function.statements.len() as u32;
         let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
-        polled.front.insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers));
+        polled
+            .front
+            .insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers, exits::is_flat(module.text, function)));
         polled.fuel = Fuel::Allowance;
     } else if polled.sites.iter().any(|site| site.form != Form::None) {
         polled.fuel = Fuel::Polls;
