@@ -61,6 +61,8 @@ type Known<'b, K> = BTreeMap<K, BTreeSet<&'b str>>;
 pub(crate) fn without_ptx(mut briefs: Vec<Brief>) -> Vec<Brief> {
     let lacking: Vec<Option<BTreeSet<String>>> = {
         let (mut with, mut linked, mut runtime) = (Known::new(), Known::new(), Known::new());
+        // The device runtime that the linker took in: its code stands in the linked image, and its PTX in a container of its own.
+        let mut linked_runtime = BTreeSet::new();
         for part in &briefs {
             let Kind::Ptx(is_runtime) = part.kind else { continue };
             let names = || part.kernels.iter().map(String::as_str);
@@ -70,6 +72,7 @@ pub(crate) fn without_ptx(mut briefs: Vec<Brief>) -> Vec<Brief> {
             }
             if is_runtime {
                 runtime.entry(part.place.container_key()).or_default().extend(names());
+                linked_runtime.extend(names().filter(|_| part.place.is_relocatable()));
             }
         }
         let lacking = |part: &Brief| {
@@ -77,8 +80,11 @@ pub(crate) fn without_ptx(mut briefs: Vec<Brief>) -> Vec<Brief> {
                 return None;
             }
             let key = part.place.container_key();
-            let linked = linked.get(&part.arch).filter(|_| !part.place.is_relocatable());
-            let known: Vec<_> = [with.get(&(key.clone(), part.arch)), linked, runtime.get(&key)].into_iter().flatten().collect();
+            let is_linked = !part.place.is_relocatable();
+            let linked = linked.get(&part.arch).filter(|_| is_linked);
+            let linked_runtime = Some(&linked_runtime).filter(|names| is_linked && !names.is_empty());
+            let known: Vec<_> =
+                [with.get(&(key.clone(), part.arch)), linked, runtime.get(&key), linked_runtime].into_iter().flatten().collect();
             let is_known = |name: &String| known.iter().any(|names| names.contains(name.as_str()));
             let lacking: BTreeSet<String> = part.kernels.iter().filter(|name| !is_known(name)).cloned().collect();
             if known.is_empty() { Some(BTreeSet::new()) } else { (!lacking.is_empty()).then_some(lacking) }

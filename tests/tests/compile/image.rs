@@ -10,6 +10,7 @@ use cuinstr_image::{Content, Form, Image};
 use std::path::Path;
 
 const TEXT: &str = "template <typename T>\n__global__ void collatz(T* out, T n)\n{\n    for (T i = threadIdx.x; i < n; i += blockDim.x) {\n        int steps = 0;\n        for (T at = i; at > 1; ++steps) at = at % 2 ? 3 * at + 1 : at / 2;\n        out[i] = steps;\n    }\n}\ntemplate __global__ void collatz<int>(int*, int);\nextern \"C\" __global__ void spin(volatile int* flag) { while (!*flag) {} }\n";
+const LAUNCHES: &str = "__global__ void child(int* p) { *p = 1; }\n__global__ void parent(int* p) { child<<<1, 1>>>(p); }\nint main() { parent<<<1, 1>>>(nullptr); return 0; }\n";
 const MAIN: &str = "int main() { return 0; }\n";
 
 /// What a file must turn out to hold.
@@ -92,6 +93,15 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     case("object with lines", (0, 0), "-c -lineinfo -arch=sm_80 k.cu", both(Form::Host));
     case("object for debuggers", (0, 0), "-c -G -arch=sm_80 k.cu", both(Form::Host));
     checks.add("image: object of intermediate code", intermediate);
+    checks.add("image: a program that launches kernels from kernels has the PTX of all its code", |tools| {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Unit::new("launch.cu", LAUNCHES).write(folder.path())?;
+        let libraries = format!("-L{}", library_folder(tools)?.display());
+        let args = ["-rdc=true", "-arch=sm_80", "launch.cu", "-lcudadevrt", &libraries, "-o", "out"].map(str::to_owned);
+        let image = call(&tools.nvcc.path, folder.path(), &args)?.expect_clean()?.image;
+        let alone = cuinstr_image::scan(&image, |_| {}).map_err(|error| error.to_string())?.without_ptx;
+        if alone.is_empty() { Ok(()) } else { Err(format!("{alone:?}")) }
+    });
     checks.add("image: a library of the toolkit", |tools| {
         let bytes = std::fs::read(library_folder(tools)?.join("libcudadevrt.a")).map_err(|error| error.to_string())?;
         let image = cuinstr_image::read(&bytes).map_err(|error| error.to_string())?;
