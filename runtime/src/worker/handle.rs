@@ -230,10 +230,14 @@ impl Shared {
     /// Has the process at work do something. If it turns out to have gone while it had nothing to do, the next one does it.
     pub(super) fn call<T>(&self, mut does: impl FnMut(&mut Live) -> Result<T>) -> Result<T> {
         let mut live = self.lock();
-        match does(&mut live) {
-            Err(Error::Worker(Fault::Gone { .. })) if live.process.as_ref().is_some_and(|process| process.went_idle()) => does(&mut live),
-            done => done,
+        // Those in reserve may have gone with it, not noticed yet either.
+        for _ in 0..=self.spares.wanted() {
+            match does(&mut live) {
+                Err(Error::Worker(Fault::Gone { .. })) if live.process.as_ref().is_some_and(|process| process.went_idle()) => {}
+                done => return done,
+            }
         }
+        does(&mut live)
     }
 
     /// A number for a module, a buffer or a launch.

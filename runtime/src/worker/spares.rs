@@ -55,6 +55,11 @@ impl Spares {
         Arc::new(Self { recipe, wanted, nursery: Mutex::default(), changed: Condvar::new() })
     }
 
+    /// How many are to be in reserve.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted
+    }
+
     fn nursery(&self) -> MutexGuard<'_, Nursery> {
         self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
     }
