@@ -93,15 +93,7 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     case("object with lines", (0, 0), "-c -lineinfo -arch=sm_80 k.cu", both(Form::Host));
     case("object for debuggers", (0, 0), "-c -G -arch=sm_80 k.cu", both(Form::Host));
     checks.add("image: object of intermediate code", intermediate);
-    checks.add("image: a program that launches kernels from kernels has the PTX of all its code", |tools| {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        Unit::new("launch.cu", LAUNCHES).write(folder.path())?;
-        let libraries = format!("-L{}", library_folder(tools)?.display());
-        let args = ["-rdc=true", "-arch=sm_80", "launch.cu", "-lcudadevrt", &libraries, "-o", "out"].map(str::to_owned);
-        let image = call(&tools.nvcc.path, folder.path(), &args)?.expect_clean()?.image;
-        let alone = cuinstr_image::scan(&image, |_| {}).map_err(|error| error.to_string())?.without_ptx;
-        if alone.is_empty() { Ok(()) } else { Err(format!("{alone:?}")) }
-    });
+    checks.add("image: a program that launches kernels from kernels has the PTX of all its code", launches);
     checks.add("image: a library of the toolkit", |tools| {
         let bytes = std::fs::read(library_folder(tools)?.join("libcudadevrt.a")).map_err(|error| error.to_string())?;
         let image = cuinstr_image::read(&bytes).map_err(|error| error.to_string())?;
@@ -109,6 +101,16 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         let texts: Vec<_> = image.ptx().map(|(part, text)| (part.place.to_string(), text.len())).collect();
         if is_whole && !texts.is_empty() { Ok(()) } else { Err(format!("{:?}, {texts:?}, {:?}", image.form, image.notes)) }
     });
+}
+
+fn launches(tools: &Tools) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    Unit::new("launch.cu", LAUNCHES).write(folder.path())?;
+    let libraries = format!("-L{}", library_folder(tools)?.display());
+    let args = ["-rdc=true", "-arch=sm_80", "launch.cu", "-lcudadevrt", &libraries, "-o", "out"].map(str::to_owned);
+    let image = call(&tools.nvcc.path, folder.path(), &args)?.expect_clean()?.image;
+    let alone = cuinstr_image::scan(&image, |_| {}).map_err(|error| error.to_string())?.without_ptx;
+    if alone.is_empty() { Ok(()) } else { Err(format!("{alone:?}")) }
 }
 
 fn release(tools: &Tools) -> (u32, u32) {

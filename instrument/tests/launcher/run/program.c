@@ -61,7 +61,7 @@ static u64 counts[1024];
 static int count_of_grids;
 static int start_blocks(char how, handle in) {
   handle function;
-  u64 slots = 4, ns = 25000000, *at = &counts[count_of_grids++];
+  u64 slots = 4, ns = 40000000, *at = &counts[count_of_grids++];
   unsigned zeroes[BLOCKS] = {0};
   int cuMemcpyHtoD_v2(u64, const void*, size_t);
   cuMemAlloc_v2(at, sizeof zeroes);
