@@ -196,8 +196,8 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
-/// Declares a function's allowance, in statements by weight, and gives it the first one. Later blocks of a kernel whose launch is being stopped get none,
-/// so that they poll in the first iteration of the first loop; those of a launch that no host armed get the most.
+/// Declares a function's allowance, in statements by weight, and gives it the first one. Later blocks of a launch that
+/// is being stopped get none, so that they poll in the first iteration of their first loop. Those of a launch that no host armed get the most.
 pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool, is_flat: bool) -> String {
     let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
     let mut out = format!(

@@ -186,7 +186,7 @@ impl State {
             let same = [known, new].into_iter().find(|same| both == ***same);
             joined.push((*slot, same.map_or_else(|| Rc::new(both), Rc::clone)));
         }
-        // A lower half that is the same sum of one value on one way, and of another on the other, is that sum of the value that is the one and the other.
+        // Each way may have a value of its own, of which the lower half is the same sum. Then it is that sum of the value that the two become.
         for (index, one, two) in halves {
             if let Some(half) = one.met(two, |one, two| names.get(&(one, two)).copied().filter(|name| *name != NO_NAME)) {
                 Rc::make_mut(&mut joined[index].1).kind = Kind::Wide(half);
