@@ -212,8 +212,8 @@ pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barri
             if has_barriers { "%ctaid.x" } else { "%warpid" },
             (1_u32 << first) / 32
         );
-        // The first blocks have just begun: they need not wait for what is in memory. Later ones read who leaves, and not the flag: what is read here stays in the
-        // first cache, and there polls would find the flag as it was.
+        // The first blocks have just begun: they need not wait for what is in memory. Later ones read the mark that the launch is being left, and not the flag:
+        // what is read here stays in the first cache, and there polls would find the flag as it was.
         let _ = write!(
             out,
             "\n\t{{\n\t.reg .pred q, later;\n\t.reg .b32 x, left, launch;\n\t{}setp.ge.u32 later, x, {FIRST_BLOCKS};\n\t\
@@ -516,8 +516,8 @@ pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fue
 }
 
 /// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun, and which is soon over where it never polls. Of another one
-/// 128 blocks or more do, spread evenly. Where a kernel polls, that is each 32nd block at least: what it finds empties the first cache, so that later
-/// blocks see the flag where they begin.
+/// 128 blocks or more do, spread evenly. Where a kernel polls, that is each 32nd block at least. One that finds the launch stopped marks it as being left and
+/// empties the first cache, so that later blocks see the mark where they begin.
 fn which_ask(fuel: Fuel, is_flat: bool) -> String {
     let rows = if is_flat { "" } else { "mov.u32 x, %nctaid.y;\n\tmul.lo.u32 y, y, x;\n\t" };
     let most = if fuel == Fuel::None { "" } else { "max.u32 y, y, 27;\n\t" };

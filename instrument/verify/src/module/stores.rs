@@ -3,7 +3,7 @@
 //! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record
 //! (docs/ABI.md). A function makes addresses of the names of the control block and the flag, and of the flag's pointer.
 //! Any other store is a fault if it may write either of them through such an address. So is a load that may leave the
-//! flag's line in the first cache: polls that pass that by only as they load would find the flag there, as it was.
+//! flag's line in the first cache: polls keep the line out as they load, but would find it there, as it was.
 //!
 //! An address is an interval of offsets from either, by reaching definitions. What an instruction other than a sum
 //! makes of such an address may be any address.
@@ -43,8 +43,8 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'s
         let what = match statement.flow {
             Flow::Call => addresses.gives_away(at),
             Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
-            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at),
             Flow::Next if stores(opcode) => addresses.look(at).or_else(|| addresses.keeps(at)),
+            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at),
             _ => None,
         };
         found.extend(what.map(|what| (at, what)));
@@ -67,7 +67,7 @@ fn fills_first_cache(opcode: &str) -> bool {
     let head = parts.next().unwrap_or("");
     let passes = |part| matches!(part, "volatile" | "relaxed" | "acquire" | "mmio" | "L1::no_allocate" | "L2");
     let elsewhere = spaces(opcode).any(|space| space != "global");
-    matches!(head, "ld" | "ldu" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
+    matches!(head, "ld" | "ldu" | "wmma" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
 }
 
 /// Offsets from where something begins.
