@@ -55,6 +55,11 @@ impl World {
         command
     }
 
+    /// The file for which grids wait.
+    fn gate(&self) -> PathBuf {
+        self.project.path().join("go")
+    }
+
     /// What the program says under these options, and what we say.
     fn run(&self, options: &str, does: &str, status: i32) -> (String, String) {
         let output: Output = self.command(options, does).output().expect("it starts");
@@ -275,12 +280,18 @@ impl<'a> Watched<'a> {
         Self::start_when(world, command, |first| (first["running"][0]["kernel"] == kernel).then(|| first["process"].to_string()))
     }
 
-    /// Starts it, and waits until its process can be told from what `ps` lists first.
+    /// Starts it, and waits until its process can be told from what `ps` lists first. Its grids stand until a pause is asked for, or until they may go on.
     fn start_when(world: &'a World, mut command: Command, process: impl Fn(&serde_json::Value) -> Option<String>) -> Self {
+        cuinstr_stand_in::client::close_gate(&mut command, &world.gate());
         let child = command.spawn().expect("it starts");
         let mut watched = Self { world, child, process: String::new() };
         watched.process = watched.until(process);
         watched
+    }
+
+    /// Its grids run on from now on.
+    fn go(&self) {
+        fs::write(self.world.gate(), "").expect("a file");
     }
 
     /// The `cuinstr run` that it was started by.
@@ -307,7 +318,7 @@ impl<'a> Watched<'a> {
             if let Some(found) = first.as_ref().and_then(&holds) {
                 return found;
             }
-            assert!(since.elapsed() < Duration::from_secs(50), "{listed}");
+            assert!(since.elapsed() < Duration::from_secs(50), "this is all that `ps` lists: {listed}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

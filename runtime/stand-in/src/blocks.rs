@@ -25,6 +25,8 @@ pub(crate) struct Habits {
     pub(crate) stuck: u64,
     /// Time between the beginnings of two.
     pub(crate) pace: u64,
+    /// Those that run end only where a pause of theirs is asked for.
+    pub(crate) stands: bool,
 }
 
 impl Blocks {
@@ -41,10 +43,11 @@ impl Blocks {
 
     /// Ends those whose time is over, but for the first that are stuck, and begins others. Whether none is left.
     pub(crate) fn advance(&mut self, pause: Option<u64>, now: u64, slots: u64, habits: Habits, counts: u64) -> bool {
-        let Habits { ns, stuck, pace } = habits;
+        let Habits { ns, stuck, pace, stands } = habits;
+        let stands = stands && !pause.is_some_and(is_asked);
         let mut kept = 0;
         self.running.retain(|began| {
-            let stays = kept < stuck || now.saturating_sub(*began) < ns;
+            let stays = stands || kept < stuck || now.saturating_sub(*began) < ns;
             kept += u64::from(stays);
             stays
         });
@@ -65,6 +68,12 @@ impl Blocks {
         self.waiting = Some(waiting);
         is_over
     }
+}
+
+/// Whether a pause of the launch is asked for.
+fn is_asked(pause: u64) -> bool {
+    let words: PauseBlock = raw::load(pause);
+    words.launch != 0 && raw::load::<u32>(words.asked) == words.launch
 }
 
 /// A block begins: whether it runs.
@@ -88,7 +97,7 @@ fn runs(pause: u64, block: u64, count: u64) -> bool {
         }
         return false;
     }
-    let declines = raw::load::<u32>(words.asked) == words.launch && u64::from(words.blocks) == count;
+    let declines = is_asked(pause) && u64::from(words.blocks) == count;
     if declines {
         set(words.declined);
     }

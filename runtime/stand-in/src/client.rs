@@ -5,7 +5,11 @@ use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
+
+/// The variable with the commands that a program starts with.
+pub(crate) const VARIABLE: &str = "CUINSTR_STAND_IN";
 
 /// The shared library, which cargo puts beside the programs of its tests.
 ///
@@ -32,6 +36,15 @@ pub fn install(folder: &Path) -> io::Result<()> {
         symlink(&library, folder.join(name))?;
     }
     Ok(())
+}
+
+/// The grids of a program that is about to start stand until this file exists, or a pause is asked for (`gate` in [`crate::control`]). What the
+/// command's environment says to the stand-in stays.
+pub fn close_gate(command: &mut Command, gate: &Path) {
+    // The file is of the program before this one.
+    let _ = std::fs::remove_file(gate);
+    let said = command.get_envs().find(|(name, _)| *name == VARIABLE).and_then(|(_, said)| said?.to_str()).unwrap_or_default().to_owned();
+    command.env(VARIABLE, format!("gate {};{said}", gate.display()));
 }
 
 /// Whether this process loads the stand-in for its driver.

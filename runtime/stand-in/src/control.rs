@@ -35,6 +35,9 @@
 //! - `blocks NS`: each block of a `blocks` kernel takes NS nanoseconds. That holds for running ones, too.
 //! - `stuck COUNT`: the first COUNT running blocks of each launch of a `blocks` kernel do not end.
 //! - `pace NS`: a block of a `blocks` kernel begins NS nanoseconds after the one before.
+//! - `gate PATH`: until this file exists, a running block of a `blocks` kernel ends only if a pause of its launch is asked for.
+//!   So a test sees the grid before it is over, however slow the machine is.
+//! - `open`: as if that file existed.
 //! - `site ID`: threads stop at this site.
 //! - `lose CODE`: the current context is lost with this error.
 //! - `reset`: destroys all contexts.
@@ -48,6 +51,7 @@
 //! - `log PATH`: appends the name of each call to a file.
 
 use crate::calls;
+use crate::client::VARIABLE;
 use crate::machine::{self, Kind};
 use crate::processes;
 use crate::raw;
@@ -98,7 +102,7 @@ fn script() -> MutexGuard<'static, Option<Script>> {
 fn begin() {
     let is_read = script().as_mut().is_none_or(|script| std::mem::replace(&mut script.is_read, true));
     if !is_read {
-        for command in std::env::var("CUINSTR_STAND_IN").unwrap_or_default().split(';').filter(|command| !command.trim().is_empty()) {
+        for command in std::env::var(VARIABLE).unwrap_or_default().split(';').filter(|command| !command.trim().is_empty()) {
             assert!(perform(command) >= 0, "CUINSTR_STAND_IN: `{command}` is no command of the stand-in driver");
         }
     }
@@ -231,6 +235,8 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
         ["pace", ns] => machine::lock().block_pace = ns.parse().ok()?,
         ["stuck", count] => machine::lock().stuck_blocks = count.parse().ok()?,
+        ["gate", path] => machine::lock().gate = Some(PathBuf::from(path)),
+        ["open"] => machine::lock().gate = None,
         ["site", site] => machine::lock().site = site.parse().ok()?,
         ["reset"] => {
             let mut machine = machine::lock();

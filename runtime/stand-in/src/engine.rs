@@ -191,7 +191,8 @@ impl Machine {
         }
         let is_over = if does("blocks") {
             let [slots, ns, counts] = kernel.words[..] else { return Look::Ends };
-            let habits = Habits { ns: self.block_ns.unwrap_or(ns), stuck: self.stuck_blocks, pace: self.block_pace };
+            let stands = self.gate.as_ref().is_some_and(|gate| !gate.exists());
+            let habits = Habits { ns: self.block_ns.unwrap_or(ns), stuck: self.stuck_blocks, pace: self.block_pace, stands };
             kernel.blocks.advance(kernel.pause, now, slots, habits, counts)
         } else if does("spin") {
             false

@@ -4,6 +4,7 @@ use crate::engine::{Launched, Op};
 use crate::processes;
 use crate::raw;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -159,6 +160,8 @@ pub(crate) struct Machine {
     pub(crate) stuck_blocks: u64,
     /// Time between the beginnings of two blocks of a launch.
     pub(crate) block_pace: u64,
+    /// Until this file exists, blocks end only where a pause is asked for.
+    pub(crate) gate: Option<PathBuf>,
     /// Kernels that have begun, the runtime's own not counted.
     pub(crate) begun: u64,
     pub(crate) written: u64,
@@ -196,6 +199,7 @@ fn machine() -> &'static Mutex<Machine> {
             block_ns: None,
             stuck_blocks: 0,
             block_pace: 0,
+            gate: None,
             begun: 0,
             written: 0,
             next_handle: 0x10_0000,

@@ -30,6 +30,7 @@ impl Watched<'_> {
 
     /// What the program said when it has come to its end by itself.
     fn said(self) -> String {
+        self.go();
         let (status, said, told) = self.end();
         assert_eq!(status, Some(0), "{said}{told}");
         said
@@ -65,12 +66,19 @@ fn blocks_that_have_not_begun_wait_and_each_runs_once() {
 fn what_is_queued_behind_waits_too() {
     let world = World::new();
     let watched = start(&world, "--pausable", "plt blocks-m");
-    for _ in 0..4 {
+    for _ in 0..2 {
         let (done, left) = watched.pause();
         assert_eq!(done + left, 96);
         watched.until(|first| (first["running"].as_array().is_some_and(|running| running.len() == 1)).then_some(()));
         watched.ask("resume PID");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // The grids behind it, too, as far as they are reached.
+    watched.go();
+    for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(300));
+        watched.ask("pause PID");
+        watched.ask("resume PID");
     }
     assert_eq!(watched.said(), "blocks-m: 0 0 0 once\n");
     // A copy behind it finds the results of all blocks.
@@ -90,6 +98,7 @@ fn what_is_queued_behind_waits_too() {
     assert_eq!(watched.said(), "graph behind: 96\nblocks-G: 0 0 0 once\n");
     // More launches than a stream holds, so that the program waits in the middle of them.
     let watched = start(&world, "--pausable", "plt blocks-q");
+    watched.go();
     for _ in 0..8 {
         watched.ask("pause PID");
         watched.ask("resume PID");
@@ -101,13 +110,13 @@ fn what_is_queued_behind_waits_too() {
 #[test]
 fn a_limit_stands_still_while_a_launch_is_paused() {
     let world = World::new();
-    let watched = start(&world, "--pausable --timeout 1500ms --on-stop leave", "plt blocks-o");
+    let watched = start(&world, "--pausable --timeout 4s --on-stop leave", "plt blocks-o");
     watched.pause();
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(5));
     watched.ask("resume PID");
     assert_eq!(watched.said(), "blocks-o: 0 0 0 once\n");
     // What ran before the pause counts.
-    let watched = start(&world, "--pausable --timeout 400ms --on-stop leave", "plt blocks-o");
+    let watched = start(&world, "--pausable --timeout 2s --on-stop leave", "plt blocks-o");
     watched.pause();
     watched.ask("resume PID");
     let (status, said, told) = watched.end();
@@ -117,7 +126,7 @@ fn a_limit_stands_still_while_a_launch_is_paused() {
 #[test]
 fn a_launch_is_stopped_while_its_blocks_come_to_their_ends() {
     let world = World::new();
-    let mut command = world.command("--quiet --pausable --timeout 700ms --on-stop leave", "plt blocks-o");
+    let mut command = world.command("--quiet --pausable --timeout 3s --on-stop leave", "plt blocks-o");
     command.env("CUINSTR_STAND_IN", "blocks 9000000000");
     let watched = Watched::start(&world, command, "blocks");
     assert!(watched.ask("pause PID --within 10ms").1.contains("the blocks that have begun still run"));

@@ -61,17 +61,14 @@ static u64 counts[1024];
 static int count_of_grids;
 static int start_blocks(char how, handle in) {
   handle function;
-  u64 slots = 4, ns = 40000000, *at = &counts[count_of_grids++];
+  u64 slots = 4, ns = 25000000, *at = &counts[count_of_grids++];
   unsigned zeroes[BLOCKS] = {0};
   int cuMemcpyHtoD_v2(u64, const void*, size_t);
   cuMemAlloc_v2(at, sizeof zeroes);
   cuMemcpyHtoD_v2(*at, zeroes, sizeof zeroes);
   if (how == 'q') ns = 1000000;
-  if (how == 'L' || how == 'R') {
-    /* All at once. */
-    slots = BLOCKS;
-    ns = 600000000;
-  }
+  /* All at once. */
+  if (how == 'L' || how == 'R') slots = BLOCKS;
   u64 packed[] = {slots, ns, *at};
   size_t size = sizeof packed;
   void *words[] = {&slots, &ns, at}, *extra[] = {(void*)1, packed, (void*)2, &size, 0};
@@ -103,6 +100,10 @@ static const char* times(void) {
 static long long command(const char* words) {
   return ((long long (*)(const char*))dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuinstr_stand_in"))(words);
 }
+/* The first grid has been paused, and none of its blocks runs. */
+static void wait_until_drained(void) {
+  while (command("begun") == 0 || command("running") != 0) usleep(1000);
+}
 /* A block that runs waits until all others have begun, as in a scan by the blocks' numbers: the stand-in holds one on request. */
 static void* hold_one(void* which) {
   for (int have_begun = 0; have_begun < BLOCKS; usleep(1000)) {
@@ -117,12 +118,13 @@ static void* free_later(void* context) {
   u64 memory;
   cuCtxSetCurrent(context);
   cuMemAlloc_v2(&memory, 64);
-  usleep(500000);
+  wait_until_drained();
   if (cuMemFree_v2(memory) != 0) abort();
   return 0;
 }
 static void* lose_all(void* context) {
-  usleep(1000000);
+  wait_until_drained();
+  usleep(300000);
   cuCtxSetCurrent(context);
   command("lose 700");
   return 0;
@@ -192,7 +194,7 @@ int main(int count, char** words) {
         handle other;
         cuStreamCreate(&other, 1);
         /* At once, or while the first grid is paused. */
-        if (word[7] == 'l') usleep(300000);
+        if (word[7] == 'l') wait_until_drained();
         a = a || start_blocks('t', other);
       }
       pthread_t holder;
@@ -205,12 +207,14 @@ int main(int count, char** words) {
         /* The grid is over and was paused, and its kernel runs again as part of a graph. */
         int cuGraphLaunch(handle, handle);
         handle graph;
-        usleep(1500000);
+        wait_until_drained();
         a = a || cuStreamBeginCapture_v2(stream, 0) || start_blocks('R', stream) || cuStreamEndCapture(stream, &graph) || cuGraphLaunch(graph, stream);
       }
       if (word[7] == 'L') {
-        /* The first grid is over, and the second one waits. How many calls of the driver had been held up until now? */
-        usleep(1000000);
+        /* The request has come, or is held up. The first grid is over then, and the second one waits. */
+        while (command("begun") == 0 || (command("running") != 0 && command("blocked") == 0)) usleep(1000);
+        command("open");
+        while (command("running") != 0) usleep(1000);
         printf("held up: %lld\n", command("release"));
       }
       if (word[7] == 'f') {
@@ -234,12 +238,13 @@ int main(int count, char** words) {
         /* A graph, launched while the grid is paused: how many blocks have run by then? */
         int cuGraphLaunch(handle, handle);
         unsigned complete = 0;
-        usleep(500000);
+        wait_until_drained();
         a = a || cuGraphLaunch(0, 0);
         for (int at = 0; at < BLOCKS; ++at) complete += ((volatile unsigned*)counts[0])[at] == 1;
         printf("graph behind: %u\n", complete);
       }
       if (word[7] == 'e') {
+        wait_until_drained();
         usleep(1500000);
         exit(a);
       }
