@@ -302,6 +302,24 @@ fn other_bytes_stay_and_files_without_code_do_too() {
 }
 
 /// Assembles PTX; the machine code of its kernel, and of the functions that polls call, which stand behind it.
+/// Where the host knows when launches begin, a kernel that needs no poll is the plain one.
+#[test]
+fn a_kernel_that_polls_nowhere_stays_as_it_is() {
+    let body = kernel("setp.eq.u32 %p1, %r1, %r2; @%p1 bra $R; st.global.u32 [%rd1], 7; $R: ret;");
+    let text = format!(
+        "{body}.visible .entry polled() {{\n{REGISTERS}\n$L: ld.volatile.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 0; @%p1 bra $L; ret; }}\n"
+    );
+    for (text, sites, pieces) in [(&body, 0, 1), (&text, 2, 3)] {
+        let rewrite = rewrite_ptx(text.as_bytes(), &Options { begin_by_polls: true, ..options(Polls::Amortised) });
+        let output = String::from_utf8(rewrite.output.expect("it is PTX")).expect("it is text");
+        let plain = body.split_once(".visible").expect("a kernel").1;
+        assert!(output.contains(plain) && output.contains("cuinstr_control_v1") && verify_ptx(&output).holds(), "{output}");
+        assert_eq!((rewrite.sites.sites.len(), rewrite.inserted.len() >= pieces), (sites, true), "{output}");
+    }
+    // A guard has to see that a kernel was launched in it.
+    assert!(output(&body, Polls::Amortised).1.contains("$__cuinstr_begun_by_another"));
+}
+
 fn assembled(nvcc: &Nvcc, text: &str, kernel: &str) -> sass::Code {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));

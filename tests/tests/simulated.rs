@@ -252,13 +252,17 @@ fn the_fuel_that_a_kernel_uses_is_the_fuel_that_it_needs() {
 
 #[test]
 fn a_kernel_says_when_the_launch_began_and_at_its_end_whether_a_thread_came_late() {
-    let short = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .b64 %rd<2>;
-        ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 7; ret; }";
+    let short = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p1; .reg .b32 %r1; .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [out]; $L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 1; @%p1 bra $L; st.global.u32 [%rd1], 7; ret; }";
     let header = Header::parse("//@ about: short\n//@ entry: k\n//@ grid: 1\n//@ block: 40\n//@ arg: u32[1] zero\n", Place::Kernel);
     let (header, small) = (header.expect("a header"), polled(short, Polls::default()));
     // As if one block were many.
     let large = small.replace("setp.lt.u32 q, y, 1024;", "setp.lt.u32 q, y, 1;");
     assert_ne!(large, small);
+    // For a host that knows when its launches begin.
+    let options = Options { path: "plain.ptx".to_owned(), begin_by_polls: true, ..Options::default() };
+    let quiet = rewrite_ptx(short.as_bytes(), &options).output.and_then(|output| String::from_utf8(output).ok()).expect("it is PTX");
+    let quiet_large = quiet.replace("setp.lt.u32 q, y, 1024;", "setp.lt.u32 q, y, 1;");
     let (leave, lifted, later) = (1, u64::MAX, 1 << 60);
     // Another launch's number stands in the record. The flag holds zero, so that is the number of a launch which is being stopped.
     for (what, action, launch, timeout, start, late) in [
@@ -275,10 +279,10 @@ fn a_kernel_says_when_the_launch_began_and_at_its_end_whether_a_thread_came_late
         ("it is being stopped under `trap`", 0, 0, lifted, 1, 5),
     ] {
         let words = [(4, 4, action), (8, 4, launch), (24, 8, timeout), (32, 8, start), (72 + 20, 4, 5)];
-        for (text, late) in [(&small, 5), (&large, late)] {
+        for (text, late, notes) in [(&small, 5, true), (&large, late, true), (&quiet, 5, false), (&quiet_large, late, launch != 1)] {
             let found = recorded(text, &header, STEPS, &words).expect("it is PTX");
             assert_eq!((found.left.outcome, found.late), (Some(Outcome::Completed), late), "{what}");
-            assert!(found.start_ns != 0 && (start == 0 || found.start_ns == start), "{what}");
+            assert_eq!((found.start_ns != 0, found.start_ns == start), (notes || start != 0, start != 0 || !notes), "{what}");
         }
     }
 }

@@ -201,6 +201,9 @@ pub struct Options {
     pub limits: Limits,
     /// Whether blocks can decline to run, so that a host may pause a launch and have it continue.
     pub pausable: bool,
+    /// Whether PTX notes a launch's begin by polls alone, and not where its kernel begins: for a host that knows when its launches begin. A guard needs
+    /// the note, which costs a short kernel about a microsecond.
+    pub begin_by_polls: bool,
     /// Macros that mark device functions, beside those the file defines and the known families.
     pub device_macros: Vec<DeviceMacro>,
     /// Macros that decide conditions. Code that these leave out is none.

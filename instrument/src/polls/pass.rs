@@ -32,6 +32,8 @@ pub(super) struct Pass<'a> {
     sites: Vec<(u32, Site)>,
     diagnostics: Vec<Diagnostic>,
     summary: Summary,
+    /// Whether there is a kernel that is not left alone.
+    has_kernel: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -52,6 +54,7 @@ impl<'a> Pass<'a> {
             sites: Vec::new(),
             diagnostics: Vec::new(),
             summary: Summary::default(),
+            has_kernel: false,
         }
     }
 }
@@ -78,6 +81,7 @@ impl Pass<'_> {
         if self.options.leave_alone.iter().any(|name| name == function.name) {
             return;
         }
+        self.has_kernel |= function.is_kernel;
         let way = self.way(function);
         let poll = self.spelling.of(way.cold);
         let cycles = Cycles::new(function);
@@ -102,22 +106,24 @@ impl Pass<'_> {
         if self.options.pausable {
             self.launches_by_the_device(function);
         }
+        let repeats = activations.polls_at_entry(index);
         // A kernel that may call no function has neither end: its loops poll.
         let has_ends = function.is_kernel && way.cold == Cold::Call;
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
-        let asks_last = has_ends && self.exits(&cycles, polled.fuel);
-        if has_ends && (asks_last || asks_first || polled.fuel != Fuel::None) {
+        // One that polls nowhere is soon over: it is left as it is.
+        let polls = polled.fuel != Fuel::None || repeats || asks_first;
+        let asks_last = has_ends && polls && self.exits(&cycles, polled.fuel);
+        if has_ends && !self.options.begin_by_polls {
             polled.front.push_str(emit::BEGINS);
         }
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
         }
-        let repeats = activations.polls_at_entry(index);
         if repeats {
             self.site(function, function.at.start, site_id(self.hash, function.at.start, way.traps), Kind::Recursion, Form::Each, 0);
         }
         self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
-        if polled.fuel != Fuel::None || repeats || asks_first {
+        if polls {
             polled.front.push_str(Poll::declare(self.spelling.limits));
             let mut out = self.edits.at(function.body.end - 1);
             if !asks_last {
@@ -127,7 +133,7 @@ impl Pass<'_> {
         }
         let is_paused = self.options.pausable && function.is_kernel;
         let (decides, declines) = if is_paused { self.decision(function) } else { <(String, String)>::default() };
-        if polled.front.is_empty() && decides.is_empty() && !repeats && !asks_first {
+        if polled.front.is_empty() && decides.is_empty() {
             return;
         }
         let mut out = self.edits.at(function.body.start + 1);
@@ -246,12 +252,14 @@ impl Pass<'_> {
             return Rewrite { summary, used_waivers: applied.used, ..refused(self.options, sites.sites, self.diagnostics, self.hash) };
         }
         let has_decision = self.options.pausable && self.summary.kernels > 0;
-        if self.summary.polls > 0 || has_decision {
+        // Where no kernel needs a poll, a host still sees by the control block that they were looked at.
+        if self.summary.polls > 0 || self.has_kernel {
             let pause = if has_decision { pause::device() } else { String::new() };
-            let device = old::spell(self.module.version, emit::device(self.options.limits));
+            let device = if self.summary.polls > 0 { emit::device(self.options.limits) } else { String::new() };
+            let device = old::spell(self.module.version, device);
             let front = self.front();
             let mut out = self.edits.at(front);
-            let _ = write!(out, "\n{device}{pause}");
+            let _ = write!(out, "\n{}{device}{pause}", emit::CONTROL);
             emit::site_map(&mut out, &sites.to_json(), self.hash);
         }
         // The largest of what is kept comes now: what was read is no longer needed.

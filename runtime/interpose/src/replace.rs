@@ -98,7 +98,8 @@ fn make(text: &[u8], name: Option<String>) -> Replaced {
     });
     // How much fuel there is the host says at each launch, so the text is the same for any.
     let limits = Limits { fuel: has_fuel().then_some(Limits::MAX_FUEL), ..Limits::default() };
-    let options = Options { path, limits, pausable: is_pausable(), ..Options::default() };
+    // The stream's own writes say when a launch begins.
+    let options = Options { path, limits, pausable: is_pausable(), begin_by_polls: true, ..Options::default() };
     let cached = Place::of(text, &options);
     if let Some((output, map, no_fuel)) = cached.as_ref().and_then(Place::get) {
         return Ok(kept(output, &map, no_fuel));

@@ -28,12 +28,14 @@ pub(in crate::polls) const RESERVED: &str = "__cuinstr_";
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
 const MOST_INTERVAL: u32 = 13;
 
+/// The variables that a host shares.
+pub(in crate::polls) const CONTROL: &str = include_str!("control.ptx");
 const DEVICE: &str = include_str!("device.ptx");
 const STOP: &str = include_str!("stop.ptx");
 const POLL: &str = include_str!("poll.ptx");
 const RENEW: &str = include_str!("renew.ptx");
 
-/// Variables and functions that polls need, for the front of a module.
+/// The functions that polls need, for the front of a module.
 pub(in crate::polls) fn device(limits: Limits) -> String {
     let has_cycles = limits.budget_cycles.is_some();
     let device = DEVICE.replace("@RAN@", if has_cycles { ", .param .b64 cycles" } else { "" });
@@ -508,24 +510,22 @@ pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fue
     if let (Some(units), true) = (spelling.limits.fuel, fuel != Fuel::None) {
         limits::end(out, units, fuel == Fuel::Allowance);
     }
-    out.push(&which_ask(fuel, is_flat));
+    out.push(&which_ask(is_flat));
     let [front, behind] = spelling.returns;
     out.common(front);
     let _ = write!(out, "{site}");
     out.common(behind);
 }
 
-/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun, and which is soon over where it never polls. Of another one
-/// 128 blocks or more do, spread evenly. Where a kernel polls, that is each 32nd block at least. One that finds the launch stopped marks it as being left and
-/// empties the first cache, so that later blocks see the mark where they begin.
-fn which_ask(fuel: Fuel, is_flat: bool) -> String {
+/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun. Of another one 128 blocks or more do, spread evenly, and each 32nd
+/// block at least. One that finds the launch stopped marks it as being left and empties the first cache, so that later blocks see the mark where they begin.
+fn which_ask(is_flat: bool) -> String {
     let rows = if is_flat { "" } else { "mov.u32 x, %nctaid.y;\n\tmul.lo.u32 y, y, x;\n\t" };
-    let most = if fuel == Fuel::None { "" } else { "max.u32 y, y, 27;\n\t" };
     let others = if is_flat { "" } else { "mov.u32 y, %tid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.z;\n\tor.b32 x, x, y;\n\t" };
     format!(
         "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\tmov.u32 y, %nctaid.x;\n\t{rows}\
          setp.lt.u32 q, y, {FIRST_BLOCKS};\n\t@q bra $__cuinstr_gone;\n\tbfind.u32 y, y;\n\tsub.u32 y, 39, y;\n\t\
-         {most}{}shl.b32 x, x, y;\n\t{others}mov.u32 y, %tid.x;\n",
+         max.u32 y, y, 27;\n\t{}shl.b32 x, x, y;\n\t{others}mov.u32 y, %tid.x;\n",
         block_number(is_flat)
     )
 }
