@@ -169,11 +169,16 @@ impl Printer<'_> {
                 if call.callee.is_empty() { "through a pointer".to_owned() } else { format!("of `{}`", Kernel::new(&call.callee).name) };
             let diagnostic = Diagnostic::new(Code::UnknownCallee, format!("a call {callee} leads out of sight"))
                 .in_function(Kernel::new(&call.function).name);
-            let mut ptx = |line: usize| {
-                let source = Rc::new(Source::new(&format!("{shown}:{line}"), b""));
-                (Rc::clone(&source), source.line(1, 0))
-            };
-            self.show(&shown, &diagnostic, call.place.as_ref(), call.line, &mut ptx, accepted);
+            if accepted.is_none() {
+                self.status = self.status.max(Status::Refused);
+            } else if self.args.format != VerifyFormat::Sarif {
+                continue;
+            }
+            match &call.place {
+                Some(place) => self.show_source(&diagnostic, place, accepted),
+                // Its PTX is not kept until the other parts are read.
+                None => self.say_at((shown, call.line, 1), &diagnostic, &[], accepted),
+            }
         }
         for found in unit.program.findings() {
             let Some(code) = found.verdict.code().map(Code::from) else { continue };
@@ -274,17 +279,22 @@ impl Printer<'_> {
         ptx: &mut dyn FnMut(usize) -> (Rc<Source>, std::ops::Range<usize>),
         accepted: Option<String>,
     ) {
-        let mut diagnostic = diagnostic.clone();
         if accepted.is_none() {
             self.status = self.status.max(Status::Refused);
         } else if self.args.format != VerifyFormat::Sarif {
             return;
         }
-        let Some(place) = place else {
+        if let Some(place) = place {
+            self.show_source(diagnostic, place, accepted);
+        } else {
             let (source, span) = ptx(line);
-            self.say(name, Some(&source), &diagnostic.at(span), &[], accepted);
-            return;
-        };
+            self.say(name, Some(&source), &diagnostic.clone().at(span), &[], accepted);
+        }
+    }
+
+    /// A finding at its source, or with its name alone if that can't be read.
+    fn show_source(&mut self, diagnostic: &Diagnostic, place: &Place, accepted: Option<String>) {
+        let mut diagnostic = diagnostic.clone();
         if !place.inlined.is_empty() {
             let chain: Vec<String> = place.inlined.iter().map(|frame| format!("{}:{}", one_line(&frame.file), frame.line)).collect();
             let note = format!("inlined at {}", chain.join(", which is inlined at "));
