@@ -13,7 +13,8 @@ use cuinstr::project::input::Input;
 use cuinstr::render::{self, Source, one_line};
 use cuinstr_image::{Content, Kernel, Kind};
 use cuinstr_verify::report::{Loop, Place, Report, UnknownCall, Verdict};
-use cuinstr_verify::{Program, verify_ptx};
+use cuinstr_verify::{Program, verify_ptx_on};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -202,7 +203,7 @@ impl Printer<'_> {
 
     /// One PTX text.
     fn module(&mut self, name: &str, text: &str, unit: &mut Unit) {
-        let report = verify_ptx(text);
+        let report = verify_ptx_on(text, &|count, work| (0..count).into_par_iter().for_each(work));
         unit.kernels += report.kernels.len();
         unit.program.add(&report);
         if self.args.format == VerifyFormat::Json {

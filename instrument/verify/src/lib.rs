@@ -22,6 +22,7 @@ mod rank;
 
 pub use module::linkage::Program;
 pub use module::report::{self, Report};
+pub use module::shares::Run;
 pub use rank::linear::{MOST_ROUNDS, MOST_TOGETHER};
 
 /// What can be proved of the loops in this PTX. Never fails: what is wrong with the text is in [`Report::faults`].
@@ -35,5 +36,18 @@ pub use rank::linear::{MOST_ROUNDS, MOST_TOGETHER};
 /// ```
 #[must_use]
 pub fn verify_ptx(ptx: &str) -> Report {
-    module::module_proof::report(ptx, &cuinstr_ptx::parse(ptx))
+    verify_ptx_on(ptx, &|count, work| (0..count).for_each(work))
+}
+
+/// The same, with the work done as the caller likes, such as on several threads. The report does not depend on that.
+///
+/// # Examples
+/// ```
+/// let ptx = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n";
+/// let on_threads: &cuinstr_verify::Run<'_> = &|count, work| std::thread::scope(|scope| (0..count).for_each(|nth| _ = scope.spawn(move || work(nth))));
+/// assert_eq!(cuinstr_verify::verify_ptx_on(ptx, on_threads).loops, cuinstr_verify::verify_ptx(ptx).loops);
+/// ```
+#[must_use]
+pub fn verify_ptx_on(ptx: &str, run: &Run<'_>) -> Report {
+    module::module_proof::report(ptx, &cuinstr_ptx::parse(ptx), run)
 }

@@ -1,4 +1,6 @@
 //! The functions of a module, and what each does once the flag says stop.
+//!
+//! [`Functions`] is what the text says. [`Answers`] is what was found of functions by one who asks, in the order in which they were asked about.
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
@@ -32,7 +34,12 @@ pub(crate) struct Functions<'a> {
     pub(crate) leads_to: Vec<Vec<(u32, u32)>>,
     /// Whether a poll may rely on a flag that is not in the first cache.
     pub(crate) passes_by_cache: bool,
-    /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
+}
+
+/// Whether functions return if the flag says stop.
+pub(crate) struct Answers<'f, 'a> {
+    functions: &'f Functions<'a>,
+    /// By whether that is under `trap`, and by which of a function's parameters are not zero.
     returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: Cell<u32>,
 }
@@ -45,12 +52,18 @@ impl<'a> Functions<'a> {
         let leads_to = calls.iter().zip(launches).map(|(calls, launches): (&Vec<_>, _)| [calls.clone(), launches].concat()).collect();
         let graphs = module.functions.iter().map(Graph::new).collect();
         let passes_by_cache = memchr::memmem::find(text.as_bytes(), b"L1::no_allocate").is_some();
-        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache, returns: RefCell::default(), depth: Cell::new(0) }
+        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache }
     }
 
     /// The block of a function that the statement lies in.
     pub(crate) fn block_of(&self, function: usize, statement: u32) -> u32 {
         self.graphs[function].blocks.partition_point(|block| block.end <= statement) as u32
+    }
+}
+
+impl<'f, 'a> Answers<'f, 'a> {
+    pub(crate) fn new(functions: &'f Functions<'a>) -> Self {
+        Self { functions, returns: RefCell::default(), depth: Cell::new(0) }
     }
 
     /// Whether a call returns to its caller.
@@ -58,8 +71,8 @@ impl<'a> Functions<'a> {
         if !assumption.asked {
             return true;
         }
-        let function = &self.module.functions[function];
-        match self.callees.of(function, statement) {
+        let function = &self.functions.module.functions[function];
+        match self.functions.callees.of(function, statement) {
             Callee::Known(index) => self.returns(index as usize, assumption.trap, not_zero),
             Callee::Pointer(all) => all.iter().any(|index| self.returns(*index as usize, assumption.trap, 0)),
             Callee::Launch(_) | Callee::System(_) | Callee::Unknown(_) => true,
@@ -95,10 +108,11 @@ impl<'a> Functions<'a> {
 
     /// Follows a whole function from its entry with the flag saying stop.
     fn follow<T>(&self, index: usize, trap: bool, not_zero: NotZero, then: impl FnOnce(Found, &[u32]) -> T) -> T {
-        let graph = &self.graphs[index];
+        let functions = self.functions;
+        let graph = &functions.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-        let code = cuinstr_ptx::Code::new(self.text, &self.module.functions[index]);
+        let code = cuinstr_ptx::Code::new(functions.text, &functions.module.functions[index]);
         let body = Body::new(&code, graph);
         let mut slice = Slice::new(&body, &order, Depth::Registers);
         parameters::take(&mut slice, &body, not_zero);

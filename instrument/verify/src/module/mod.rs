@@ -9,6 +9,7 @@ pub(crate) mod marked;
 pub(crate) mod module_proof;
 pub(crate) mod recursion;
 pub mod report;
+pub(crate) mod shares;
 pub(crate) mod source_location;
 pub(crate) mod stores;
 pub(crate) mod weights;

@@ -5,10 +5,11 @@ use crate::interpret::body::Body;
 use crate::interpret::parameters::NotZero;
 use crate::module::call_graph::{Callee, callees_first};
 use crate::module::describe::Describer;
-use crate::module::functions::Functions;
+use crate::module::functions::{Answers, Functions};
 use crate::module::marked::Marks;
 use crate::module::recursion;
 use crate::module::report::{Assumption as Granted, Bound, Code, Fault, Report, Verdict};
+use crate::module::shares::{self, Run};
 use crate::module::source_location::Lines;
 use crate::module::stores;
 use crate::module::weights::weigh;
@@ -19,18 +20,22 @@ use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
 use crate::rank::weight::Weight;
 use cuinstr_ptx::{Function, Module, is_system};
+use std::ops::Range;
 
 /// The report about a module.
-pub(crate) fn report(text: &str, module: &Module<'_>) -> Report {
+pub(crate) fn report(text: &str, module: &Module<'_>, run: &Run<'_>) -> Report {
     let functions = Functions::new(text, module);
     let lines = Lines::new(text);
     let mut faults: Vec<Fault> = module.faults.iter().map(|found| fault(lines.number(found.at as usize), found.why)).collect();
     faults.extend(misnamed(text, module, &lines));
-    let mut components = Components::default();
-    let all: Vec<Vec<LoopProof>> =
-        (0..module.functions.len()).map(|index| prove(&functions, index, &mut components, &lines, &mut faults)).collect();
-    let recursions = recursion::find(&functions, &mut components);
-    let (too_much, linkages) = weigh(&functions, &all, &recursions);
+    let mut all: Vec<Vec<LoopProof>> = Vec::with_capacity(module.functions.len());
+    for (proofs, more) in shares::each(&module.functions, run, |share| prove_all(&functions, share, &lines)) {
+        all.extend(proofs);
+        faults.extend(more);
+    }
+    let answers = Answers::new(&functions);
+    let recursions = recursion::find(&functions, &answers, &mut Components::default());
+    let (too_much, linkages) = weigh((&functions, &answers), &all, &recursions);
     let marks = Marks::read(text, module);
     let describer = Describer::new(&functions, &marks, &lines);
     let mut loops = Vec::new();
@@ -73,8 +78,21 @@ fn misnamed(text: &str, module: &Module<'_>, lines: &Lines) -> Vec<Fault> {
     faults
 }
 
-/// The loops of a function, with what is proved of each by itfunctions.
-fn prove(functions: &Functions<'_>, index: usize, components: &mut Components, lines: &Lines, faults: &mut Vec<Fault>) -> Vec<LoopProof> {
+/// The loops of each function of a share, and what is wrong with these functions.
+fn prove_all(functions: &Functions<'_>, share: Range<usize>, lines: &Lines) -> (Vec<Vec<LoopProof>>, Vec<Fault>) {
+    let (answers, mut components, mut faults) = (Answers::new(functions), Components::default(), Vec::new());
+    let all = share.map(|index| prove((functions, &answers), index, &mut components, lines, &mut faults)).collect();
+    (all, faults)
+}
+
+/// The loops of a function, with what is proved of each by itself.
+fn prove(
+    (functions, answers): (&Functions<'_>, &Answers<'_, '_>),
+    index: usize,
+    components: &mut Components,
+    lines: &Lines,
+    faults: &mut Vec<Fault>,
+) -> Vec<LoopProof> {
     let (function, graph) = (&functions.module.functions[index], &functions.graphs[index]);
     for &statement in &graph.lost {
         faults.push(fault(lines.of(function, statement), "a branch to a label that is not there"));
@@ -99,8 +117,7 @@ fn prove(functions: &Functions<'_>, index: usize, components: &mut Components, l
     let code = code.take().unwrap_or_else(read);
     let mut body = Body::new(&code, graph);
     body.note_loops(&sets, &order);
-    let returns =
-        |statement: u32, assumption: Assumption, not_zero: NotZero| functions.call_returns(index, statement, assumption, not_zero);
+    let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| answers.call_returns(index, statement, assumption, not_zero);
     let mut all: Vec<LoopProof> = Vec::new();
     let mut position = Vec::new();
     for new in rounds(&mut body, &order, &sets, (components, &mut position), &returns) {

@@ -12,7 +12,7 @@ use crate::interpret::loop_invariant::follow;
 use crate::interpret::slice::Slice;
 use crate::interpret::slicing::Depth;
 use crate::interpret::work::{Work, allotted};
-use crate::module::functions::Functions;
+use crate::module::functions::{Answers, Functions};
 use crate::module::module_proof;
 use crate::program::cfg::Components;
 use crate::rank::nest::{connected, rounds_by};
@@ -80,12 +80,13 @@ impl Known {
     fn look(&mut self, text: &str) {
         let module = parse(text);
         let functions = Functions::new(text, &module);
+        let answers = Answers::new(&functions);
         let mut components = Components::default();
         for (index, function) in module.functions.iter().enumerate() {
             let (graph, code) = (&functions.graphs[index], Code::new(text, function));
             let order = graph.reverse_postorder();
             let sets = connected(graph, &order, &mut components);
-            let returns = |statement, assumption, not_zero| functions.call_returns(index, statement, assumption, not_zero);
+            let returns = |statement, assumption, not_zero| answers.call_returns(index, statement, assumption, not_zero);
             let mut position = Vec::new();
             let new = || {
                 let mut body = Body::new(&code, graph);
@@ -121,7 +122,7 @@ impl Known {
             let found = rounds(&mut new(), &order, &sets, (&mut components, &mut position), &returns);
             let _ = write!(self.sum, "{found:?}");
         }
-        let _ = write!(self.sum, "{:?}", module_proof::report(text, &module));
+        let _ = write!(self.sum, "{:?}", module_proof::report(text, &module, &|count, work| (0..count).for_each(work)));
     }
 
     fn line(&self) -> String {

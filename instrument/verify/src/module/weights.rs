@@ -2,7 +2,7 @@
 
 use crate::module::call_graph::{Callee, callees_first};
 use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
-use crate::module::functions::Functions;
+use crate::module::functions::{Answers, Functions};
 use crate::module::recursion::Recursion;
 use crate::module::report::Linkage;
 use crate::rank::loops::LoopProof;
@@ -10,7 +10,11 @@ use std::collections::BTreeMap;
 
 /// What is too heavy in each function, and what reports say of each. Where something is too heavy, a second look counts
 /// only what a thread can still do once the flag is set.
-pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursions: &[Recursion]) -> (Vec<TooMuch>, Vec<Linkage>) {
+pub(crate) fn weigh(
+    (functions, answers): (&Functions<'_>, &Answers<'_, '_>),
+    all: &[Vec<LoopProof>],
+    recursions: &[Recursion],
+) -> (Vec<TooMuch>, Vec<Linkage>) {
     let calls = &functions.calls;
     let weighed = |index: usize| {
         let rounds = &all[index];
@@ -22,12 +26,12 @@ pub(crate) fn weigh(functions: &Functions<'_>, all: &[Vec<LoopProof>], recursion
     let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
     let mut lives = vec![Live::ANYTHING; calls.len()];
     for &index in recursions.iter().flat_map(|recursion| &recursion.set) {
-        lives[index as usize] = live(functions, index as usize);
+        lives[index as usize] = live(answers, index as usize);
     }
     let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
     let (mut all_weights, mut found) = weights(functions, &weighed, &lives);
     if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
-        let lives: Vec<Live> = (0..calls.len()).map(|index| live(functions, index)).collect();
+        let lives: Vec<Live> = (0..calls.len()).map(|index| live(answers, index)).collect();
         (all_weights, found) = weights(functions, &weighed, &lives);
     }
     (found, links(functions, &weighed, &all_weights))
@@ -83,6 +87,6 @@ fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -
 }
 
 /// What a function may do once the flag is set.
-fn live(functions: &Functions<'_>, index: usize) -> Live {
-    Live { returns: functions.returns(index, false, 0), blocks: Some(functions.reached(index, false)) }
+fn live(answers: &Answers<'_, '_>, index: usize) -> Live {
+    Live { returns: answers.returns(index, false, 0), blocks: Some(answers.reached(index, false)) }
 }
