@@ -51,9 +51,7 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
             continue;
         }
         if found[index].together {
-            // The last round does not come back, but what is inside it ends by itself.
-            let rounds = |inner: &LoopProof| count.rounds.saturating_add(iterations(inner));
-            let all = inside.iter().map(|number| (found[*number].head, rounds(&found[*number]))).collect();
+            let all = inside.iter().map(|number| (found[*number].head, count.rounds)).collect();
             found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
             continue;
         }

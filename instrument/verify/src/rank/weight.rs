@@ -72,10 +72,12 @@ impl Passes {
             if left.binary_search(&round.head).is_err() {
                 times = times.min(within(child).saturating_mul(others(&all[outer])));
             } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
-                times = times.min(rounds.saturating_add(entered));
+                let mut together = rounds.saturating_add(entered);
                 if paid.joint.contains(&round.head) {
-                    times = times.min(rounds.max(paid.own).saturating_add(1));
+                    together = together.min(rounds.max(paid.own).saturating_add(1));
                 }
+                // Rounds that come back pay. The last one does not.
+                times = times.min(together.saturating_add(within(child)));
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
