@@ -472,7 +472,7 @@ impl Pass<'_, '_> {
                 if step.is_wild {
                     return Value::unknown(width);
                 }
-                self.by_sums(step, state, result(&step.instruction, nth, width, index, &here), nth, width)
+                self.by_sums((index, step), state, result(&step.instruction, nth, width, index, &here), nth, width)
             };
             let old = || state.get(slot).copied().unwrap_or_else(|| Value::unknown(width));
             match guard {

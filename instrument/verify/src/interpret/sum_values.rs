@@ -23,11 +23,13 @@ impl Pass<'_, '_> {
     }
 
     /// What is known of a result by the sums in front of its step.
-    pub(crate) fn by_sums(&self, step: &Step<'_>, state: &State, mut value: Value, nth: usize, width: u8) -> Value {
+    pub(crate) fn by_sums(&self, (index, step): (u32, &Step<'_>), state: &State, mut value: Value, nth: usize, width: u8) -> Value {
         let known = |sum: u32| state.get(self.slice.first_sum + sum);
         if let Some(apart) = step.apart
             && let Some(apart) = known(apart.sum)
+            // Of a predicate that is made of another one's truth, what is compared here says nothing.
             && let Kind::Truth { by, not, a, b, .. } = value.kind
+            && by == index
             && let Some((order, _, of)) = step.instruction.op.compares
         {
             value.kind = Kind::Truth { by, not, a, b, apart: apart.name };
