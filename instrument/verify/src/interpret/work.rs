@@ -47,12 +47,14 @@ pub(crate) struct Way<'w> {
     pub(crate) assumption: Assumption,
     pub(crate) closed: &'w dyn Fn(usize) -> bool,
     pub(crate) edge_cost: &'w dyn Fn(u32, u32) -> Option<EdgeCost>,
+    /// Blocks of the loop that no round passes any more. What is written there is not fixed, either.
+    pub(crate) passed_before: &'w [u32],
 }
 
 impl<'w> Way<'w> {
     /// Rounds from a head on.
     pub(crate) fn within(head: u32, assumption: Assumption, closed: &'w dyn Fn(usize) -> bool) -> Self {
-        Self { head: Some(head), until_return: false, choice: None, assumption, closed, edge_cost: &|_, _| None }
+        Self { head: Some(head), until_return: false, choice: None, assumption, closed, edge_cost: &|_, _| None, passed_before: &[] }
     }
 }
 
@@ -69,7 +71,7 @@ impl<'a> Work<'_, 'a> {
             self.position[*block as usize] = at as u32;
         }
         let mut fixed = vec![true; self.slice.slots.len()];
-        for block in order {
+        for block in order.iter().chain(way.passed_before) {
             for step in &self.slice.steps[self.slice.steps(*block)] {
                 for slot in step.writes.iter().filter(|slot| **slot != u32::MAX) {
                     fixed[*slot as usize] = false;

@@ -111,6 +111,8 @@ pub(crate) fn remaining_from(
     let start = begin(work, head, base);
     let graph = work.body.graph;
     let rpo = work.rpo;
+    // A clock's start that an earlier stage of the loop writes is younger than the loop.
+    let whole = if assumption.late > 0 { blocks } else { &[] };
     let mut blocks = blocks.to_vec();
     let mut open: Option<Vec<usize>> = None;
     let edges_within = |blocks: &[u32]| {
@@ -124,7 +126,7 @@ pub(crate) fn remaining_from(
         let mut order = blocks.clone();
         order.sort_by_key(|block| (*block != head, rpo[*block as usize]));
         let closed = |edge: usize| shut.contains(&edge) || open.as_ref().is_some_and(|open| open.binary_search(&edge).is_err());
-        let way = Way::within(head, assumption, &closed);
+        let way = Way { passed_before: whole, ..Way::within(head, assumption, &closed) };
         let (found, counted, steps) = work.pass(&order, &[(head, start.clone())], &way, |mut found, pass| {
             found.leave_out_zero(pass.slice, not_zero);
             let counted = count(pass, &found, base, *begun);
