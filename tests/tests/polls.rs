@@ -179,6 +179,35 @@ fn what_is_left_of_an_unrolled_loop_is_left_alone() {
 }
 
 #[test]
+fn the_rest_of_what_may_be_negative_or_shifted_by_anything_is_polled() {
+    let form = |start: &str| {
+        let repeats = "$L: add.s32 %r3, %r3, 7; add.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;";
+        // %r4 is from 0 to 7, %r5 from -3 to 4, %r6 from -1 to 6.
+        let front = "ld.param.u64 %rd1, [k_0]; ld.param.u32 %r2, [k_1]; and.b32 %r4, %r2, 7; add.s32 %r5, %r4, -3; add.s32 %r6, %r4, -1;";
+        let guard = "setp.eq.s32 %p2, %r1, 0; @%p2 bra $X;";
+        let text = kernel(&format!("{front} {start} {guard} {repeats} $X: st.global.u32 [%rd1], %r3; ret;"));
+        let (rewrite, output) = output(&text, Polls::Amortised);
+        assert!(verify_ptx(&output).holds(), "{start}");
+        rewrite.summary.bounded
+    };
+    // As numbers without a sign, those below zero are the largest.
+    assert_eq!(form("max.u32 %r1, %r4, 0;"), 1);
+    assert_eq!(form("max.u32 %r1, %r5, 0;"), 0);
+    assert_eq!(form("max.u32 %r1, 0, %r5;"), 0);
+    assert_eq!(form("min.u32 %r1, %r4, 5;"), 1);
+    assert_eq!(form("min.u32 %r1, %r5, 5; add.s32 %r1, %r1, 0;"), 0);
+    assert_eq!(form("shr.u32 %r1, %r4, 1;"), 1);
+    assert_eq!(form("shr.u32 %r7, %r6, 1; add.s32 %r1, %r7, 1;"), 0);
+    assert_eq!(form("shl.b32 %r1, %r4, 2;"), 1);
+    assert_eq!(form("shl.b32 %r7, %r6, 1; add.s32 %r1, %r7, 2;"), 0);
+    // Shifted by more than the least.
+    assert_eq!(form("add.s32 %r7, %r4, 1; shr.u32 %r8, %r7, 0; add.s32 %r1, %r8, -1;"), 1);
+    assert_eq!(form("add.s32 %r7, %r4, 1; shr.u32 %r8, %r7, %r4; add.s32 %r1, %r8, -1;"), 0);
+    assert_eq!(form("and.b32 %r7, %r2, 31; shl.b32 %r1, %r4, %r7;"), 0);
+    assert_eq!(form("shl.b32 %r1, %r4, 32;"), 0);
+}
+
+#[test]
 fn a_threads_own_share_is_left_alone() {
     let form = |body: &str| {
         let (rewrite, output) = output(&kernel(&format!("ld.param.u32 %r2, [k_1]; {body} ret;")), Polls::Amortised);

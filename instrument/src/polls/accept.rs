@@ -107,6 +107,16 @@ pub(super) fn oldest(module: &Module<'_>) -> Option<u32> {
 mod tests {
     use super::is_ptx;
 
+    #[cfg(feature = "launcher")]
+    #[test]
+    fn what_has_polls_is_told_by_their_names() {
+        for name in super::OURS {
+            assert!(super::is_own(format!(".version 9.0\n.global .b32 {name};\n").as_bytes()), "{name}");
+            assert!(super::is_own(name.as_bytes()), "{name}");
+        }
+        assert!(!super::is_own(b"") && !super::is_own(b".version 9.0\n.global .b32 cuinstr_other, __cuinstr, cuinstr_;\n"));
+    }
+
     #[test]
     fn ptx_is_told_by_its_first_word() {
         assert!(is_ptx(b".version 9.0\n") && is_ptx(b"// by nvcc\n/* .target */\n\t.version 9.0") && is_ptx(b".version 9.0 \xff"));

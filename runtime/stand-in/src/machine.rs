@@ -317,7 +317,7 @@ impl Machine {
     }
 
     pub(crate) fn allocate(&mut self, context: usize, bytes: usize, kind: Kind) -> Result<u64, u32> {
-        let address = raw::allocate(bytes).ok_or(code::OUT_OF_MEMORY)?;
+        let address = raw::allocate_used(bytes).ok_or(code::OUT_OF_MEMORY)?;
         self.memory.insert(address, Allocation { bytes, kind, context });
         Ok(address)
     }

@@ -10,6 +10,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Allocations begin at a page, as the driver's do.
 const PAGE: usize = 4096;
 
+/// What each byte holds of memory that others have used, and how many do: to write to all would take long.
+const LEFT: u8 = 0xa5;
+
+const MOST_LEFT: usize = 1 << 20;
+
 /// Writes an answer where the caller wants it. False if the caller gave no place.
 pub(crate) fn put<T>(place: *mut T, value: T) -> bool {
     if place.is_null() {
@@ -86,6 +91,14 @@ pub(crate) fn allocate(bytes: usize) -> Option<u64> {
     // SAFETY: the size is not zero.
     let memory = unsafe { alloc_zeroed(layout(bytes)?) };
     (!memory.is_null()).then(|| memory.expose_provenance() as u64)
+}
+
+/// Memory in which others have left something, as a driver may give it; nothing if there is none.
+pub(crate) fn allocate_used(bytes: usize) -> Option<u64> {
+    let address = allocate(bytes)?;
+    // SAFETY: `allocate` gave this address for this size.
+    unsafe { ptr::with_exposed_provenance_mut::<u8>(address as usize).write_bytes(LEFT, bytes.min(MOST_LEFT)) };
+    Some(address)
 }
 
 /// Gives memory of [`allocate`] back.

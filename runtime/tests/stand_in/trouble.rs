@@ -14,6 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a record that can't be asked about for a moment is read", record),
     ("a context that can't be had for a moment loses no launch", context),
     ("what is left of a timeout counts from where the next part begins", next_part),
+    ("a launch is given up whose blocks that declined can't run beside the others", lost_beside),
 ];
 
 /// A fat binary with this one entry of PTX.
@@ -107,4 +108,24 @@ fn next_part() {
     command("blocks 0");
     command("hold 0");
     assert!(running.wait().expect("an outcome").is_completed(), "it was stopped before it began");
+}
+
+/// A block that was passed over may have told only those that never run.
+fn lost_beside() {
+    let world = World::new();
+    let stream = world.stream();
+    for call in ["cuLaunchKernel", "cuEventRecord"] {
+        let grid = Grid::new(&world, &stream, (600, 1, 1), 3, Duration::from_millis(2));
+        command("stuck 1");
+        let mut running = grid.start();
+        until("blocks run", || grid.counted().iter().sum::<u32>() > 2);
+        assert!(matches!(running.pause(Duration::from_millis(20)), Err(Error::NotPaused { .. })));
+        command(&format!("fail {call} 1 2"));
+        let error = running.go_on().expect_err("the driver refuses");
+        command("forget");
+        command("stuck 0");
+        assert!(error.to_string().contains(call), "{error}");
+        let outcome = running.wait().expect("an outcome");
+        assert!(matches!(outcome, Outcome::Stopped { why: Cause::Cancelled, .. }), "{call}: {outcome}");
+    }
 }

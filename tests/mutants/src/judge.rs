@@ -51,18 +51,24 @@ struct Known {
     limit: Duration,
 }
 
-/// Judges all faults of the manifest. Writes each verdict to the file at once; those that it holds already are taken from there.
-pub(crate) fn judge(manifest: &Manifest, pace: Pace, results: &Path) -> Result<Vec<Verdict>> {
+/// The verdicts that a file holds; an error if they are of other faults.
+pub(crate) fn read(results: &Path, digest: &str) -> Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for line in fs::read_to_string(results).unwrap_or_default().lines() {
         let verdict: Verdict = serde_json::from_str(line).with_context(|| results.display().to_string())?;
         ensure!(
-            verdict.digest == manifest.digest,
+            verdict.digest == digest,
             "{} holds verdicts of other faults: remove it, or name another file with --results",
             results.display()
         );
         verdicts.push(verdict);
     }
+    Ok(verdicts)
+}
+
+/// Judges all faults of the manifest. Writes each verdict to the file at once; those that it holds already are taken from there.
+pub(crate) fn judge(manifest: &Manifest, pace: Pace, results: &Path) -> Result<Vec<Verdict>> {
+    let verdicts = read(results, &manifest.digest)?;
     let done: BTreeSet<usize> = verdicts.iter().map(|verdict| verdict.number).collect();
     let known = without_fault(manifest, pace)?;
     let file = Mutex::new(File::options().create(true).append(true).open(results)?);

@@ -76,7 +76,9 @@ fn main() -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         let only = arguments.only.as_ref().map(|file| fs::read_to_string(file).with_context(|| file.display().to_string())).transpose()?;
-        let (manifest, others) = build(&root, wanted, arguments.seed, only.as_deref())?;
+        // Where nothing is judged now, old verdicts do not matter.
+        let results = arguments.prepare.is_none().then_some(arguments.results.as_path());
+        let (manifest, others) = build(&root, wanted, arguments.seed, only.as_deref(), results)?;
         if let Some(folder) = &arguments.prepare {
             manifest.pack(folder, others)?;
             return Ok(ExitCode::SUCCESS);
@@ -110,8 +112,8 @@ fn wanted(pairs: &[String]) -> Result<Vec<Wanted>> {
     pairs.chunks(2).map(part).collect()
 }
 
-/// Builds the copy with its faults. Answers what else its programs need, too.
-fn build(root: &Path, wanted: Vec<Wanted>, seed: u64, only: Option<&str>) -> Result<(Manifest, BTreeSet<PathBuf>)> {
+/// Builds the copy with its faults, unless the file of verdicts holds those of others. Answers what else its programs need, too.
+fn build(root: &Path, wanted: Vec<Wanted>, seed: u64, only: Option<&str>, results: Option<&Path>) -> Result<(Manifest, BTreeSet<PathBuf>)> {
     let mut copy = Copy::new(root)?;
     let (mut edits, mut number, mut parts) = (BTreeMap::new(), 0, Vec::new());
     let mut tests: Vec<Tests> = Vec::new();
@@ -130,6 +132,10 @@ fn build(root: &Path, wanted: Vec<Wanted>, seed: u64, only: Option<&str>) -> Res
         }
         let own = part.tests.iter().filter_map(|own| tests.iter().position(|tests| tests == own)).collect();
         parts.push(Part { name: part.name, known, without_form, broken: 0, mutants, tests: own });
+    }
+    let digest = digest(&parts);
+    if let Some(results) = results {
+        judge::read(results, &digest)?;
     }
     // What did not compile before is not tried again.
     let kept = root.join("target/mutants/broken.json");
@@ -150,11 +156,16 @@ fn build(root: &Path, wanted: Vec<Wanted>, seed: u64, only: Option<&str>) -> Res
         Ok(Runnable { tests, program })
     };
     let tests = tests.into_iter().map(runnable).collect::<Result<Vec<_>>>()?;
+    Ok((Manifest { digest, seed, tree: copy.tree, tests, parts }, built.others))
+}
+
+/// Of all faults that were chosen, with those that will not compile: so it is known before the build.
+fn digest(parts: &[Part]) -> String {
     let mut hasher = DefaultHasher::new();
-    for part in &parts {
+    for part in parts {
         part.mutants.iter().for_each(|mutant| (mutant.number, &mutant.name).hash(&mut hasher));
     }
-    Ok((Manifest { digest: format!("{:016x}", hasher.finish()), seed, tree: copy.tree, tests, parts }, built.others))
+    format!("{:016x}", hasher.finish())
 }
 
 /// Takes the first of these faults that can be switched and lie in no other's text. Answers how many on the way can't be switched, too.

@@ -12,7 +12,7 @@ use std::process::Command;
 /// All faults of a build, and the tests that judge them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// Of the faults and of the code: verdicts of others are none of these.
+    /// Of the faults that were chosen: verdicts of others are none of these.
     pub(crate) digest: String,
     pub(crate) seed: u64,
     /// The copy of the tree that the programs were built from, which they read their data from.

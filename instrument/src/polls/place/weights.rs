@@ -6,6 +6,9 @@ use crate::polls::find::counted::Context;
 /// Statements of a unit that the allowance is counted in.
 const UNIT: u32 = 4;
 
+/// Statements in front of a loop that count its iterations.
+const SET_UP: u32 = 8;
+
 /// Largest logarithm of an iteration's weight.
 const MOST_WEIGHT: u32 = 12;
 
@@ -18,8 +21,9 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>])
     }
     let mut weights = statements(context);
     for number in (0..loops.len()).rev() {
-        let Some(trips) = alone[number] else { continue };
-        let inside = weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
+        let all_trips = |trips: u64| weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
+        // One that pays for itself costs its set-up.
+        let inside = alone[number].map_or(SET_UP, all_trips);
         if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
             *weight = weight.saturating_add(inside);
         }

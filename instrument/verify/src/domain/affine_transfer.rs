@@ -31,7 +31,6 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
     let sum = |nth: usize| operand(*instruction.rest.get(nth)?, width, source);
     let zero = || Affine::constant(0, width);
     match (head, low.is_some()) {
-        ("mov", false) => sum(0),
         ("add", false) => sum(0)?.plus(sum(1)?, 1),
         ("sub", false) => sum(0)?.plus(sum(1)?, -1),
         ("neg", false) => zero()?.plus(sum(0)?, -1),

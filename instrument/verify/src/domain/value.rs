@@ -110,9 +110,20 @@ pub(crate) struct Assumption {
     pub(crate) trap: bool,
 }
 
+/// How many bits of a register are followed. Where the width is not known it is 0, as that of a register among a function's parameters: such a register
+/// may have any.
+pub(crate) fn bits(width: u8) -> u8 {
+    if width == 0 { 64 } else { width.min(64) }
+}
+
 impl Value {
     pub(crate) fn unknown(width: u8) -> Self {
         Self::of(Interval::full(width))
+    }
+
+    /// The same of a register, or of what is read of one. See [`bits`].
+    pub(crate) fn unknown_of(width: u8) -> Self {
+        Self::unknown(bits(width))
     }
 
     pub(crate) fn of(range: Interval) -> Self {

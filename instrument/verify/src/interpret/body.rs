@@ -5,7 +5,7 @@ use crate::domain::interval::Interval;
 use crate::domain::name::{LAUNCH, NO_NAME, Name};
 use crate::domain::remainder::{self, Remainder};
 use crate::domain::transfer::result;
-use crate::domain::value::{Assumption, Kind, Moved, Source, Value};
+use crate::domain::value::{Assumption, Kind, Moved, Source, Value, bits};
 use crate::program::cfg::Graph;
 use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Operand, Order, Register};
@@ -111,8 +111,7 @@ impl<'a> Body<'a> {
     pub(crate) fn note(&mut self, statement: u32, width: u8, value: Value) {
         self.left_at.resize(self.function.statements.len(), NOT_NOTED);
         let value = lasting(value);
-        self.left_at[statement as usize] = if !value.range.is_full(width.clamp(1, 64)) || value.kind != Kind::Plain || value.name != NO_NAME
-        {
+        self.left_at[statement as usize] = if !value.range.is_full(bits(width)) || value.kind != Kind::Plain || value.name != NO_NAME {
             self.left.push(value);
             self.left.len() as u32 - 1
         } else {
@@ -206,7 +205,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds where control enters a set of blocks from outside. `member` tells what belongs to the set.
     pub(crate) fn before(&self, register: Register, blocks: &[u32], member: &dyn Fn(u32) -> bool) -> Value {
-        let width = self.registers.width(register).clamp(1, 64);
+        let width = bits(self.registers.width(register));
         let mut starts: Vec<u32> = Vec::new();
         for &block in blocks {
             if block == 0 {
@@ -237,7 +236,7 @@ impl<'a> Body<'a> {
 
     /// What a register holds at the ends of these blocks, whichever of them was passed last.
     fn at_ends(&self, register: Register, mut work: Vec<u32>, depth: u32) -> Value {
-        let width = self.registers.width(register).clamp(1, 64);
+        let width = bits(self.registers.width(register));
         let unknown = Value::unknown(width);
         let writers = self.writers(register);
         let mark = self.next_mark();
@@ -287,7 +286,7 @@ impl<'a> Body<'a> {
     }
 
     fn follow_back(&self, register: Register, statement: u32, depth: u32) -> Value {
-        let width = self.registers.width(register).clamp(1, 64);
+        let width = bits(self.registers.width(register));
         let instruction = self.decode(statement);
         let Some(nth) = instruction.first.iter().position(|first| *first == register) else { return Value::unknown(width) };
         let noted = if nth == 0 { self.left_at.get(statement as usize).copied().unwrap_or(NOT_NOTED) } else { NOT_NOTED };
@@ -341,7 +340,7 @@ impl<'a> Body<'a> {
         let behind = writers.partition_point(|writer| *writer < statement);
         match writers[..behind].last().filter(|writer| **writer >= first) {
             Some(&writer) => self.written_by(register, writer, depth),
-            None if block == 0 => Value::unknown(self.registers.width(register).clamp(1, 64)),
+            None if block == 0 => Value::unknown_of(self.registers.width(register)),
             None => {
                 let value = self.at_ends(register, self.graph.sources(block).to_vec(), depth);
                 Value { range: self.behind_branches(register, block, value.range), ..value }
@@ -429,12 +428,12 @@ impl Source for Earlier<'_, '_> {
             Operand::Register(register) => {
                 let own = self.body.registers.width(register);
                 if width != 0 && own != width || own == 0 || own > 64 {
-                    return Value::unknown(width.clamp(1, 64));
+                    return Value::unknown_of(width);
                 }
                 self.body.in_front(register, self.statement, self.depth + 1)
             }
             Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
-            _ => Value::unknown(width.clamp(1, 64)),
+            _ => Value::unknown_of(width),
         }
     }
 

@@ -89,6 +89,7 @@ impl Pass<'_, '_> {
                     }
                     let target = self.position[to as usize] as usize;
                     if target >= count {
+                        self.go_out(state, &mut found);
                         continue;
                     }
                     state = state.only(self.slice.live(to));
@@ -118,6 +119,16 @@ impl Pass<'_, '_> {
         found.open.dedup();
         found.again = again.into_values().reduce(|known, new| known.join(&new, self.slice, None));
         found
+    }
+
+    /// Keeps the values with which an edge leaves the set.
+    fn go_out(&self, state: State, found: &mut Found) {
+        if self.keeps_out {
+            found.out = Some(match found.out.take() {
+                Some(known) => known.join(&state, self.slice, None),
+                None => state,
+            });
+        }
     }
 
     /// Adds the price of an edge to every register. It comes before anything is dropped: the slot that tells a price may not matter behind the edge.
@@ -203,6 +214,7 @@ impl Pass<'_, '_> {
         found.states = vec![Some(State::default()); self.order.len()];
         found.open = open;
         found.again = Some(State::default());
+        found.out = Some(State::default());
         found.incoming.clear();
         found.returns = true;
         found

@@ -20,13 +20,13 @@ impl Source for Here<'_, '_, '_> {
             Operand::Register(slot) => {
                 let (_, own) = self.pass.slice.slots[slot as usize];
                 if width != 0 && own != width || own == 0 || own > 64 {
-                    Value::unknown(width.clamp(1, 64))
+                    Value::unknown_of(width)
                 } else {
                     self.state.get(slot).copied().unwrap_or_else(|| Value::unknown(own))
                 }
             }
             Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
-            _ => Value::unknown(width.clamp(1, 64)),
+            _ => Value::unknown_of(width),
         }
     }
 

@@ -72,6 +72,7 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> LoopInvariant {
         assumption: Assumption::default(),
         closed: &|_| false,
         edge_cost: &|_, _| None,
+        keeps_out: false,
         passed_before: &[],
     };
     let (states, back, notes) = work.pass(&order, &starts, &anything, |found, pass| {

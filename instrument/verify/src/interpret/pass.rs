@@ -37,6 +37,8 @@ pub(crate) struct Pass<'p, 'a> {
     /// The price of an edge, from one block to another, for a loop inside that is counted together with this one: it is taken as added to
     /// every register.
     pub(crate) edge_cost: &'p dyn Fn(u32, u32) -> Option<EdgeCost>,
+    /// Whether what leaves the set is kept.
+    pub(crate) keeps_out: bool,
     /// Slots that nothing in the set writes.
     pub(crate) fixed: &'p [bool],
     /// Set where something was asked that the action decides.
@@ -61,6 +63,8 @@ pub(crate) struct Found {
     pub(crate) open: Vec<usize>,
     /// Values with which the head is reached again.
     pub(crate) again: Option<State>,
+    /// Values on the edges that leave the set, if that is asked for.
+    pub(crate) out: Option<State>,
     /// Values on each way to a block, where they are kept apart: by block and edge.
     pub(crate) incoming: BTreeMap<(u32, usize), State>,
     /// Steps, blocks, edges and values that were looked at.

@@ -47,6 +47,8 @@ pub(crate) struct Way<'w> {
     pub(crate) assumption: Assumption,
     pub(crate) closed: &'w dyn Fn(usize) -> bool,
     pub(crate) edge_cost: &'w dyn Fn(u32, u32) -> Option<EdgeCost>,
+    /// Whether what leaves the blocks is kept.
+    pub(crate) keeps_out: bool,
     /// Blocks of the loop that no round passes any more. What is written there is not fixed, either.
     pub(crate) passed_before: &'w [u32],
 }
@@ -54,7 +56,16 @@ pub(crate) struct Way<'w> {
 impl<'w> Way<'w> {
     /// Rounds from a head on.
     pub(crate) fn within(head: u32, assumption: Assumption, closed: &'w dyn Fn(usize) -> bool) -> Self {
-        Self { head: Some(head), until_return: false, choice: None, assumption, closed, edge_cost: &|_, _| None, passed_before: &[] }
+        Self {
+            head: Some(head),
+            until_return: false,
+            choice: None,
+            assumption,
+            closed,
+            edge_cost: &|_, _| None,
+            keeps_out: false,
+            passed_before: &[],
+        }
     }
 }
 
@@ -92,6 +103,7 @@ impl<'a> Work<'_, 'a> {
             until_return: way.until_return,
             choice: way.choice,
             edge_cost: way.edge_cost,
+            keeps_out: way.keeps_out,
             fixed: &fixed,
             asks_action: &asks_action,
             allowed: self.budget,

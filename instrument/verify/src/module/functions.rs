@@ -132,6 +132,7 @@ impl<'f, 'a> Answers<'f, 'a> {
             until_return: false,
             choice: None,
             edge_cost: &|_, _| None,
+            keeps_out: false,
             fixed: &fixed,
             asks_action: &Cell::new(false),
             allowed: allotted(&order, &slice),

@@ -291,3 +291,21 @@ pub(crate) struct Linkage {
     /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
     pub(crate) calls: BTreeMap<String, u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_told_in_seconds_where_there_are_several() {
+        let of = |seconds: u64, rounds: u64| Verdict::TooMany { rounds, seconds }.text();
+        let rounds = "too many rounds: with the loops inside it and what it calls, 700 may pass without a poll";
+        assert_eq!([of(0, 700), of(1, 700)], [rounds; 2]);
+        let seconds = "too long: with the loops around it, inside it and what it calls, 2 seconds and 700 rounds may pass without a poll";
+        assert_eq!(of(2, 700), seconds);
+        assert_eq!(of(3, 700), seconds.replace("2 seconds", "3 seconds"));
+        // Of ticks, less than a whole second counts as one.
+        let text = |ticks: u64| Verdict::too_many(Weight { ticks, rounds: 700 }).text();
+        assert_eq!([text(MOST_TICKS), text(MOST_TICKS + 1)], [rounds, seconds]);
+    }
+}

@@ -9,6 +9,7 @@
 //! makes of such an address may be any address.
 
 use crate::domain::name::LAUNCH;
+use crate::domain::value::bits;
 use crate::interpret::body::Body;
 use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
 use crate::program::instruction::{Instruction, Operand, Register, spaces};
@@ -407,7 +408,7 @@ impl Addresses<'_, '_> {
         let (least, most) = match by {
             Operand::Number(number) => (*number, *number),
             Operand::Register(register) => {
-                let width = self.body.registers.width(*register).clamp(1, 64);
+                let width = bits(self.body.registers.width(*register));
                 let range = self.body.value_at(*register, at).range.signed(width);
                 (range.lo, range.hi)
             }

@@ -65,17 +65,35 @@ fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Interval>
     again.iter().find(|(_, held)| held.name == name && name != NO_NAME).map(|(_, held)| held.range).filter(|range| !range.is_full(width))
 }
 
-/// How far a register may fall in all, and how many rounds of this loop that allows. The register falls far enough in
-/// each round to pay for the rounds inside. Each of those was added to every register at its price; or at least does
-/// not rise then.
-pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<(u64, u64)> {
+/// What a register pays for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fall {
+    /// How far it may fall in all, in rounds that come back.
+    pub(crate) span: u64,
+    /// How many rounds of the loop that allows.
+    pub(crate) own: u64,
+    /// How far some register falls that pays in the last round, too, which does not come back.
+    pub(crate) whole: Option<u64>,
+}
+
+/// What some register pays for that falls far enough in each round to pay for the rounds inside. Each of those was added to every register at its price;
+/// or at least does not rise then.
+pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<Fall> {
     let again = found.again.as_ref()?;
+    let falls = |slot: u32, value: &Value| value.delta.map(Delta::plain).filter(|delta| delta.slot == slot && delta.hi <= 0);
+    let reach = |range: Interval, unsigned: bool, slot: u32| range.as_integers(!unsigned, pass.slice.slots[slot as usize].1);
+    let few = |span: i128| u64::try_from(span).ok().filter(|span| *span <= MOST_ROUNDS);
     let bound = |(slot, value): (u32, &Value)| {
-        let delta = value.delta.map(Delta::plain).filter(|delta| delta.slot == slot && delta.hi <= 0)?;
-        let width = pass.slice.slots[slot as usize].1;
-        let range = base.get(slot).map_or(Interval::full(width), |base| base.range).as_integers(!delta.unsigned, width);
-        let span = u64::try_from(range.hi - range.lo).ok().filter(|span| *span <= MOST_ROUNDS)?;
-        Some((span, if delta.hi < 0 { span / delta.hi.unsigned_abs() } else { own }))
+        let delta = falls(slot, value)?;
+        let range = base.get(slot).map_or(Interval::full(pass.slice.slots[slot as usize].1), |base| base.range);
+        let range = reach(range, delta.unsigned, slot);
+        let span = few(range.hi - range.lo)?;
+        let last = found.out.as_ref().and_then(|out| out.get(slot)).and_then(|last| Some((falls(slot, last)?, last.range)));
+        let lowest = last.filter(|(last, _)| last.unsigned == delta.unsigned).map(|(_, last)| reach(last, delta.unsigned, slot).lo);
+        let whole = lowest.and_then(|lowest| few(range.hi - range.lo.min(lowest)));
+        Some(Fall { span, own: if delta.hi < 0 { span / delta.hi.unsigned_abs() } else { own }, whole })
     };
-    again.iter().filter_map(bound).min()
+    let all: Vec<Fall> = again.iter().filter_map(bound).collect();
+    let best = all.iter().min_by_key(|fall| (fall.span, fall.own))?;
+    Some(Fall { whole: all.iter().filter_map(|fall| fall.whole).min(), ..*best })
 }

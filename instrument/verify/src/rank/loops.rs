@@ -72,13 +72,22 @@ pub(crate) struct Known<'k> {
     pub(crate) again_of: &'k AgainOf<'k>,
 }
 
+/// At most how many rounds of a loop are paid for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paid {
+    /// In rounds of the outer loop that come back.
+    pub(crate) again: u64,
+    /// In all of its rounds, the last one too, if the register pays there.
+    pub(crate) whole: Option<u64>,
+}
+
 /// Rounds that are counted together.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// At most so many of the loop itself.
     pub(crate) own: u64,
-    /// Heads of the loops inside, and at most how many rounds of each.
-    pub(crate) inside: Vec<(u32, u64)>,
+    /// Heads of the loops inside, and how many rounds of each are paid for.
+    pub(crate) inside: Vec<(u32, Paid)>,
     /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
     /// of both numbers.
     pub(crate) joint: Vec<u32>,
@@ -89,7 +98,9 @@ impl Shared {
     pub(crate) fn and(mut self, other: Self) -> Self {
         for (head, rounds) in other.inside {
             match self.inside.iter_mut().find(|(known, _)| *known == head) {
-                Some((_, known)) => *known = rounds.min(*known),
+                Some((_, known)) => {
+                    *known = Paid { again: rounds.again.min(known.again), whole: rounds.whole.into_iter().chain(known.whole).min() }
+                }
                 None => self.inside.push((head, rounds)),
             }
         }
@@ -97,8 +108,8 @@ impl Shared {
         Self { own: self.own.min(other.own), ..self }
     }
 
-    /// At most how many rounds of the loop with that head.
-    pub(crate) fn rounds_of(&self, head: u32) -> Option<u64> {
+    /// What is paid for of the loop with that head.
+    pub(crate) fn paid_of(&self, head: u32) -> Option<Paid> {
         self.inside.iter().find(|(of, _)| *of == head).map(|(_, rounds)| *rounds)
     }
 }

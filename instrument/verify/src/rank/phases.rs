@@ -91,7 +91,7 @@ impl Phases<'_> {
         let graph = work.body.graph;
         let mut times = |ways: &[(u32, u32)]| {
             let edge_cost = |from: u32, to: u32| ways.contains(&(from, to)).then_some(EdgeCost::Round(1));
-            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &edge_cost).map(|(span, _)| span)
+            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &edge_cost).map(|fall| fall.span)
         };
         let mut paid = Paid { edges: Vec::new(), ways: Vec::new(), times: 0 };
         for &(block, both) in branches.iter().take(MOST_BRANCHES) {

@@ -10,9 +10,8 @@ use crate::interpret::edge_cost::{Count, EdgeCost};
 use crate::interpret::slice::Slice;
 use crate::interpret::step::each_needed;
 use crate::interpret::work::{Work, allotted};
-use crate::rank::linear::MOST_ROUNDS;
-use crate::rank::loops::Shared;
-use crate::rank::loops::{Known, LoopProof, Proof};
+use crate::rank::linear::{Fall, MOST_ROUNDS};
+use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
 use crate::rank::paying::{ASKED, pays};
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
@@ -51,7 +50,8 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
             continue;
         }
         if found[index].together {
-            let all = inside.iter().map(|number| (found[*number].head, count.rounds)).collect();
+            let paid = Paid { again: count.rounds, whole: None };
+            let all = inside.iter().map(|number| (found[*number].head, paid)).collect();
             found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
             continue;
         }
@@ -99,7 +99,7 @@ impl Outer<'_> {
         self.inside.iter().any(|number| {
             let inner = &self.found[*number];
             let is_many = iterations(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
-            is_many && shared.is_none_or(|shared| shared.rounds_of(inner.head).is_none())
+            is_many && shared.is_none_or(|shared| shared.paid_of(inner.head).is_none())
         })
     }
 
@@ -113,8 +113,8 @@ impl Outer<'_> {
         slots
     }
 
-    /// How far some register may fall in all if rounds inside cost so much, and how many rounds of this loop that allows.
-    fn pays(&self, work: &mut Work<'_, '_>, edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>) -> Option<(u64, u64)> {
+    /// What some register pays for if rounds inside cost so much.
+    fn pays(&self, work: &mut Work<'_, '_>, edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>) -> Option<Fall> {
         pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, edge_cost)
     }
 
@@ -180,10 +180,10 @@ impl Outer<'_> {
             if !self.may_pay(work.slice, together) {
                 continue;
             }
-            let Some((span, own)) = self.pays(work, &edge_cost) else { continue };
-            let shared = shared.get_or_insert_with(|| Shared { own, inside: Vec::new(), joint: Vec::new() });
-            shared.own = shared.own.min(own);
-            shared.inside.extend(together.iter().map(|number| (found[*number].head, span / step(*number))));
+            let Some(fall) = self.pays(work, &edge_cost) else { continue };
+            let shared = shared.get_or_insert_with(|| Shared { own: fall.own, inside: Vec::new(), joint: Vec::new() });
+            shared.own = shared.own.min(fall.own);
+            shared.inside.extend(together.iter().map(|number| (found[*number].head, paid(fall, step(*number)))));
             shared.joint.extend(together.iter().map(|number| found[*number].head));
             if nth == 0 {
                 // All loops are in the first group.
@@ -194,7 +194,7 @@ impl Outer<'_> {
         for &number in self.inside {
             let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
             let head = found[number].head;
-            let is_shared = shared.as_ref().is_some_and(|shared| shared.rounds_of(head).is_some());
+            let is_shared = shared.as_ref().is_some_and(|shared| shared.paid_of(head).is_some());
             if is_shared || inner.rounds.saturating_mul(self.count.rounds) <= MOST_ROUNDS {
                 continue;
             }
@@ -205,15 +205,20 @@ impl Outer<'_> {
             for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
                 let is_entry = |from: u32, to: u32| to == head && blocks.binary_search(&from).is_err();
                 let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
-                if let Some((span, _)) = self.pays(work, &edge_cost) {
+                if let Some(fall) = self.pays(work, &edge_cost) {
                     let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new() });
-                    shared.inside.push((head, span / inner.step / u64::from(factor)));
+                    shared.inside.push((head, paid(fall, inner.step.saturating_mul(factor.into()))));
                     break;
                 }
             }
         }
         shared
     }
+}
+
+/// The rounds that a fall pays for, at so much for each.
+fn paid(fall: Fall, price: u64) -> Paid {
+    Paid { again: fall.span / price, whole: fall.whole.map(|whole| whole / price) }
 }
 
 /// The count of a loop from where it is entered on, rather than from where it first comes round.

@@ -71,13 +71,14 @@ impl Passes {
             let mut times = iterations(round).saturating_mul(entered);
             if left.binary_search(&round.head).is_err() {
                 times = times.min(within(child).saturating_mul(others(&all[outer])));
-            } else if let Some((paid, rounds)) = paid.and_then(|paid| Some((paid, paid.rounds_of(round.head)?))) {
-                let mut together = rounds.saturating_add(entered);
-                if paid.joint.contains(&round.head) {
-                    together = together.min(rounds.max(paid.own).saturating_add(1));
-                }
-                // Rounds that come back pay. The last one does not.
-                times = times.min(together.saturating_add(within(child)));
+            } else if let Some((shared, paid)) = paid.and_then(|shared| Some((shared, shared.paid_of(round.head)?))) {
+                let together = |rounds: u64| {
+                    let alone = rounds.saturating_add(entered);
+                    if shared.joint.contains(&round.head) { alone.min(rounds.max(shared.own).saturating_add(1)) } else { alone }
+                };
+                // Rounds that come back pay. Where the last one need not, what is inside it counts once more.
+                times = times.min(together(paid.again).saturating_add(within(child)));
+                times = times.min(paid.whole.map_or(u64::MAX, together));
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
