@@ -10,8 +10,9 @@ use crate::interpret::slicing::Depth;
 use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
 use crate::program::cfg::Graph;
-use cuinstr_ptx::Module;
-use std::cell::{Cell, RefCell};
+use crate::program::local_by_number::is_named_by_number;
+use cuinstr_ptx::{Code, Function, Module};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest chain of calls that is followed for whether a callee stops.
@@ -35,6 +36,8 @@ pub(crate) struct Functions<'a> {
     /// Whether a function returns if the flag says stop, by whether that is under `trap`, and by which of its parameters are not zero.
     returns: RefCell<BTreeMap<(usize, bool, NotZero), bool>>,
     depth: Cell<u32>,
+    /// Whether some function that may be called names local memory by a number, once that was asked.
+    names_local_by_number: OnceCell<bool>,
 }
 
 impl<'a> Functions<'a> {
@@ -45,7 +48,33 @@ impl<'a> Functions<'a> {
         let leads_to = calls.iter().zip(launches).map(|(calls, launches): (&Vec<_>, _)| [calls.clone(), launches].concat()).collect();
         let graphs = module.functions.iter().map(Graph::new).collect();
         let passes_by_cache = memchr::memmem::find(text.as_bytes(), b"L1::no_allocate").is_some();
-        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache, returns: RefCell::default(), depth: Cell::new(0) }
+        Self {
+            text,
+            module,
+            graphs,
+            callees,
+            calls,
+            leads_to,
+            passes_by_cache,
+            returns: RefCell::default(),
+            depth: Cell::new(0),
+            names_local_by_number: OnceCell::new(),
+        }
+    }
+
+    /// A function, to prove something of it.
+    pub(crate) fn body<'b>(&'b self, index: usize, code: &'b Code<'b>) -> Body<'b> {
+        Body::new(code, &self.graphs[index], || self.calls[index].is_empty() || !self.names_local_by_number())
+    }
+
+    /// Whether some function that may be called names local memory by a number.
+    fn names_local_by_number(&self) -> bool {
+        let mentions = |function: &Function<'_>, word: &str| memchr::memmem::find(function.body.of(self.text).as_bytes(), word.as_bytes());
+        let names = |function: &Function<'_>| {
+            let may = !function.is_kernel && ["local", "stack"].iter().any(|word| mentions(function, word).is_some());
+            may && is_named_by_number(&Code::new(self.text, function))
+        };
+        *self.names_local_by_number.get_or_init(|| self.module.functions.iter().any(names))
     }
 
     /// The block of a function that the statement lies in.
@@ -98,8 +127,8 @@ impl<'a> Functions<'a> {
         let graph = &self.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-        let code = cuinstr_ptx::Code::new(self.text, &self.module.functions[index]);
-        let body = Body::new(&code, graph);
+        let code = Code::new(self.text, &self.module.functions[index]);
+        let body = self.body(index, &code);
         let mut slice = Slice::new(&body, &order, Depth::Registers);
         parameters::take(&mut slice, &body, not_zero);
         order.sort_by_key(|block| place[*block as usize]);
