@@ -22,7 +22,9 @@ const MOST_WALKED: usize = 4096;
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
 
-/// Beyond any offset.
+/// Half of the addresses, and beyond any offset.
+const HALF: i128 = 1 << 63;
+
 const FAR: i128 = 1 << 66;
 
 /// Bytes of the flag, of its line, and of a pointer.
@@ -81,8 +83,10 @@ impl Offsets {
     const ZERO: Self = Self { least: 0, most: 0 };
     const ANY: Self = Self { least: -FAR, most: FAR };
 
+    /// Sums are taken modulo 2^64: beyond half of that an offset may be any.
     fn plus(self, least: i128, most: i128) -> Self {
-        Self { least: (self.least + least).max(-FAR), most: (self.most + most).min(FAR) }
+        let sum = Self { least: self.least + least, most: self.most + most };
+        if -HALF <= sum.least && sum.most < HALF { sum } else { Self::ANY }
     }
 
     fn join(self, other: Self) -> Self {
@@ -398,7 +402,11 @@ impl Addresses<'_, '_> {
                     _ => Held::ANY,
                 }
             }
-            ("mad", [_, _, base]) if instruction.op.suffix.starts_with("wide.u") => of(self, base).each(|offsets| offsets.plus(0, FAR)),
+            ("mad", [one, two, base]) if instruction.op.suffix.starts_with("wide.u") => {
+                let is_made_of_it = [one, two].into_iter().any(|factor| of(self, factor) != Held::default());
+                let most = self.most(one, writer) * self.most(two, writer);
+                of(self, base).each(|offsets| if is_made_of_it { Offsets::ANY } else { offsets.plus(0, most) })
+            }
             ("ld" | "ldu", [address]) => {
                 let at = match *address {
                     Operand::At(base, offset) => self.so_far(base, writer).each(|at| at.plus(offset.into(), offset.into())),
@@ -433,7 +441,11 @@ impl Addresses<'_, '_> {
     /// Addresses with a number of this range added to them, or taken from them.
     fn moved(&self, held: Held, by: &Operand<'_>, is_sum: bool, at: u32) -> Held {
         let (least, most) = match by {
-            Operand::Number(number) => (*number, *number),
+            // 64 bits, as they are read with a sign.
+            Operand::Number(number) => {
+                let number = i128::from(*number as i64);
+                (number, number)
+            }
             Operand::Register(register) => {
                 let width = self.body.registers.width(*register).clamp(1, 64);
                 let range = self.body.value_at(*register, at).range.signed(width);
@@ -442,6 +454,17 @@ impl Addresses<'_, '_> {
             _ => (-FAR, FAR),
         };
         held.each(|offsets| if is_sum { offsets.plus(least, most) } else { offsets.plus(-most, -least) })
+    }
+
+    /// The most that a factor of 32 bits is.
+    fn most(&self, factor: &Operand<'_>, at: u32) -> i128 {
+        match factor {
+            Operand::Register(register) if self.body.registers.width(*register) <= 32 => {
+                self.body.value_at(*register, at).range.unsigned(self.body.registers.width(*register).clamp(1, 32)).hi
+            }
+            Operand::Number(number) if (0..i128::from(u32::MAX)).contains(number) => *number,
+            _ => i128::from(u32::MAX),
+        }
     }
 
     /// Whether some instruction makes a register of one of the addresses, or of what may hold them.
