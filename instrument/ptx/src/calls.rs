@@ -3,7 +3,7 @@
 use crate::Span;
 use crate::code::Code;
 use crate::declaration::Parameter;
-use crate::function::{Call, CallTarget, Function, TableKind};
+use crate::function::{Call, CallTarget, Flow, Function, TableKind};
 use crate::module::Module;
 use crate::operand::Operand;
 use crate::symbols::ByName;
@@ -99,16 +99,29 @@ impl<'a> Calls<'a> {
         let arguments =
             code.operands(call).iter().skip(1).find_map(|operand| if let Operand::Group(list) = operand { Some(*list) } else { None })?;
         let &[Operand::Name(argument, 0), ..] = code.list(arguments) else { return None };
-        let is_stored =
-            |at: &u32| code.operands(*at).iter().any(|operand| matches!(operand, Operand::AtName(name, _) if *name == argument));
-        let store = (0..call).rev().find(is_stored)?;
+        let is_it = |operand: &Operand| matches!(operand, Operand::Name(name, _) | Operand::AtName(name, _) if *name == argument);
+        let names = |at: &u32| code.all_operands(*at).iter().any(is_it);
+        let is_call = |at: u32| code.function.statements[at as usize].flow == Flow::Call;
+        // Only calls and loads and stores by its name: nothing else may write it.
+        let is_plain = |at: u32| {
+            is_call(at) || code.all_operands(at).iter().all(|operand| !matches!(operand, Operand::Name(name, _) if *name == argument))
+        };
+        let store = (0..call).rev().find(names)?;
+        // No other way may lead to the call.
+        let is_entered = code.function.labels.iter().any(|label| (store + 1..=call).contains(&label.statement));
+        let is_whole = code.opcode(store).starts_with("st.param.") && code.opcode(store).ends_with("64") && code.guard(store).is_none();
         let &[Operand::AtName(_, 0), Operand::Register(register)] = code.operands(store) else { return None };
+        if is_entered || !is_whole || !(0..code.function.statements.len() as u32).all(is_plain) {
+            return None;
+        }
         let (mut found, mut registers, mut next) = (BTreeSet::new(), vec![register], 0);
         while let Some(register) = registers.get(next).copied() {
             next += 1;
+            let mut is_set = false;
             for at in 0..code.function.statements.len() as u32 {
                 let mut is_written = false;
                 code.each_written(at, |written| is_written |= written == register);
+                is_set |= is_written;
                 match *code.operands(at) {
                     _ if !is_written => {}
                     [_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
@@ -121,6 +134,10 @@ impl<'a> Calls<'a> {
                     }
                     _ => return None,
                 }
+            }
+            // What the caller put there is not in sight.
+            if !is_set {
+                return None;
             }
         }
         Some(found)

@@ -61,7 +61,9 @@ impl<'a> Variable<'a> {
             loop {
                 let token = lexer.next()?;
                 let name = lexer.slice(token.span);
-                if token.kind == Kind::Word && name != "generic" {
+                // `generic(name)` is the name's address in all memory. A variable or function may have that name itself.
+                let is_operator = name == "generic" && lexer.peek().is_some_and(|next| next.kind == Kind::Mark(b'('));
+                if token.kind == Kind::Word && !is_operator {
                     return Some(name);
                 }
             }

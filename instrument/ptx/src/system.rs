@@ -42,7 +42,14 @@ const NAMES: &[&str] = &[
 const PREFIX: &str = "__cuda_syscall_";
 
 /// Of those the ones whose first argument is a kernel that they launch, or prepare to.
-const LAUNCHES: &[&str] = &["cudaGetParameterBufferV2", "__cudaCDP2GetParameterBufferV2", "cudaLaunchDevice", "__cudaCDP2LaunchDevice"];
+const LAUNCHES: &[&str] = &[
+    "cudaGetParameterBufferV2",
+    "__cudaCDP2GetParameterBufferV2",
+    "cnpGetParameterBufferV2",
+    "cudaLaunchDevice",
+    "__cudaCDP2LaunchDevice",
+    "cnpLaunchDevice",
+];
 
 /// Whether a function of the system launches the kernel that is its first argument.
 pub(crate) fn launches(name: &str) -> bool {

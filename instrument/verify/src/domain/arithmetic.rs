@@ -255,7 +255,9 @@ pub(crate) fn shift(left: bool, a: Value, amount: Value, signed: bool, width: u8
     if from.lo < 0 {
         return None;
     }
-    let (least, most) = (amount.lo.min(127), amount.hi.min(127));
+    // ptxas takes a number modulo 2^16 where 16 bits are shifted.
+    let least = if width == 16 && amount.hi >= 1 << 16 { 0 } else { amount.lo };
+    let (least, most) = (least.min(127), amount.hi.min(127));
     let mut value = Value::of(Interval::between(from.lo >> most, from.hi >> least, width));
     // What is lost, x - (x >> n), does not fall as x grows, nor as n does.
     value.delta = lessened(&a, (from.lo - (from.lo >> least), from.hi - (from.hi >> most)), from.lo, signed, width);

@@ -78,9 +78,10 @@ struct Counted {
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
+    /// `callees_keep_off` says that no function that this one calls names local memory by a number.
+    pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph, callees_keep_off: impl FnOnce() -> bool) -> Self {
         Self {
-            definitions: Definitions::new(code, graph),
+            definitions: Definitions::new(code, graph, callees_keep_off),
             left_at: Vec::new(),
             left: Vec::new(),
             dead: vec![false; graph.blocks.len()],

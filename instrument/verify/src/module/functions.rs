@@ -12,9 +12,11 @@ use crate::interpret::slicing::Depth;
 use crate::interpret::work::allotted;
 use crate::module::call_graph::{Callee, Callees};
 use crate::program::cfg::Graph;
-use cuinstr_ptx::Module;
+use crate::program::local_by_number::is_named_by_number;
+use cuinstr_ptx::{Code, Function, Module};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// Deepest chain of calls that is followed for whether a callee stops.
 const DEEPEST: u32 = 32;
@@ -34,6 +36,8 @@ pub(crate) struct Functions<'a> {
     pub(crate) leads_to: Vec<Vec<(u32, u32)>>,
     /// Whether a poll may rely on a flag that is not in the first cache.
     pub(crate) passes_by_cache: bool,
+    /// Whether some function that may be called names local memory by a number, once that was asked.
+    names_local_by_number: OnceLock<bool>,
 }
 
 /// Whether functions return if the flag says stop.
@@ -52,7 +56,22 @@ impl<'a> Functions<'a> {
         let leads_to = calls.iter().zip(launches).map(|(calls, launches): (&Vec<_>, _)| [calls.clone(), launches].concat()).collect();
         let graphs = module.functions.iter().map(Graph::new).collect();
         let passes_by_cache = memchr::memmem::find(text.as_bytes(), b"L1::no_allocate").is_some();
-        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache }
+        Self { text, module, graphs, callees, calls, leads_to, passes_by_cache, names_local_by_number: OnceLock::new() }
+    }
+
+    /// A function, to prove something of it.
+    pub(crate) fn body<'b>(&'b self, index: usize, code: &'b Code<'b>) -> Body<'b> {
+        Body::new(code, &self.graphs[index], || self.calls[index].is_empty() || !self.names_local_by_number())
+    }
+
+    /// Whether some function that may be called names local memory by a number.
+    fn names_local_by_number(&self) -> bool {
+        let mentions = |function: &Function<'_>, word: &str| memchr::memmem::find(function.body.of(self.text).as_bytes(), word.as_bytes());
+        let names = |function: &Function<'_>| {
+            let may = !function.is_kernel && ["local", "stack"].iter().any(|word| mentions(function, word).is_some());
+            may && is_named_by_number(&Code::new(self.text, function))
+        };
+        *self.names_local_by_number.get_or_init(|| self.module.functions.iter().any(names))
     }
 
     /// The block of a function that the statement lies in.
@@ -112,8 +131,8 @@ impl<'f, 'a> Answers<'f, 'a> {
         let graph = &functions.graphs[index];
         let place = graph.reverse_postorder();
         let mut order: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| place[*block as usize] != u32::MAX).collect();
-        let code = cuinstr_ptx::Code::new(functions.text, &functions.module.functions[index]);
-        let body = Body::new(&code, graph);
+        let code = Code::new(functions.text, &functions.module.functions[index]);
+        let body = functions.body(index, &code);
         let mut slice = Slice::new(&body, &order, Depth::Registers);
         parameters::take(&mut slice, &body, not_zero);
         order.sort_by_key(|block| place[*block as usize]);

@@ -1,7 +1,6 @@
 //! The proof of a module: from proofs of single loops to the report.
 
 use crate::domain::value::Assumption;
-use crate::interpret::body::Body;
 use crate::interpret::parameters::NotZero;
 use crate::module::call_graph::{Callee, callees_first};
 use crate::module::describe::Describer;
@@ -100,7 +99,7 @@ fn prove(
     let read = || cuinstr_ptx::Code::new(functions.text, function);
     let mut code = mentions_control(functions.text, function).then(read);
     if let Some(code) = &code {
-        for (statement, what) in stores::forbidden(&Body::new(code, graph), functions.passes_by_cache) {
+        for (statement, what) in stores::forbidden(&functions.body(index, code), functions.passes_by_cache) {
             let line = lines.of(function, statement);
             faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
         }
@@ -115,7 +114,7 @@ fn prove(
         return Vec::new();
     }
     let code = code.take().unwrap_or_else(read);
-    let mut body = Body::new(&code, graph);
+    let mut body = functions.body(index, &code);
     body.note_loops(&sets, &order);
     let returns = |statement: u32, assumption: Assumption, not_zero: NotZero| answers.call_returns(index, statement, assumption, not_zero);
     let mut all: Vec<LoopProof> = Vec::new();

@@ -7,7 +7,6 @@ use crate::domain::interval::Interval;
 use crate::domain::name::NO_NAME;
 use crate::domain::state::State;
 use crate::domain::value::{Kind, Value};
-use crate::interpret::body::Body;
 use crate::interpret::loop_invariant::follow;
 use crate::interpret::slice::Slice;
 use crate::interpret::slicing::Depth;
@@ -89,7 +88,7 @@ impl Known {
             let returns = |statement, assumption, not_zero| answers.call_returns(index, statement, assumption, not_zero);
             let mut position = Vec::new();
             let new = || {
-                let mut body = Body::new(&code, graph);
+                let mut body = functions.body(index, &code);
                 body.note_loops(&sets, &order);
                 body
             };

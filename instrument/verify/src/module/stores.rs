@@ -23,7 +23,9 @@ const MOST_WALKED: usize = 4096;
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
 
-/// Beyond any offset.
+/// Half of the addresses, and beyond any offset.
+const HALF: i128 = 1 << 63;
+
 const FAR: i128 = 1 << 66;
 
 /// Bytes of the flag, of its line, and of a pointer.
@@ -82,8 +84,10 @@ impl Offsets {
     const ZERO: Self = Self { least: 0, most: 0 };
     const ANY: Self = Self { least: -FAR, most: FAR };
 
+    /// Sums are taken modulo 2^64: beyond half of that an offset may be any.
     fn plus(self, least: i128, most: i128) -> Self {
-        Self { least: (self.least + least).max(-FAR), most: (self.most + most).min(FAR) }
+        let sum = Self { least: self.least + least, most: self.most + most };
+        if -HALF <= sum.least && sum.most < HALF { sum } else { Self::ANY }
     }
 
     fn join(self, other: Self) -> Self {
@@ -143,20 +147,23 @@ impl Addresses<'_, '_> {
         let store = self.body.plain(at);
         let all: Vec<Operand<'_>> = store.first_address.iter().chain(&store.rest).copied().collect();
         // What is read by an address, as bulk copies do behind the one that they write to, counts as written.
-        all.into_iter().find_map(|address| {
-            let held = self.pointed(address, at);
-            self.forbids(&store, at, held)
-        })
+        all.into_iter()
+            .find_map(|address| {
+                let held = self.pointed(address, at);
+                self.forbids(&store, at, held)
+            })
+            .or_else(|| {
+                let held = self.unread(at);
+                self.forbids(&store, at, held)
+            })
     }
 
     /// What a load does that it must not: a poll would find the flag's line in the first cache, as it was.
     fn caches(&mut self, at: u32) -> Option<&'static str> {
         let load = self.body.plain(at);
         let all: Vec<Operand<'_>> = load.first_address.iter().chain(&load.rest).copied().collect();
-        let is_cached = all.into_iter().any(|address| {
-            let flag = self.pointed(address, at).flag;
-            flag.is_some_and(|flag| flag.meets(bytes(&load).unwrap_or(FAR), 0, FLAG_BYTES))
-        });
+        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&load).unwrap_or(FAR), 0, FLAG_BYTES));
+        let is_cached = all.into_iter().any(|address| is_cached(self.pointed(address, at))) || is_cached(self.unread(at));
         is_cached.then_some("the flag is kept in the first cache")
     }
 
@@ -221,7 +228,7 @@ impl Addresses<'_, '_> {
         let store = self.body.plain(at);
         let is_word = store.opcode != self.body.code.opcode(at);
         let is_elsewhere = store.op.head != "st" || spaces(store.opcode).any(|space| space != "local");
-        let is_named = matches!(store.first_address, Some(Operand::AtSymbol(..)));
+        let is_named = matches!(store.first_address, Some(Operand::AtSymbol(..) | Operand::Unknown));
         let function = self.body.function;
         let has_stack = !function.is_kernel || function.variables.iter().any(|variable| variable.space == ".local");
         is_word || !is_elsewhere && !is_named && has_stack
@@ -234,14 +241,16 @@ impl Addresses<'_, '_> {
 
     /// Whether an operand that is no address itself holds such an address.
     fn hands_on(&mut self, at: u32) -> bool {
-        use cuinstr_ptx::Operand::{Address, At, Name};
+        use cuinstr_ptx::Operand::{Address, At, Group, Name, Pair, Unknown, Vector};
         let code = self.body.code;
         let is_result = usize::from(self.body.plain(at).op.head == "atom");
         let mut handed: Vec<Register> = Vec::new();
-        for operand in code.operands(at).iter().skip(is_result) {
-            match *operand {
+        let mut work: Vec<cuinstr_ptx::Operand> = code.operands(at).iter().skip(is_result).copied().collect();
+        while let Some(operand) = work.pop() {
+            match operand {
                 At(..) | Address(_) => {}
                 Name(name, _) if matches!(code.name(name).text, CONTROL | FLAG) => return true,
+                Vector(list) | Group(list) | Pair(list) | Unknown(list) => work.extend(code.list(list)),
                 of => code.each_register(of, &mut |register| handed.push(register)),
             }
         }
@@ -259,6 +268,24 @@ impl Addresses<'_, '_> {
             }
             _ => Held::default(),
         }
+    }
+
+    /// What is pointed to by addresses of a form that is not read, such as `[%rd1+4+4]`: anything, if one of the addresses may be in them.
+    fn unread(&mut self, at: u32) -> Held {
+        use cuinstr_ptx::Operand::{Address, AtName, Group, Name, Pair, Unknown, Vector};
+        let code = self.body.code;
+        let mut work: Vec<cuinstr_ptx::Operand> = code.operands(at).to_vec();
+        work.retain(|operand| matches!(operand, Address(_)));
+        let mut read: Vec<Register> = Vec::new();
+        while let Some(operand) = work.pop() {
+            match operand {
+                Name(name, _) | AtName(name, _) if matches!(code.name(name).text, CONTROL | FLAG) => return Held::ANY,
+                Address(list) | Vector(list) | Group(list) | Pair(list) | Unknown(list) => work.extend(code.list(list)),
+                of => code.each_register(of, &mut |register| read.push(register)),
+            }
+        }
+        let is_held = read.into_iter().any(|register| self.in_front(register, at) != Held::default());
+        if is_held { Held::ANY } else { Held::default() }
     }
 
     /// The addresses that a register may hold in front of a statement.
@@ -358,6 +385,7 @@ impl Addresses<'_, '_> {
             Operand::Register(register) => addresses.so_far(register, writer),
             Operand::Name(name) => named(name, 0),
             Operand::NameAt(name, offset) => named(name, offset),
+            Operand::Unknown => addresses.made_of_any(writer),
             _ => Held::default(),
         };
         let is_plain = instruction.op.suffix == instruction.op.kind;
@@ -375,25 +403,33 @@ impl Addresses<'_, '_> {
                     _ => Held::ANY,
                 }
             }
-            ("mad", [_, _, base]) if instruction.op.suffix.starts_with("wide.u") => of(self, base).each(|offsets| offsets.plus(0, FAR)),
+            ("mad", [one, two, base]) if instruction.op.suffix.starts_with("wide.u") => {
+                let is_made_of_it = [one, two].into_iter().any(|factor| of(self, factor) != Held::default());
+                let most = self.most(one, writer) * self.most(two, writer);
+                of(self, base).each(|offsets| if is_made_of_it { Offsets::ANY } else { offsets.plus(0, most) })
+            }
             ("ld" | "ldu", [address]) => {
                 let at = match *address {
                     Operand::At(base, offset) => self.so_far(base, writer).each(|at| at.plus(offset.into(), offset.into())),
                     Operand::AtSymbol(name, offset) => named(name, offset),
+                    Operand::Unknown => self.made_of_any(writer),
                     _ => Held::default(),
                 };
                 let nth = instruction.first.iter().position(|first| *first == register).unwrap_or(0) as i128;
                 loaded(&instruction, at, nth).join(self.read(writer))
             }
             ("call", _) => Held::default(),
-            _ => {
-                let mut read: Vec<Register> = Vec::new();
-                self.each_source(writer, |register| read.push(register));
-                let is_held = |held: Held| held != Held::default();
-                let made_of_it = self.names_them(writer) || read.into_iter().any(|register| is_held(self.so_far(register, writer)));
-                if made_of_it { Held::ANY } else { Held::default() }
-            }
+            _ => self.made_of_any(writer),
         }
+    }
+
+    /// Any address, if a statement reads one of these addresses in whatever way.
+    fn made_of_any(&mut self, at: u32) -> Held {
+        let mut read: Vec<Register> = Vec::new();
+        self.each_source(at, |register| read.push(register));
+        let is_held = |held: Held| held != Held::default();
+        let is_made_of_it = self.names_them(at) || read.into_iter().any(|register| is_held(self.so_far(register, at)));
+        if is_made_of_it { Held::ANY } else { Held::default() }
     }
 
     /// What a load finds of what the function keeps in its own local memory.
@@ -406,7 +442,11 @@ impl Addresses<'_, '_> {
     /// Addresses with a number of this range added to them, or taken from them.
     fn moved(&self, held: Held, by: &Operand<'_>, is_sum: bool, at: u32) -> Held {
         let (least, most) = match by {
-            Operand::Number(number) => (*number, *number),
+            // 64 bits, as they are read with a sign.
+            Operand::Number(number) => {
+                let number = i128::from(*number as i64);
+                (number, number)
+            }
             Operand::Register(register) => {
                 let width = bits(self.body.registers.width(*register));
                 let range = self.body.value_at(*register, at).range.signed(width);
@@ -415,6 +455,17 @@ impl Addresses<'_, '_> {
             _ => (-FAR, FAR),
         };
         held.each(|offsets| if is_sum { offsets.plus(least, most) } else { offsets.plus(-most, -least) })
+    }
+
+    /// The most that a factor of 32 bits is.
+    fn most(&self, factor: &Operand<'_>, at: u32) -> i128 {
+        match factor {
+            Operand::Register(register) if self.body.registers.width(*register) <= 32 => {
+                self.body.value_at(*register, at).range.unsigned(self.body.registers.width(*register).clamp(1, 32)).hi
+            }
+            Operand::Number(number) if (0..i128::from(u32::MAX)).contains(number) => *number,
+            _ => i128::from(u32::MAX),
+        }
     }
 
     /// Whether some instruction makes a register of one of the addresses, or of what may hold them.

@@ -19,9 +19,9 @@ pub(crate) struct Definitions<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph) -> Self {
+    pub(crate) fn new(code: &'a Code<'a>, graph: &'a Graph, callees_keep_off: impl FnOnce() -> bool) -> Self {
         let function = code.function;
-        let registers = Registers::new(code);
+        let registers = Registers::new(code, callees_keep_off);
         let mut pairs: Vec<(Register, u32)> = Vec::with_capacity(function.statements.len());
         for statement in 0..function.statements.len() as u32 {
             registers.each_written(statement, |register| pairs.push((register, statement)));

@@ -7,9 +7,11 @@
 //!
 //! An address may be kept in a word of its own, as `this` and references are, if nothing else is ever stored there. A
 //! variable is not followed at all if its address is computed with in another way, stored elsewhere, or passed to a
-//! function. From there on every store may write it.
+//! function. From there on every store may write it. None is followed, either, if local memory is named by what is no
+//! such address: a number may be that of any word.
 
 use crate::program::instruction::{Instruction, Op, Operand, Register, decode, head_of, spaces, type_of};
+use crate::program::local_by_number::names_local;
 use cuinstr_ptx::{Code, Declared, NameId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,8 +116,8 @@ impl Bytes {
     }
 }
 
-/// Finds the words that can be followed.
-pub(crate) fn find(code: &Code<'_>) -> LocalMemory {
+/// Finds the words that can be followed. `callees_keep_off` says that no function that this one calls names local memory by a number.
+pub(crate) fn find(code: &Code<'_>, callees_keep_off: impl FnOnce() -> bool) -> LocalMemory {
     let function = code.function;
     let local = |declared: Declared| match declared {
         Declared::Variable(variable) => Some(&function.variables[variable as usize]).filter(|variable| variable.space == ".local"),
@@ -132,6 +134,10 @@ pub(crate) fn find(code: &Code<'_>) -> LocalMemory {
     }
     // What may be written by an address that is computed may lie in any variable.
     let Some(uses) = addresses.uses(code) else { return LocalMemory::default() };
+    let is_by_number = |at: u32| names_local(code.opcode(at)) && !addresses.mentions.contains(&at);
+    if (0..code.function.statements.len() as u32).any(is_by_number) || !callees_keep_off() {
+        return LocalMemory::default();
+    }
     // Behind a variable's end other variables may lie.
     let is_within = |used: &Use| {
         let size = locals[used.variable].1.bytes.and_then(|bytes| i64::try_from(bytes).ok());

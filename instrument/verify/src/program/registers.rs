@@ -13,9 +13,9 @@ pub(crate) struct Registers<'a> {
 }
 
 impl<'a> Registers<'a> {
-    /// With the words that can be followed.
-    pub(crate) fn new(code: &'a Code<'a>) -> Self {
-        Self { code, local: local_memory::find(code) }
+    /// With the words that can be followed: see [`local_memory::find`].
+    pub(crate) fn new(code: &'a Code<'a>, callees_keep_off: impl FnOnce() -> bool) -> Self {
+        Self { code, local: local_memory::find(code, callees_keep_off) }
     }
 
     /// Statements that read or write the function's own local memory, but no word that is followed, and where.
