@@ -87,7 +87,7 @@ fn what_is_queued_behind_waits_too() {
         watched.pause();
         std::thread::sleep(Duration::from_millis(100));
         watched.ask("resume PID");
-        std::thread::sleep(Duration::from_millis(40));
+        watched.until(|first| (first["paused"] == false && first["running"][0]["kernel"] == "blocks").then_some(()));
     }
     assert_eq!(watched.said(), "behind: 96\nblocks-h: 0 0 0 once\n");
     // A graph waits too, since its kernels would take the rest for theirs.
