@@ -1,7 +1,7 @@
 //! Device code that only a look at the whole file tells, and what has to be told where a poll can't stand.
 
 use super::{check, rewritten, rewritten_as, row, told};
-use cuinstr::options::{DeviceMacro, Options, Space};
+use cuinstr::options::{DeviceMacro, Options, Polls, Space};
 use cuinstr::site::Form;
 use std::fmt::Write as _;
 
@@ -189,4 +189,23 @@ fn a_file_of_the_unit_is_told_what_the_others_name() {
         rewrite.sites.sites.iter().any(|site| site.form == Form::Chunk || site.form == Form::Strip),
         "known to run on the device alone"
     );
+}
+
+#[test]
+fn operators_of_the_user_s_take_no_poll() {
+    let source = |loops: &str| {
+        format!(
+            "struct M {{ int v; __device__ operator bool() const; }};\n__device__ bool operator&&(bool, M);\n__global__ void k(int *p, M m, int n) {{ {loops} }}\n"
+        )
+    };
+    let loops = "while (m) if (p[1]) p[0] = m.v--; else break; for (int i = 0; i < n && p[i]; ++i) { if (p[i]) break; p[i] = 1; } do { p[0] = 1; } while (m);";
+    for polls in [Polls::Amortised, Polls::CountDown, Polls::Each] {
+        let output = rewritten_as(&source(loops), &Options { polls, ..Options::default() }).output.unwrap_or_default();
+        let output = String::from_utf8_lossy(&output).into_owned();
+        let kernel = output.rsplit("__global__").next().unwrap_or_default();
+        for (before, _) in kernel.match_indices("&& (") {
+            assert!(kernel[before..].starts_with("&& (bool)(") || kernel[before..].starts_with("&& (__cuinstr"), "{kernel}");
+        }
+        assert!(kernel.contains("(bool)("), "{kernel}");
+    }
 }
