@@ -209,3 +209,16 @@ fn operators_of_the_user_s_take_no_poll() {
         assert!(kernel.contains("(bool)("), "{kernel}");
     }
 }
+
+#[test]
+fn counters_stand_in_front_of_a_return() {
+    for wait in ["[&] { int v = *p; while (v > 3) --v; return v; }()", "({ int v = *p; while (v > 3) --v; v; })"] {
+        let source = format!(
+            "#define WAIT(p) {wait}\nconstexpr int g(const int *p) {{ return WAIT(p); }}\n__global__ void k(int *o) {{ o[1] = g(o); }}\n"
+        );
+        let output = rewritten(&source).output.unwrap_or_default();
+        let output = String::from_utf8_lossy(&output).into_owned();
+        let function = output.lines().find(|line| line.starts_with("constexpr int g(")).unwrap_or_default();
+        assert!(function.contains("__cuinstr_left =") && function.contains("; return WAIT(p);"), "{function}");
+    }
+}

@@ -118,7 +118,12 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        style: PollStyle { polls: options.polls, host_too, inner: false, one_return: Self::one_return(known, index) },
+                        style: PollStyle {
+                            polls: options.polls,
+                            host_too,
+                            inner: false,
+                            one_return: Self::one_return(known, self.input.macros, index),
+                        },
                         untouched,
                         held: known.held.contains(&index),
                     }
