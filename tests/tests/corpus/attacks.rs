@@ -222,3 +222,39 @@ fn counters_stand_in_front_of_a_return() {
         assert!(function.contains("__cuinstr_left =") && function.contains("; return WAIT(p);"), "{function}");
     }
 }
+
+#[test]
+fn calls_that_no_parenthesis_follows_are_edges() {
+    check(&[
+        row(
+            "a template's argument",
+            "template <int (*F)(int)> __device__ int call(int n) { return F(n); }\n__device__ int f(int n) { return n > 3 ? call<f>(n / 2) : n; }\n__global__ void k(int *p) { p[1] = f(p[2]); }\n",
+            &["1 recursion each", "2 recursion each"],
+        ),
+        row(
+            "the address as one",
+            "template <auto F> struct C { __device__ static int go(int n) { return F(n); } };\n__device__ int f(int n) { return n > 3 ? C<&f>::go(n / 2) : n; }\n",
+            &["1 recursion each", "2 recursion each"],
+        ),
+        row(
+            "a member's assignment",
+            "struct M { int x; __device__ M &operator=(const M &o); };\nstruct O { M m; int y; };\n__device__ int g(int n) { O a, b; if (n > 3) b = a; return b.m.x; }\n__device__ M &M::operator=(const M &o) { x = g(o.x); return *this; }\n",
+            &["3 recursion each", "4 recursion each"],
+        ),
+        row(
+            "a member's comparison",
+            "__device__ bool g(int n);\nstruct M { int x; __device__ bool operator==(const M &o) const { return g(o.x); } };\nstruct O { M m; __device__ bool operator==(const O &) const = default; };\n__device__ bool g(int n) { O a{{n}}; return n > 3 && a == a; }\n",
+            &["2 recursion each", "4 recursion each"],
+        ),
+        row(
+            "a sign that is a word",
+            "struct V { int x; __device__ int operator~() const { V t{x / 2}; return compl t; } };\n",
+            &["1 recursion each"],
+        ),
+        row(
+            "a pointer to a member",
+            "struct V { int x; __device__ int operator->*(int n) const { return *this->*(n / 2); } };\n",
+            &["1 recursion each"],
+        ),
+    ]);
+}

@@ -40,6 +40,9 @@ pub(crate) struct Call {
     pub(crate) at: usize,
 }
 
+/// Most tokens of a list of template arguments that are read.
+const MOST_TEMPLATE_ARGUMENTS: usize = 64;
+
 /// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
 type Arity = (usize, usize);
 
@@ -275,6 +278,7 @@ fn given(fragment: &Fragment, at: usize, end: usize, made: impl Fn() -> bool) ->
         _ if explicit.is_some() => Some((ANY, None)),
         // Template arguments whose end is not clear; or a name alone, a function that is passed on.
         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => Some((ANY, None)),
+        Some(Kind::Punct(b'>')) if ends_template_arguments(fragment, at + 1) => Some((ANY, None)),
         // A variable of the class that the constructor or destructor is of.
         Some(Kind::Ident | Kind::Punct(b'{')) if made() => Some((ANY, None)),
         _ => None,
@@ -337,7 +341,31 @@ fn addressed(source: &[u8], fragment: &Fragment, by_name: &BTreeMap<&[u8], Vec<u
 /// Whether a name stands where a function's own would be passed on: nothing follows that would call it, or declare it.
 fn is_passed_on(fragment: &Fragment, at: usize) -> bool {
     fragment.kind(at) == Some(Kind::Ident)
-        && matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b')' | b';' | b':' | b'?' | b'}' | b']')))
+        && match fragment.kind(at + 1) {
+            Some(Kind::Punct(b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => true,
+            Some(Kind::Punct(b'>')) => ends_template_arguments(fragment, at + 1),
+            _ => false,
+        }
+}
+
+/// Whether the `>` may end a list of template arguments.
+fn ends_template_arguments(fragment: &Fragment, close: usize) -> bool {
+    let (mut at, mut depth) = (close, 0_u32);
+    for _ in 0..MOST_TEMPLATE_ARGUMENTS {
+        match fragment.kind(at) {
+            Some(Kind::Punct(b'>')) => depth += 1,
+            Some(Kind::Punct(b'<')) => depth -= 1,
+            Some(Kind::Punct(b')' | b']' | b'}')) => at = fragment.mate(at).filter(|open| *open < at).unwrap_or(at),
+            Some(Kind::Punct(b'(' | b'[' | b'{' | b';')) => return false,
+            _ => {}
+        }
+        if depth == 0 {
+            return true;
+        }
+        let Some(before) = at.checked_sub(1) else { return false };
+        at = before;
+    }
+    true
 }
 
 /// Whether the token ends what is called, and that is no function's name: `table[i](…)`, `(*f)(…)`, a variable's name.

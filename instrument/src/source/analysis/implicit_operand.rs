@@ -85,7 +85,7 @@ impl<'a> Reader<'a, '_> {
                     *now = Expression::default();
                     return at + 1;
                 }
-                if fragment.kind(at + 1) == Some(Kind::Arrow) {
+                if fragment.kind(at + 1) == Some(Kind::Arrow) && Operators::width(fragment, at + 1) == 1 {
                     return at + 2;
                 }
                 let of = if is_whole { self.class.map_or(Type::any(), Type::class) } else { Type::default() };

@@ -461,6 +461,13 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
     }
 }
 
+        b"not" => Kind::Punct(b'!'),
+        b"compl" => Kind::Punct(b'~'),
+        b"bitand" => Kind::Punct(b'&'),
+        b"bitor" => Kind::Punct(b'|'),
+        b"xor" => Kind::Punct(b'^'),
+        b"and" | b"or" | b"not_eq" => Kind::Op,
+        b"and_eq" | b"or_eq" | b"xor_eq" => Kind::OpAssign,
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,6 +481,24 @@ mod tests {
         assert_eq!(words("a /* for */ b // while\nc"), ["a", "b", "c"]);
         assert_eq!(words(r#"f("for (;;)", 'x', '\'')"#), ["f", "(", "\"for (;;)\"", ",", "'x'", ",", "'\\''", ")"]);
         assert_eq!(words("R\"q(for ) \" (;;))q\" x"), ["R\"q(for ) \" (;;))q\"", "x"]);
+/// The sign that a word stands for.
+pub(crate) fn alternative(word: &[u8]) -> Option<&'static [u8]> {
+    Some(match word {
+        b"and" => b"&&",
+        b"or" => b"||",
+        b"not" => b"!",
+        b"compl" => b"~",
+        b"bitand" => b"&",
+        b"bitor" => b"|",
+        b"xor" => b"^",
+        b"not_eq" => b"!=",
+        b"and_eq" => b"&=",
+        b"or_eq" => b"|=",
+        b"xor_eq" => b"^=",
+        _ => return None,
+    })
+}
+
         assert_eq!(words("1'000'000u + 0x1p-3f + 1e+5 + 0xe+1"), ["1'000'000u", "+", "0x1p-3f", "+", "1e+5", "+", "0xe", "+", "1"]);
         assert_eq!(words("\u{feff}int x;"), ["int", "x", ";"]);
         assert_eq!(words("a // one \\\n still a comment\nb"), ["a", "b"]);
