@@ -258,3 +258,31 @@ fn calls_that_no_parenthesis_follows_are_edges() {
         ),
     ]);
 }
+
+#[test]
+fn lines_end_where_the_compiler_says() {
+    check(&[
+        row("a carriage return alone", "__global__ void k(int *p) {\r // x\r while (p[0]) ;\r}\n", &["3 while polled"]),
+        row(
+            "a trigraph",
+            "__global__ void k(int *p) { wh??/\nile (p[0]) ; // so??/\n while (p[1]) ;\n}\n",
+            &["1 while polled", "3 while polled"],
+        ),
+        row(
+            "a quote in a directive",
+            "#define Q '\"' /* a quote:\n { while ( */\n__global__ void k(int *p) { while (p[0]) ; }\n",
+            &["3 while polled"],
+        ),
+        row(
+            "a raw string in a directive",
+            "#define S R\"(\")\" /* a quote:\n { while ( */\n#if 1'000 /* more:\n ' */\n#endif\n__global__ void k(int *p) { while (p[0]) ; }\n",
+            &["6 while polled"],
+        ),
+        row(
+            "an address that the user makes",
+            "struct X { int *p; __device__ int operator&() const { return *p; } };\n__global__ void k(int *p) { X a{p}; do { p[1] = 1; } while (&a != &a); }\n",
+            &["2 do polled"],
+        ),
+        row("an address", "__global__ void k(int *p) { do { p[1] = 1; } while (&p != &p); }\n", &[]),
+    ]);
+}
