@@ -224,6 +224,36 @@ fn counters_stand_in_front_of_a_return() {
 }
 
 #[test]
+fn attributes_are_known_however_they_are_spelled() {
+    for head in [
+        "#define G __location__(global)\nG void k",
+        "#define G __attribute((global))\nG void k",
+        "#define G [[gnu::global]]\nG void k",
+        "__attribute((global)) void k",
+        "[[gnu::global]] void k",
+        "#define ID(x) x\nID(__global__) void k",
+        "#define ID(x) x\nID(ID(__global__)) void k",
+        "#define BOTH(a, t) a t\nBOTH(__global__, void) k",
+        "ANY(__global__, 3) void k",
+    ] {
+        let rewrite = rewritten(&format!("{head}(int *p) {{ while (p[0]) ; }}\n"));
+        assert_eq!((rewrite.summary.kernels, rewrite.summary.polled), (1, 1), "{head}");
+    }
+    check(&[
+        row(
+            "the whole head is a macro's arguments",
+            "#define FN(a, t, n, p) a t n p\nFN(__global__, void, k, (int *p)) { while (p[0]) ; }\n",
+            &["2 while polled"],
+        ),
+        row(
+            "a list of names",
+            "#define LIST(...) f(__VA_ARGS__)\nint h(int DI) { while (LIST(DI)) g(DI); return f(DI); }\n__global__ void k() { }\n",
+            &[],
+        ),
+    ]);
+}
+
+#[test]
 fn calls_that_no_parenthesis_follows_are_edges() {
     check(&[
         row(

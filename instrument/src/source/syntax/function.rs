@@ -81,15 +81,25 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
     marked
 }
 
+/// Whether the token begins a list of attributes: `__attribute__((…))` by any of its names, or `[[…]]`.
+fn begins_attributes(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    match fragment.kind(at) {
+        Some(Kind::Keyword) => {
+            matches!(fragment.text(source, at), b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec")
+                && fragment.is(at + 1, b'(')
+        }
+        Some(Kind::Punct(b'[')) => fragment.is(at + 1, b'['),
+        _ => false,
+    }
+}
+
 /// Where a function runs whose head holds this token: `__device__`, a macro for it, `__attribute__((device))`.
-fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
+pub(crate) fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
     let token = fragment.tokens[at];
     let text = &source[token.range()];
     match token.kind {
         Kind::Host | Kind::Device | Kind::Global | Kind::Ident => macros.spaces_of(token.kind, text),
-        Kind::Keyword
-            if matches!(text, b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec") && fragment.is(at + 1, b'(') =>
-        {
+        _ if begins_attributes(source, fragment, at) => {
             let close = fragment.mate(at + 1).unwrap_or(at);
             (at..close).fold(Spaces::default(), |spaces, inner| spaces.union(macros::spaces_of_word(fragment.text(source, inner))))
         }
@@ -144,7 +154,15 @@ impl Head<'_> {
                 }
                 Kind::Punct(b'[') => {
                     let Some(close) = fragment.mate(at) else { return (None, at) };
+                    spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at));
                     at = close;
+                }
+                // An attribute in a macro's arguments: the declaration goes on behind them, or they are all of its head.
+                Kind::Punct(b')') if parameters.is_none() && self.is_macro_use(start, at) => {
+                    if fragment.is(at + 1, b'{') {
+                        name = self.last_name(start, at);
+                        after_arguments_of_alias = true;
+                    }
                 }
                 Kind::Punct(b'{') => {
                     if fragment.opens_requirements(at) {
@@ -183,6 +201,29 @@ impl Head<'_> {
             at += 1;
         }
         (None, at)
+    }
+
+    /// Whether the parenthesis closes the arguments of a macro which hold the attribute.
+    fn is_macro_use(&self, attribute: usize, close: usize) -> bool {
+        let open = self.fragment.mate(close).filter(|open| *open < attribute);
+        let Some(name) = open.and_then(|open| self.fragment.before(open)) else { return false };
+        // The name of an alias may be a value's as well.
+        let is_sure = self.fragment.kind(attribute) != Some(Kind::Ident) || self.macros.is_defined(self.fragment.text(self.source, name));
+        self.fragment.kind(name) == Some(Kind::Ident) && is_sure
+    }
+
+    /// The last of a macro's arguments that is a name, in front of the parenthesis that closes them.
+    fn last_name(&self, from: usize, close: usize) -> Option<usize> {
+        let mut at = close;
+        while at > from + 1 {
+            at -= 1;
+            if self.fragment.is(at, b')') {
+                at = self.fragment.mate(at)?;
+            } else if self.fragment.kind(at) == Some(Kind::Ident) && matches!(self.fragment.kind(at + 1), Some(Kind::Punct(b',' | b')'))) {
+                return Some(at);
+            }
+        }
+        None
     }
 
     fn body(&self, is_body: bool, open: usize, mut function: Function) -> (Option<Function>, usize) {

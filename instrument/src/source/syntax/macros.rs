@@ -4,7 +4,9 @@
 use crate::common::options::{Options, Space, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::integer::{self, Integer};
+use crate::source::syntax::function::spaces_at;
 use crate::source::syntax::macro_values;
+use crate::source::syntax::macro_families::{DEVICE, HOST_DEVICE, KERNEL, LOOP_OPENERS};
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,28 +71,6 @@ pub(crate) struct Macros<'a> {
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
 }
-
-/// Families of public code bases, each name as it is spelled there.
-const DEVICE: &str = "CUTLASS_DEVICE CUTE_DEVICE _CCCL_DEVICE _CCCL_DEVICE_API _CCCL_VISIBILITY_HIDDEN_DEVICE C10_DEVICE AT_DEVICE \
-    RAFT_DEVICE_INLINE_FUNCTION KOKKOS_IMPL_DEVICE_FUNCTION AMREX_GPU_DEVICE RAJA_DEVICE MFEM_DEVICE CUDA_DEV CUDA_DEVICE GPU_DEVICE \
-    DEVICE_INLINE DEVICE_FUNCTION DEVICE_FUNC FORCEINLINE_DEVICE INLINE_DEVICE CUDF_DEVICE THRUST_DEVICE_FUNCTION THRUST_DEVICE \
-    _CG_QUALIFIER _CG_STATIC_QUALIFIER _CG_CONSTEXPR_QUALIFIER _CUB_DEVICE __cuda_device__ DI TV_DEVICE_INLINE HIP_DEVICE QUALIFIERS_DEVICE";
-const HOST_DEVICE: &str = "CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_DEVICE_RTC _CCCL_HOST_DEVICE _CCCL_HOST_DEVICE_API _CCCL_API \
-    _CCCL_HIDE_FROM_ABI _CCCL_PUBLIC_API _CCCL_NODEBUG_API _CCCL_TRIVIAL_API _LIBCUDACXX_HIDE_FROM_ABI _LIBCUDACXX_INLINE_VISIBILITY \
-    C10_HOST_DEVICE C10_HOST_DEVICE_INLINE AT_HOST_DEVICE GPU_LAMBDA HDI RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION \
-    KOKKOS_INLINE_FUNCTION KOKKOS_FORCEINLINE_FUNCTION KOKKOS_LAMBDA KOKKOS_CLASS_LAMBDA AMREX_GPU_HOST_DEVICE RAJA_HOST_DEVICE \
-    MFEM_HOST_DEVICE CUDA_CALLABLE CUDA_HOSTDEV HOST_DEVICE HOSTDEVICE HOST_DEVICE_INLINE XGBOOST_DEVICE XGBOOST_HOST_DEV_INLINE \
-    XGBOOST_DEV_INLINE CUDF_HOST_DEVICE CUDF_KERNEL_HOST_DEVICE CUB_RUNTIME_FUNCTION THRUST_FUNCTION THRUST_RUNTIME_FUNCTION \
-    TV_HOST_DEVICE_INLINE TV_HOST_DEVICE GPU_CALLABLE HEMI_DEV_CALLABLE HEMI_DEV_CALLABLE_INLINE DEAL_II_HOST_DEVICE \
-    __hostdev__ __host_device__ SIM_HOST_DEVICE PXL_HD CELER_FUNCTION CELER_FORCEINLINE_FUNCTION ALPAKA_FN_ACC ALPAKA_FN_HOST_ACC \
-    OPENMC_HOST_DEVICE NVBENCH_HOST_DEVICE QUDA_HOST_DEVICE __device_host__ TORCH_HOST_DEVICE FBGEMM_HOST_DEVICE";
-const KERNEL: &str = "CUTLASS_GLOBAL CUDF_KERNEL RAFT_KERNEL CUVS_KERNEL _CCCL_KERNEL_ATTRIBUTES CUB_DETAIL_KERNEL_ATTRIBUTES \
-    THRUST_DETAIL_KERNEL_ATTRIBUTES CCCL_DETAIL_KERNEL_ATTRIBUTES AMREX_GPU_GLOBAL GPU_KERNEL CUDA_GLOBAL CUML_KERNEL RAJA_GLOBAL";
-/// Macros that open a loop over the elements that belong to this thread.
-const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNEL_LOOP CUDA_1D_KERNEL_LOOP_T CUDA_2D_KERNEL_LOOP \
-    CUDA_2D_KERNEL_BLOCK_LOOP GPU_KERNEL_LOOP GPU_1D_KERNEL_LOOP GPU_1D_KERNEL_LOOP_T KERNEL_LOOP KERNEL_LOOP_TYPE CUDA_1D_LOOP \
-    GRID_STRIDE_LOOP GRID_STRIDE_RANGE CUDA_GRID_STRIDE_LOOP CUDA_KERNEL_LOOP_X CUDA_KERNEL_LOOP_Y GPU_GRID_STRIDE_RANGE FOR_RANGE_LOOP \
-    MFEM_FOREACH_THREAD MFEM_FOREACH_THREAD_DIRECT FOREACH_THREAD CUDA_LOOP HIP_KERNEL_LOOP";
 
 /// Most labels that a macro is known to jump to; beyond, it may jump anywhere.
 const MOST_LABELS: usize = 16;
@@ -400,13 +380,7 @@ impl<'a> Macros<'a> {
 
     /// Where a function runs whose head begins with these words.
     fn spaces_in(&self, source: &[u8], body: &Fragment) -> Spaces {
-        let is_attribute = |token: &Token| token.kind == Kind::Keyword && &source[token.range()] == b"__attribute__";
-        let has_attribute = body.tokens.iter().any(is_attribute);
-        body.tokens.iter().fold(Spaces::default(), |spaces, token| {
-            let text = &source[token.range()];
-            let named = if has_attribute { spaces_of_word(text) } else { Spaces::default() };
-            spaces.union(self.spaces_of(token.kind, text)).union(named)
-        })
+        (0..body.len()).fold(Spaces::default(), |spaces, at| spaces.union(spaces_at(source, body, self, at)))
     }
 
     /// Whether a body ends with a loop's header: `for (…)`, `while (…)`, or a use of a macro that does.

@@ -12,6 +12,7 @@ pub(crate) mod header;
 pub(crate) mod integer;
 pub(crate) mod keyword;
 pub(crate) mod known_names;
+pub(crate) mod macro_families;
 pub(crate) mod macro_values;
 pub(crate) mod macros;
 pub(crate) mod scopes;
