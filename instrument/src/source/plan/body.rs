@@ -107,7 +107,7 @@ impl Planner<'_> {
             if fragment.kind(at) != Some(Kind::Ident) {
                 continue;
             }
-            if self.input.macros.may_paste_a_loop(source, fragment, at) {
+            if self.pasting.may_loop(fragment, at) {
                 let owner = &owners[scopes[at - range.0]];
                 self.plan.summary.loops += 1;
                 let message = "this macro pastes words that may make a loop: it is not polled";

@@ -104,8 +104,7 @@ impl Planner<'_> {
 
     /// Tells of macros that may mark device functions by words which they paste together.
     fn tell_of_pasted_attributes(&mut self, fragment: &Fragment) {
-        let macros = self.input.macros;
-        for at in (0..fragment.len()).filter(|at| macros.may_paste_an_attribute(self.input.source, fragment, *at)) {
+        for at in (0..fragment.len()).filter(|at| self.pasting.may_mark(fragment, *at)).collect::<Vec<_>>() {
             self.plan.summary.gaps += 1;
             let message = "this macro pastes words that may mark a device function: if it does, the function's loops are not polled";
             self.plan.diagnostics.push(Diagnostic::new(Code::NotPolled, message).at(fragment.tokens[at].range()));

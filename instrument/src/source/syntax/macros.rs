@@ -108,9 +108,6 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// Letters of the longest word that is looked for where macros paste words together.
-const LONGEST_PASTED: usize = 10;
-
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
 #[cfg(feature = "launcher")]
@@ -443,42 +440,9 @@ impl<'a> Macros<'a> {
         self.plain.contains(name) && !self.loop_openers.contains(name)
     }
 
-    /// Whether a use of a macro may make a word that repeats out of parts, by `##`: of words in its arguments or in its definition. A macro of another
-    /// file is taken to do so if its name is in capitals.
-    pub(crate) fn may_paste_a_loop(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
-        self.may_paste(source, fragment, at, &[b"for", b"while", b"do", b"goto"])
-    }
-
-    /// The same for the words that mark device functions.
-    pub(crate) fn may_paste_an_attribute(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
-        self.may_paste(source, fragment, at, &[b"__device__", b"__global__"])
-    }
-
-    fn may_paste(&self, source: &[u8], fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {
-        let name = fragment.text(source, at);
-        let is_foreign =
-            || !self.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
-        if fragment.kind(at) != Some(Kind::Ident) || !(self.pasting.contains(name) || is_foreign()) {
-            return false;
-        }
-        let close = if fragment.is(at + 1, b'(') { fragment.mate(at + 1) } else { None };
-        let arguments = (at + 1..close.unwrap_or(at)).map(|argument| fragment.text(source, argument));
-        let mut work: Vec<&[u8]> = arguments.chain([name]).collect();
-        let mut parts: BTreeSet<&[u8]> = BTreeSet::new();
-        while let Some(name) = work.pop() {
-            if name.len() < LONGEST_PASTED && parts.insert(name) || self.is_defined(name) && parts.insert(name) {
-                work.extend(self.bodies_of(name).flat_map(|body| body.tokens.iter().map(|token| &source[token.range()])));
-            }
-        }
-        words.iter().any(|word| {
-            // How far the word can be put together; the whole of it is no part.
-            let mut reached = vec![false; word.len() + 1];
-            reached[0] = true;
-            for end in 1..=word.len() {
-                reached[end] = (0..end).any(|start| reached[start] && end - start < word.len() && parts.contains(&word[start..end]));
-            }
-            reached[word.len()]
-        })
+    /// Whether the macro of that name makes words out of parts.
+    pub(crate) fn pastes(&self, name: &[u8]) -> bool {
+        self.pasting.contains(name)
     }
 
     /// Whether the macro of that name stands for a pragma, by its definitions in this file; by its name if it has none.

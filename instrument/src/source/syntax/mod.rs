@@ -15,6 +15,7 @@ pub(crate) mod known_names;
 pub(crate) mod macro_families;
 pub(crate) mod macro_values;
 pub(crate) mod macros;
+pub(crate) mod pasting;
 pub(crate) mod scopes;
 pub(crate) mod source_file;
 pub(crate) mod splice;
