@@ -290,6 +290,64 @@ fn calls_that_no_parenthesis_follows_are_edges() {
 }
 
 #[test]
+fn assembly_that_may_loop_has_a_code() {
+    let kernel = |text: &str| format!("__global__ void k(int *p) {{ {text} }}\n");
+    for text in [
+        "asm(\"L: bra L;\");",
+        "asm(\"L: bra /* x */ L;\");",
+        "asm(\"L: \\142ra L;\");",
+        "asm(\"L: bra\\x20L;\");",
+        "asm(\"ts: .branchtargets L; brx.idx %0, ts;\" :: \"r\"(p[0]));",
+        "asm(\"L:\"); asm(\"bra L;\");",
+        "asm(\"call.uni f, (a);\");",
+        "asm(\"{\" TEXT \"}\");",
+        "asm(TEXT_OF(L: bra L;));",
+        "asm volatile(R\"(L:\n bra L;)\");",
+    ] {
+        let said: Vec<_> = rewritten(&kernel(text)).diagnostics.iter().map(|diagnostic| diagnostic.code.id()).collect();
+        assert!(!said.is_empty() && said.iter().all(|code| *code == "CI013"), "{text}: {said:?}");
+    }
+    for text in [
+        "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\\n\" :: \"r\"(p[0]), \"l\"(p));",
+        "asm volatile(\"{ .reg .pred q; setp.ne.b32 q, %1, 0;\\n\" \" @q bra END;\\n\" \"mov.b32 %0, 1; END: }\" : \"=r\"(p[0]) : \"r\"(p[1]));",
+        "asm(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\" : \"=r\"(p[0]), \"=r\"(p[1]) : \"r\"(p[4]));",
+    ] {
+        assert!(rewritten(&kernel(text)).diagnostics.is_empty(), "{text}");
+    }
+    check(&[
+        told(
+            "in a macro",
+            "#define WAIT(b) asm volatile(\"L:\\n\" \"mbarrier.try_wait.b64 p, [%0];\\n\" \"bra L;\" :: \"r\"(b))\n__global__ void k(int *p) { WAIT(p[0]); }\n",
+            &["1 asm-loop none"],
+            &["CI013"],
+        ),
+        told(
+            "the word is a macro",
+            "#define ASM asm volatile\n__global__ void k(int *p) { ASM(\"L: bra L;\"); ASM(\"nanosleep.u32 20;\"); }\n",
+            &["2 asm-loop none"],
+            &["CI013"],
+        ),
+        told(
+            "the text is an argument",
+            "#define ASM(x) asm volatile(x)\n__global__ void k(int *p) { ASM(\"L: bra L;\"); }\n",
+            &["1 asm-loop none"],
+            &["CI013"],
+        ),
+        told(
+            "the word is pasted together",
+            "#define CAT(a, b) a##b\n__global__ void k(int *p) { CAT(as, m)(\"L: bra L;\"); }\n",
+            &["2 macro-loop none"],
+            &["CI012"],
+        ),
+        row(
+            "plain text in a macro",
+            "#define FENCE asm volatile(\"fence.proxy.async;\" ::: \"memory\")\n__global__ void k(int *p) { FENCE; }\n",
+            &[],
+        ),
+    ]);
+}
+
+#[test]
 fn lines_end_where_the_compiler_says() {
     check(&[
         row("a carriage return alone", "__global__ void k(int *p) {\r // x\r while (p[0]) ;\r}\n", &["3 while polled"]),

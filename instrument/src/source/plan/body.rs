@@ -59,9 +59,8 @@ impl Planner<'_> {
             self.macro_use(known, &owners[use_.scope], use_, &mut needs.budget[use_.scope]);
         }
         self.barriers(known, &owners, body, &elision, is_kernel);
-        for found in asm::loops(self.input.source, fragment, body) {
+        for (found, message) in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];
-            let message = "this loop lies inside inline assembly: it is not polled";
             self.gap(Code::AsmLoop, message, fragment, found.token, owner, SiteKind::AsmLoop);
         }
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
@@ -112,6 +111,9 @@ impl Planner<'_> {
                 self.plan.summary.loops += 1;
                 let message = "this macro pastes words that may make a loop: it is not polled";
                 self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
+            }
+            if let Some(message) = asm::use_may_loop(source, fragment, self.input.macros, at) {
+                self.gap(Code::AsmLoop, message, fragment, at, &owners[scopes[at - range.0]], SiteKind::AsmLoop);
             }
             if self.input.macros.looping(fragment.text(source, at)).is_some() {
                 budget[scopes[at - range.0]] = true;

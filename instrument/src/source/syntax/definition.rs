@@ -4,6 +4,7 @@
 //! gets polls that do nothing on the host and in the compiler's own evaluation, so one function too many costs nothing there.
 
 use crate::common::options::Options;
+use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body};
 use crate::source::syntax::macros::{Macros, Spaces};
@@ -97,7 +98,11 @@ pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options
 pub(crate) fn is_loop(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
     match fragment.kind(at) {
         Some(Kind::For | Kind::While | Kind::Do | Kind::Goto) => true,
-        Some(Kind::Ident) => macros.looping(fragment.text(source, at)).is_some_and(|looping| looping.opens),
+        Some(Kind::Asm) => asm::may_loop(source, fragment, at).is_some(),
+        Some(Kind::Ident) => {
+            macros.looping(fragment.text(source, at)).is_some_and(|looping| looping.opens)
+                || asm::use_may_loop(source, fragment, macros, at).is_some()
+        }
         _ => false,
     }
 }

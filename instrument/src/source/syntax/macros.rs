@@ -2,11 +2,12 @@
 //! public CUDA code uses, and the configuration.
 
 use crate::common::options::{Options, Space, ValueMacro};
+use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::function::spaces_at;
-use crate::source::syntax::macro_values;
+use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::macro_families::{DEVICE, HOST_DEVICE, KERNEL, LOOP_OPENERS};
+use crate::source::syntax::macro_values;
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +60,8 @@ pub(crate) struct Macros<'a> {
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Macros of this file that make words out of parts, or use one that does.
     pasting: BTreeSet<&'a [u8]>,
+    /// Macros that stand for the word `asm`.
+    asm_words: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
     /// Names that stand for one integer in the whole file, and where they begin to: defined once, under no condition, undefined nowhere.
@@ -359,6 +362,10 @@ impl<'a> Macros<'a> {
             let by_another = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
             (own || by_another()) && self.pasting.insert(name)
         });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            asm::ends_with_word(source, body, |word| self.asm_words.contains(word)) && self.asm_words.insert(name)
+        });
         self.keep(source, bodies);
     }
 
@@ -368,7 +375,11 @@ impl<'a> Macros<'a> {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
             let has_loop = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do | Kind::Goto));
-            if makes_function || (has_loop && self.looping.contains_key(name)) {
+            let may_loop = |at| match fragment.kind(at) {
+                Some(Kind::Asm) => asm::may_loop(source, &fragment, at).is_some(),
+                _ => asm::use_may_loop(source, &fragment, self, at).is_some(),
+            };
+            if makes_function || (has_loop && self.looping.contains_key(name)) || (0..fragment.len()).any(may_loop) {
                 self.fragments.push(fragment.clone());
             }
             self.bodies.push(fragment);
@@ -423,6 +434,11 @@ impl<'a> Macros<'a> {
     /// The labels that the macro of that name jumps to.
     pub(crate) fn jumps(&self, name: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.jumps.get(name).into_iter().flatten().copied()
+    }
+
+    /// Whether the macro of that name stands for the word `asm`, whose text follows its use.
+    pub(crate) fn is_asm(&self, name: &[u8]) -> bool {
+        self.asm_words.contains(name)
     }
 
     /// Whether this file defines the name.

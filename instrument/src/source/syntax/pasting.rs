@@ -32,7 +32,7 @@ impl<'a> Pasting<'a> {
     /// Whether a use of a macro may make a word that repeats out of parts: of words in its arguments or in its definition. A macro of
     /// another file is taken to do so if its name is in capitals.
     pub(crate) fn may_loop(&self, fragment: &Fragment, at: usize) -> bool {
-        self.makes(fragment, at, &[b"for", b"while", b"do", b"goto"])
+        self.makes(fragment, at, &[b"for", b"while", b"do", b"goto", b"asm", b"__asm__"])
     }
 
     /// The same for the words that mark device functions.
