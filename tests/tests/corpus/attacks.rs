@@ -348,6 +348,20 @@ fn assembly_that_may_loop_has_a_code() {
 }
 
 #[test]
+fn arguments_that_become_device_code_have_a_code() {
+    let front = "template <class F> __global__ void run(F f) { f(3); }\n";
+    let codes = |macro_: &str, use_: &str| {
+        let rewrite = rewritten(&format!("{front}#define EACH{macro_}\nvoid h(int *p) {{ {use_} }}\n"));
+        rewrite.diagnostics.iter().map(|diagnostic| diagnostic.code.id()).collect::<Vec<_>>()
+    };
+    let braces = "(i, body) run<<<1, 1>>>([=] __device__ (int i) body)";
+    assert_eq!(codes(braces, "EACH(i, { while (p[0]) ; });"), ["CI012"]);
+    assert!(codes(braces, "EACH(i, { p[i] = 0; }); while (p[0]) ;").is_empty());
+    assert_eq!(codes("(i, ...) run<<<1, 1>>>([=] __device__ (int i) { __VA_ARGS__ })", "EACH(i, while (p[0]) ; p[1] = i;);"), ["CI012"]);
+    assert!(codes("(...) [=] __device__ (__VA_ARGS__)", "run<<<1, 1>>>(EACH(int i) { while (p[i]) ; });").is_empty());
+}
+
+#[test]
 fn lines_end_where_the_compiler_says() {
     check(&[
         row("a carriage return alone", "__global__ void k(int *p) {\r // x\r while (p[0]) ;\r}\n", &["3 while polled"]),

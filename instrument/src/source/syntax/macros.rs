@@ -8,7 +8,7 @@ use crate::source::syntax::function::spaces_at;
 use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::macro_families::{DEVICE, HOST_DEVICE, KERNEL, LOOP_OPENERS};
 use crate::source::syntax::macro_values;
-use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
+use crate::source::syntax::token::{Define, Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -60,6 +60,8 @@ pub(crate) struct Macros<'a> {
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Macros of this file that make words out of parts, or use one that does.
     pasting: BTreeSet<&'a [u8]>,
+    /// Macros that may put their arguments into device code.
+    device_makers: BTreeSet<&'a [u8]>,
     /// Macros that stand for the word `asm`.
     asm_words: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
@@ -291,10 +293,12 @@ impl<'a> Macros<'a> {
 
     fn read_definitions(&mut self, source: &'a [u8], lexed: &Lexed) {
         let mut bodies: Vec<(&'a [u8], bool, Fragment)> = Vec::new();
+        let mut takes = Vec::new();
         for directive in &lexed.directives {
             let Line::Define(define) = &directive.line else { continue };
             let fragment = Fragment::of_macro(source, define.name.clone(), define.body.clone());
             let name = &source[define.name.clone()];
+            takes.push(names_a_parameter(source, define, &fragment));
             self.defined.entry(name).or_default().push(bodies.len());
             bodies.push((name, define.function_like, fragment));
         }
@@ -361,6 +365,12 @@ impl<'a> Macros<'a> {
             let own = text.windows(2).any(|pair| pair == b"##" || pair == b"%:");
             let by_another = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
             (own || by_another()) && self.pasting.insert(name)
+        });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            let hands_on = |token: &Token| token.kind == Kind::Ident && self.device_makers.contains(&source[token.range()]);
+            let makes = || self.spaces_in(source, body).on_device() || body.tokens.iter().any(hands_on);
+            takes[index] && makes() && self.device_makers.insert(name)
         });
         uses.spread(|index| {
             let (name, _, body) = &bodies[index];
@@ -436,6 +446,11 @@ impl<'a> Macros<'a> {
         self.jumps.get(name).into_iter().flatten().copied()
     }
 
+    /// Whether the macro of that name may put its arguments into device code.
+    pub(crate) fn makes_device_code(&self, name: &[u8]) -> bool {
+        self.device_makers.contains(name)
+    }
+
     /// Whether the macro of that name stands for the word `asm`, whose text follows its use.
     pub(crate) fn is_asm(&self, name: &[u8]) -> bool {
         self.asm_words.contains(name)
@@ -490,6 +505,14 @@ impl<'a> Macros<'a> {
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Fragment> {
         self.bodies.iter()
     }
+}
+
+/// Whether a macro's body holds what its use gives.
+fn names_a_parameter(source: &[u8], define: &Define, body: &Fragment) -> bool {
+    let parameters = &source[define.name.end..define.body.start];
+    let is_parameter =
+        |name: &[u8]| name == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == name);
+    define.function_like && body.tokens.iter().any(|token| token.kind == Kind::Ident && is_parameter(&source[token.range()]))
 }
 
 /// Whether a `\` at the end of a line stands between two bytes of names.
