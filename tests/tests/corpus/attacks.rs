@@ -388,3 +388,45 @@ fn lines_end_where_the_compiler_says() {
         row("an address", "__global__ void k(int *p) { do { p[1] = 1; } while (&p != &p); }\n", &[]),
     ]);
 }
+
+#[test]
+fn names_that_macros_paste_together_are_followed() {
+    check(&[
+        row(
+            "a call",
+            "#define CALL(x, n) f_##x(n)\n__device__ int f_a(int n) { return n > 3 ? CALL(a, n / 2) : n; }\n",
+            &["2 recursion each"],
+        ),
+        row(
+            "a function in a macro",
+            "#define DEFINE(x) __device__ int f_##x(int n) { return n > 3 ? f_a(n / 2) : n; }\nDEFINE(a)\n__global__ void k(int *p) { p[0] = f_a(p[1]); }\n",
+            &["1 recursion each"],
+        ),
+        row(
+            "a function's name",
+            "#define NAME(x) f_##x\n__device__ int f_b(int n);\n__device__ int NAME(a)(int n) { return n > 3 ? f_b(n / 2) : n; }\n__device__ int f_b(int n) { return n > 2 ? f_a(n - 1) : n; }\n",
+            &["3 recursion each", "4 recursion each"],
+        ),
+        row(
+            "others",
+            "#define NAME(x) f_##x\n__device__ int f_b(int n) { return n; }\n__device__ int NAME(a)(int n) { return n > 3 ? f_b(n / 2) : g(n); }\n",
+            &[],
+        ),
+        row(
+            "a function that nothing marks",
+            "#define CALL(x, p) f_##x(p)\nint f_a(int *p) { while (p[0]) ; return 1; }\n__global__ void k(int *p) { CALL(a, p); }\n",
+            &["2 while polled"],
+        ),
+        row(
+            "a macro that loops",
+            "#define KW_spin(x) while (x) { }\n#define KW(n, x) KW_##n(x)\n__global__ void k(int *p) { KW(spin, p[0]); }\n",
+            &["1 while polled"],
+        ),
+        told(
+            "a macro that jumps",
+            "#define J_1 goto top\n#define J(n) J_##n\n__global__ void k(int *p) { top: if (p[0]) J(1); }\n",
+            &["3 macro-loop none"],
+            &["CI012"],
+        ),
+    ]);
+}

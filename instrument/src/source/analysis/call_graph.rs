@@ -7,6 +7,7 @@ use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::implicit_edges::{self, ImplicitEdge};
 use crate::source::analysis::induction;
 use crate::source::analysis::overload::{Parameters, Vectors};
+use crate::source::analysis::pasted_edges;
 use crate::source::syntax::class;
 use crate::source::syntax::declaration::is_declared;
 use crate::source::syntax::fragment::Fragment;
@@ -118,6 +119,9 @@ impl CallGraph {
                 callees.into_iter().collect()
             })
             .collect();
+        for (callees, pasted) in callees.iter_mut().zip(pasted_edges::of(source, fragment, functions, macros, &by_name)) {
+            callees.extend(pasted);
+        }
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
         let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
         callees.resize(implicit.len(), Vec::new());

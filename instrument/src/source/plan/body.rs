@@ -115,7 +115,8 @@ impl Planner<'_> {
             if let Some(message) = asm::use_may_loop(source, fragment, self.input.macros, at) {
                 self.gap(Code::AsmLoop, message, fragment, at, &owners[scopes[at - range.0]], SiteKind::AsmLoop);
             }
-            if self.input.macros.looping(fragment.text(source, at)).is_some() {
+            let loops = |name: &[u8]| self.input.macros.looping(name).is_some();
+            if loops(fragment.text(source, at)) || self.pasting.names_of(fragment, at).into_iter().any(loops) {
                 budget[scopes[at - range.0]] = true;
             }
             if fragment.of_macro.is_none() {

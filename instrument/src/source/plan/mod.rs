@@ -45,7 +45,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         types,
         others,
         links: Vec::new(),
-        pasting: Pasting::new(input.source, input.macros),
+        pasting: Pasting::new(input.source, input.macros, input.macros.repeating()),
         plan: Plan::default(),
         ids: BTreeSet::new(),
         grammar: Grammar::new(),

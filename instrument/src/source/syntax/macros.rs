@@ -441,6 +441,11 @@ impl<'a> Macros<'a> {
         if self.looping.is_empty() { None } else { self.looping.get(name).copied() }
     }
 
+    /// Macros of this file that bring loops or jumps along.
+    pub(crate) fn repeating(&self) -> BTreeSet<&'a [u8]> {
+        self.looping.keys().chain(self.jumps.keys()).copied().collect()
+    }
+
     /// The labels that the macro of that name jumps to.
     pub(crate) fn jumps(&self, name: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.jumps.get(name).into_iter().flatten().copied()
