@@ -55,7 +55,7 @@ struct Template {
 
 fn open_of(fragment: &Fragment, token: usize) -> Option<usize> {
     let is_word = |at: &usize| matches!(fragment.kind(*at), Some(Kind::Ident | Kind::Keyword | Kind::Goto));
-    let open = (token + 1..).find(|at| !is_word(at) || *at > token + MOST_WORDS)?;
+    let open = (token + 1..=token + MOST_WORDS + 1).find(|at| !is_word(at))?;
     fragment.is(open, b'(').then_some(open)
 }
 

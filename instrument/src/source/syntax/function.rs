@@ -157,13 +157,12 @@ impl Head<'_> {
                     spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at));
                     at = close;
                 }
-                // An attribute in a macro's arguments: the declaration goes on behind them, or they are all of its head.
-                Kind::Punct(b')') if parameters.is_none() && self.is_macro_use(start, at) => {
-                    if fragment.is(at + 1, b'{') {
-                        name = self.last_name(start, at);
-                        after_arguments_of_alias = true;
-                    }
+                // An attribute in a macro's arguments: they are all of the head, or the declaration goes on behind them.
+                Kind::Punct(b')') if fragment.is(at + 1, b'{') && parameters.is_none() && self.is_macro_use(start, at) => {
+                    name = self.last_name(start, at);
+                    after_arguments_of_alias = true;
                 }
+                Kind::Punct(b')') if parameters.is_none() && self.is_macro_use(start, at) => {}
                 Kind::Punct(b'{') => {
                     if fragment.opens_requirements(at) {
                         let Some(close) = fragment.mate(at) else { return (None, at) };
@@ -171,19 +170,11 @@ impl Head<'_> {
                         continue;
                     }
                     let is_body = parameters.is_some() || after_arguments_of_alias || self.is_lambda_head(start);
-                    return self.body(
-                        is_body,
-                        at,
-                        Function { name, head: start, open: at, close: at, spaces, constexpr: false, tile, marked: true },
-                    );
+                    return self.body(is_body, start, at, (name, spaces, tile));
                 }
                 Kind::Punct(b':') if parameters.is_some() => {
                     let Some(open) = self.after_initialisers(at) else { return (None, at + 1) };
-                    return self.body(
-                        true,
-                        open,
-                        Function { name, head: start, open, close: open, spaces, constexpr: false, tile, marked: true },
-                    );
+                    return self.body(true, start, open, (name, spaces, tile));
                 }
                 Kind::Assign if name_is_operator(fragment, at) => {}
                 // `= default`, `= 0`, an initial value: no body.
@@ -226,12 +217,16 @@ impl Head<'_> {
         None
     }
 
-    fn body(&self, is_body: bool, open: usize, mut function: Function) -> (Option<Function>, usize) {
-        let Some(close) = self.fragment.mate(open) else { return (None, open + 1) };
-        if !is_body {
-            return (None, open + 1);
-        }
-        function.close = close;
+    /// The function whose head begins and whose body opens there, with its name, where it runs, and whether it is tile code.
+    fn body(
+        &self,
+        is_body: bool,
+        head: usize,
+        open: usize,
+        (name, spaces, tile): (Option<usize>, Spaces, bool),
+    ) -> (Option<Function>, usize) {
+        let Some(close) = self.fragment.mate(open).filter(|_| is_body) else { return (None, open + 1) };
+        let mut function = Function { name, head, open, close, spaces, constexpr: false, tile, marked: true };
         // Attributes between the last declaration's end and the first attribute: `constexpr __device__`, `__host__` under a macro.
         for index in (function.head.saturating_sub(24)..function.head).rev() {
             let token = self.fragment.tokens[index];

@@ -355,6 +355,12 @@ impl<'a> Macros<'a> {
             }
             !labels.is_empty() && self.jumps.insert(name, labels.clone()) != Some(labels)
         });
+        self.read_words(source, &uses, &bodies, &takes);
+        self.keep(source, bodies);
+    }
+
+    /// What macros make of words: others by `##`, device code of what they take, and `asm`. `takes` says which take anything.
+    fn read_words(&mut self, source: &'a [u8], uses: &Uses<'a>, bodies: &[(&'a [u8], bool, Fragment)], takes: &[bool]) {
         uses.spread(|index| {
             let (name, _, body) = &bodies[index];
             let text = body
@@ -376,7 +382,6 @@ impl<'a> Macros<'a> {
             let (name, _, body) = &bodies[index];
             asm::ends_with_word(source, body, |word| self.asm_words.contains(word)) && self.asm_words.insert(name)
         });
-        self.keep(source, bodies);
     }
 
     /// Keeps the bodies, and as fragments those that make a device function or a loop.
