@@ -92,7 +92,7 @@ impl CallGraph {
                     }
                     let name = fragment.text(source, at);
                     if macros.is_defined(name) {
-                        let behind = behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name));
+                        let behind = behind_macro(source, macros, name, &by_name, &mut behind_macros);
                         callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
@@ -409,21 +409,31 @@ pub(crate) fn calls_its_own_argument(source: &[u8], fragment: &Fragment, at: usi
         && matches!(fragment.kind(at + 3), Some(Kind::Punct(b',' | b')')))
 }
 
-/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses.
-fn behind_macro<'a>(source: &'a [u8], macros: &Macros, name: &'a [u8], by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
-    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([name]), vec![name]);
+/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses. Of some that is known.
+fn behind_macro<'a, 'b>(
+    source: &'a [u8],
+    macros: &Macros,
+    of: &'a [u8],
+    by_name: &BTreeMap<&[u8], Vec<usize>>,
+    known: &'b mut BTreeMap<&'a [u8], BTreeSet<usize>>,
+) -> &'b BTreeSet<usize> {
+    let is_new = !known.contains_key(of);
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([of]), Vec::from_iter(is_new.then_some(of)));
     while let Some(name) = work.pop() {
         for body in macros.bodies_of(name) {
             for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
                 let text = &source[token.range()];
                 found.extend(by_name.get(text).into_iter().flatten());
                 if macros.is_defined(text) && seen.insert(text) {
-                    work.push(text);
+                    match known.get(text) {
+                        Some(behind) => found.extend(behind),
+                        None => work.push(text),
+                    }
                 }
             }
         }
     }
-    found
+    known.entry(of).or_insert(found)
 }
 
 /// Arguments or parameters between two parentheses.

@@ -268,8 +268,8 @@ impl<'a> Reader<'a, '_> {
         if macros.computes(name) && arguments.is_number() {
             return (end, Some(Operand { at, of: Type::default(), text: None }));
         }
-        for found in operators.behind_macro(source, macros, name) {
-            self.note(at, found, None);
+        for found in operators.behind_macro(source, macros, name).iter() {
+            self.note(at, found.clone(), None);
         }
         (end, Some(Operand { at, of: Type { any: true, ..Type::foreign() }, text: None }))
     }

@@ -9,8 +9,10 @@ use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// An overloaded operator.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct Operators<'a> {
     braces: BTreeMap<usize, &'a [u8]>,
     /// For each token that begins a function's head, or a declaration in a class, the class's brace.
     around: Vec<u32>,
+    /// What the bodies of macros may call, as far as it was asked.
+    behind_macros: RefCell<BTreeMap<&'a [u8], Rc<Vec<Implicit<'a>>>>>,
 }
 
 impl<'a> Operators<'a> {
@@ -377,7 +381,19 @@ impl<'a> Operators<'a> {
     }
 
     /// What the bodies of a macro may call: overloads of the signs in it, and what belongs to the classes that it names.
-    pub(crate) fn behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Vec<Implicit<'a>> {
+    pub(crate) fn behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Rc<Vec<Implicit<'a>>> {
+        if let Some(known) = self.behind_macros.borrow().get(name) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(self.read_behind_macro(source, macros, name));
+        self.behind_macros.borrow_mut().insert(name, Rc::clone(&found));
+        found
+    }
+
+    fn read_behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Vec<Implicit<'a>> {
+        if self.by_sign.is_empty() && self.classes.is_empty() {
+            return Vec::new();
+        }
         let (mut found, mut seen, mut work) = (Vec::new(), BTreeSet::from([name]), vec![name]);
         while let Some(name) = work.pop() {
             for body in macros.bodies_of(name) {
